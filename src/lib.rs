@@ -2,7 +2,7 @@
 //!
 //! This is the library behind the seven `htc-*` programs. It reads the same configuration, the same ads and
 //! the same unmodified hook scripts as an HTCondor pool (reference: version 25.14) and does with them what
-//! the daemons do. `ARCHITECTURE.md` describes the architecture; this is a summary. Everything except the
+//! the daemons do. This page is a summary of `ARCHITECTURE.md`. Everything except the
 //! command lines is in separate crates (`crates/`), which this crate re-exports. A crate depends only on
 //! crates above it in the table.
 //!

@@ -8,7 +8,7 @@ use super::PROGRAMS;
 use super::common::{man_page, verb_pages};
 use super::complete::SHELLS;
 
-/// Returns all generated files: path below the package, content.
+/// Returns all generated files, each with its path below the package and its content.
 ///
 /// # Errors
 /// Returns errors of writing to a `Vec`, which do not occur.

@@ -59,7 +59,7 @@ pub const PROGRAM: Program = Program {
     compat: &[],
 };
 
-/// Hook types whose hooks get no arguments.
+/// Names of the verbs whose hooks get no arguments.
 const TYPES_WITHOUT_WORDS: [&str; 10] = [
     "fetch",
     "evict",

@@ -1,8 +1,7 @@
 //! Programs: command lines, tables, messages, exit statuses. No other module prints or exits.
 //!
-//! Each program has one file, named like it without `htc-`. It defines a `pub const PROGRAM: Program`, which
-//! is listed in [`PROGRAMS`]; man pages, completions and the tests of the common command line are made from
-//! that list.
+//! The module of each program is named like the program without `htc-`. It defines a `pub const PROGRAM: Program`, which is
+//! listed in [`PROGRAMS`]; man pages, completions and the tests of the common command line are made from that list.
 
 pub mod classad_eval;
 pub mod common;

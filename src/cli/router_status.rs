@@ -42,7 +42,7 @@ use crate::router::{Route, RouteLoadContext, RouteTable, RouterParameters};
 use crate::text::plural::counted;
 use crate::world::World;
 
-/// Number of bytes of a stream that are written at once.
+/// Number of bytes of a stream of ads that are written at once.
 const OUTPUT_BLOCK_BYTES: usize = 1 << 16;
 
 /// Definition of the program.
@@ -62,7 +62,7 @@ fn make_command() -> clap::Command {
     let command = program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
         match arg.get_id().as_str() {
             "ads" | "openmetrics" => arg.hide_short_help(true),
-            // The verbs have the options of the program.
+            // The verbs accept these options, too.
             "csv" | "tsv" | "null" => arg.global(true),
             _ => arg,
         }
@@ -197,7 +197,7 @@ impl StatusView<'_> {
             .map_err(|error| Problem::from_config_error(error).hint(wanted))?)
     }
 
-    /// Warns about columns that are names of files, which were probably to be read.
+    /// Warns about columns that are names of existing files, because the user probably wanted to read the files.
     fn warn_of_files_among_columns(&self) {
         for word in self.common.af.iter().filter(|word| std::path::Path::new(word).is_file()) {
             self.session.warn(&format!(
@@ -206,7 +206,7 @@ impl StatusView<'_> {
         }
     }
 
-    /// Returns the attributes that the output needs besides these, or `None` if it may need any.
+    /// Returns the attributes that the output needs, including `names`, or `None` if it may need any.
     fn projection(&self, names: &[&str]) -> Option<Projection> {
         let counted = self.counts.iter().flat_map(GroupCounts::exprs);
         let exprs =
@@ -216,7 +216,7 @@ impl StatusView<'_> {
         Some(projection)
     }
 
-    /// Reads all rows of the files, or of the configuration's queue log.
+    /// Reads the rows of the given files or, if there are none, of the queue log in the configuration.
     fn read_rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<JobPair>> {
         let projection = match self.form {
             StatusOutputForm::Ads => None,
@@ -236,7 +236,7 @@ impl StatusView<'_> {
                     .hint("name a job_queue.log or a file of ads")
             })?;
             jobs = read_queue_log_file(&copies, needed, session)?;
-            // The copies may have a queue of their own.
+            // Routed copies may be in another queue than their source jobs.
             if let Some(other) = log(false).filter(|other| *other != copies) {
                 sources = Some(read_queue_log_file(&other, needed, session)?);
             }
@@ -261,7 +261,7 @@ impl StatusView<'_> {
             && self.constraint.iter().all(|expr| Context::new(world).my(&row.ad).holds(expr))
     }
 
-    /// Returns the order of rows that are not ads.
+    /// Returns the options that order rows which are not ads.
     fn row_order(&self) -> RowOrderOptions {
         let RoutedJobOptions { sort, reverse, limit, .. } = self.common;
         RowOrderOptions { sort: sort.clone(), reverse: *reverse, limit: *limit }
@@ -275,7 +275,7 @@ impl StatusView<'_> {
         loop {
             let world = self.common.clock.world();
             let mut rows = match (self.read_rows(files, &world), self.common.watch) {
-                // A watched file may be missing for a moment; the next read finds it again.
+                // A watched file may be missing for a moment; the next read may find it again.
                 (Err(error), Some(period)) if seen => {
                     self.session.report(&error);
                     std::thread::sleep(period);
@@ -372,8 +372,7 @@ impl StatusView<'_> {
         Ok(if is_healthy { Status::Done } else { Status::No })
     }
 
-    /// Counts the jobs with problems by route, user or site; problems of a route itself are reported
-    /// separately.
+    /// Counts the jobs with problems by route, user or site. Problems of a route itself are reported separately.
     fn count_troubled(&self, by: &str, mut rows: Vec<JobPair>, world: &dyn World) -> anyhow::Result<Status> {
         let over = self.routes_over_limits(&rows, world);
         rows.retain(|row| row.problem.is_some() && self.selects(row, world));
@@ -384,8 +383,7 @@ impl StatusView<'_> {
         Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
-    /// Returns the routes that have more jobs than their limits allow, if there is a configuration with
-    /// limits.
+    /// Returns the routes that have more jobs than their limits allow. Without a configuration that sets limits, returns none.
     fn routes_over_limits(&self, rows: &[JobPair], world: &dyn World) -> Vec<(String, BString, String)> {
         let Ok(config) = self.load_config(world) else { return Vec::new() };
         let view = config.view(world);
@@ -401,7 +399,7 @@ impl StatusView<'_> {
         job_pairs::routes_over_limit(rows, &routes).into_iter().map(told).collect()
     }
 
-    /// Calls `keep` with the ads of routed jobs that have left the queue, the newest first.
+    /// Calls `keep` with the ad of each selected routed job that has left the queue, newest first.
     fn read_past_ads(
         &self,
         files: &[PathBuf],
@@ -422,7 +420,7 @@ impl StatusView<'_> {
             let is_routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
             is_routed && self.constraint.iter().all(|expr| Context::new(world).my(ad).holds(expr))
         };
-        // All records are sorted, or counted, before the first ones are kept.
+        // If ads are sorted or counted, all of them are needed before the output can be limited.
         let keeps_all = !self.sort_keys.is_empty() || self.common.by.is_some() || self.counts.is_some();
         let limit = self.common.limit.filter(|_| !keeps_all).unwrap_or(usize::MAX);
         let strict = self.common.input.strict_input;
@@ -474,7 +472,7 @@ impl StatusView<'_> {
         Ok(Status::Done)
     }
 
-    /// Shows a history in the order of its records, of which no more than the output is kept.
+    /// Shows the records of a history in their order. Only the output is kept in memory.
     fn stream_history(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Status> {
         let mut text = Vec::new();
         if self.form.is_stream() {

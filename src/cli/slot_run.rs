@@ -31,14 +31,14 @@ use crate::os::clock;
 
 const NAME: &str = "htc-slot-run";
 
-/// Man page htc-scenario(5).
+/// Source of the man page htc-scenario(5).
 pub(super) const SCENARIO_PAGE: &str = include_str!("slot_run/htc-scenario.5");
 
 /// Definition of the program.
 pub const PROGRAM: Program =
     Program { name: NAME, command: make_command, manual: &manual::MANUAL, run, compat: &[] };
 
-/// Returns the clap definition. The options of `run` are in its own help.
+/// Returns the clap definition. The options of the verb `run` are only in the help of `run`.
 fn make_command() -> clap::Command {
     program_command::<SlotRunCli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
         "config_file" => arg,

@@ -1,4 +1,4 @@
-//! Reports of transforms: problems with carets on standard error, and the reference's `-verbose` lines.
+//! Reports of transforms: problems with carets on standard error, and the lines of the reference's `-verbose`.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::transform::{
     Transform, TransformEvent, TransformFailure, TransformLoadError, TransformProblem, TransformRequirements,
 };
 
-/// Returns the problem for a failed transform, with its place.
+/// Returns the problem for a failed transform, with the location of the failure.
 pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> anyhow::Error {
     let problem = CliProblem::new(status, failure.to_string());
     let span = failure.line.locate(failure.at);
@@ -46,7 +46,7 @@ pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow
     problem.maybe_hint(error.advice()).into()
 }
 
-/// Returns the problem of a statement, with its place: in the file if no macro precedes it, otherwise in the
+/// Returns the problem of a statement, with its location: in the file if no macro expansion precedes the error, otherwise in the
 /// expanded text.
 pub(super) fn statement_problem(
     line: &RuleLine,
@@ -74,7 +74,7 @@ pub(super) struct StderrObserver<'a> {
 }
 
 impl<'a> StderrObserver<'a> {
-    /// Creates an observer for this program.
+    /// Creates an observer that prints in the name of this program.
     pub(super) fn new(program: &'a ProgramContext) -> Self {
         StderrObserver { program }
     }
@@ -96,8 +96,7 @@ impl Observer for StderrObserver<'_> {
     }
 }
 
-/// Recorder of the lines of `condor_transform_ads -verbose`, which are printed to standard output before the
-/// ad.
+/// Observer that records the lines of `condor_transform_ads -verbose`, which are printed to standard output before the ad.
 pub(super) struct VerboseObserver<'a> {
     stderr: StderrObserver<'a>,
     verbose: bool,
@@ -157,10 +156,10 @@ impl Observer for VerboseObserver<'_> {
     }
 }
 
-/// Recorder of the steps of a transform as text, one line per step.
+/// Observer that records the steps of a transform as text, one line per step.
 #[derive(Default)]
 pub(super) struct StoryObserver {
-    /// Recorded text.
+    /// Recorded lines.
     pub text: String,
 }
 
@@ -216,15 +215,15 @@ impl Observer for StoryObserver {
     }
 }
 
-/// Recorder of the steps of a transform as JSON.
+/// Observer that records the steps of a transform as JSON.
 #[derive(Default)]
 pub(super) struct StepRecorder {
-    /// Records, one per step.
+    /// JSON records, one per step.
     pub records: Vec<serde_json::Value>,
 }
 
 impl StepRecorder {
-    /// Records a transform whose REQUIREMENTS are not true.
+    /// Records that a transform was skipped because its REQUIREMENTS are not true.
     pub(super) fn record_skipped(
         &mut self,
         transform: &Transform,
@@ -293,7 +292,7 @@ pub(super) struct AdDifference {
 }
 
 impl AdDifference {
-    /// Returns the difference between two states of an ad.
+    /// Returns the difference between the states of an ad `before` and `after` a change.
     pub(super) fn between(before: &ClassAd, after: &ClassAd) -> Self {
         let mut changes = Vec::new();
         for (name, old) in before.sorted() {
@@ -312,7 +311,7 @@ impl AdDifference {
         AdDifference { changes }
     }
 
-    /// Returns a list of objects with the name, old and new value.
+    /// Returns the changes as a list of objects with the name, old value and new value of each attribute.
     pub(super) fn to_json(&self) -> serde_json::Value {
         let record = |(name, old, new): &(String, Option<String>, Option<String>)| json!({ "attribute": name, "old": old, "new": new });
         self.changes.iter().map(record).collect()
@@ -343,7 +342,7 @@ pub(super) fn ad_to_json_line(ad: &ClassAd) -> Vec<u8> {
     out
 }
 
-/// Returns the problem for a finding of the linter, with its place.
+/// Returns the problem for a finding of the linter, with its location.
 pub(super) fn finding_problem(
     finding: &crate::lint::transforms::TransformFinding,
     status: Status,

@@ -15,7 +15,7 @@ use crate::cli::common::{
 };
 use crate::text::plural::counted;
 
-/// Maximum number of malformed ads that are reported individually; for the rest only their number is printed.
+/// Maximum number of malformed ads that are reported one by one. Of further ones, only the number is printed.
 const MAX_ERROR_MESSAGES: u64 = 20;
 
 /// Stream of ads whose errors are reported immediately or kept for the caller.
@@ -24,7 +24,7 @@ pub(super) struct ReportingAdStream<'a, R> {
     errors: StreamErrorReporter<'a>,
     /// Errors kept for the caller, or `None` if they are reported immediately.
     kept_errors: Option<Vec<AdError>>,
-    /// Error kept with them, if the start of the input is not that of ads.
+    /// Error kept for the caller, if the input does not begin like a file of ads; otherwise `None`.
     kept_wrong_kind: Option<WrongKind>,
     read: u64,
 }
@@ -49,8 +49,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Splits the stream into a prototype for the readers of portions, the batcher that hands out portions,
-    /// and the reporter of errors.
+    /// Splits the stream into a factory of readers for portions, the batcher that hands out the portions, and the reporter of
+    /// errors.
     pub(super) fn split_for_threads(self) -> (PortionReaders<'a>, AdBatcher<R>, StreamErrorReporter<'a>) {
         (
             PortionReaders { prototype: self.reader.batch_reader(), errors: self.errors.clone() },
@@ -64,7 +64,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         (self.reader, self.errors, self.read)
     }
 
-    /// Returns the next ad with at least one attribute, or `None` at the end.
+    /// Returns the next ad that has an attribute, or `None` at the end.
     pub(super) fn next(&mut self) -> anyhow::Result<Option<AdRecord>> {
         loop {
             let Some(mut record) = self.reader.next_record().with_context(|| self.errors.read_problem())?
@@ -82,8 +82,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Reads the next ad into a record: only the attributes of the projection for long ads, otherwise the
-    /// whole ad. Returns false at the end of the stream.
+    /// Reads the next ad into `record`: from long ads only the attributes of the projection, from other formats the whole ad.
+    /// Returns false at the end of the stream.
     pub(super) fn next_projected(
         &mut self,
         skim: &mut Projection,
@@ -101,8 +101,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
             if !self.handle_errors(record, true)? {
                 return Ok(false);
             }
-            // An ad without any attribute of the projection counts as read; one that consists only of errors
-            // does not.
+            // An ad that lacks all attributes of the projection counts as read. Text that consists only of errors does not.
             if !has_errors || !self.reader.whole_ad().is_empty() {
                 self.read += 1;
                 return Ok(true);
@@ -110,17 +109,17 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Returns all attributes of the ad of which a projection was read.
+    /// Returns all attributes of the last ad of which `next_projected` read a projection.
     pub(super) fn whole_ad(&mut self) -> ClassAd {
         self.reader.whole_ad()
     }
 
-    /// Returns the memory of an ad that is no longer used.
+    /// Gives back an ad that is no longer used, so that its memory can be reused.
     pub(super) fn reuse(&mut self, ad: ClassAd) {
         self.reader.reuse(ad);
     }
 
-    /// Reports the errors of an ad, or keeps them. Returns false if reading has to stop.
+    /// Reports the errors of an ad, or keeps them for the caller. Returns false if no more ads are to be read.
     fn handle_errors(&mut self, record: &mut AdRecord, is_projected: bool) -> anyhow::Result<bool> {
         if record.errors.is_empty() {
             self.errors.count += record.more_errors;
@@ -147,7 +146,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Reports the end of the stream, unless errors are kept.
+    /// Reports the end of the stream, unless errors are kept for the caller.
     fn end(&mut self) -> anyhow::Result<()> {
         if self.kept_errors.is_none() {
             self.errors.end(self.read)?;
@@ -155,19 +154,19 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         Ok(())
     }
 
-    /// Detects the format of the input.
+    /// Detects the format of the input, reading its start if necessary.
     pub(super) fn detect_form(&mut self) -> anyhow::Result<AdForm> {
         self.reader.detect().with_context(|| self.errors.read_problem())
     }
 
-    /// Returns the format of the input, if it is known yet.
+    /// Returns the format of the input as far as it is known, without reading.
     pub(super) fn form(&self) -> AdForm {
         self.reader.form()
     }
 }
 
 impl ReportingAdStream<'_, Empty> {
-    /// Returns the errors of the portion that has been read, and its size.
+    /// Returns the errors of the portion that has been read, and the numbers of its ads and lines.
     pub(super) fn take_portion_diagnostics(&mut self) -> PortionDiagnostics {
         PortionDiagnostics {
             errors: self.kept_errors.as_mut().map(std::mem::take).unwrap_or_default(),
@@ -179,9 +178,9 @@ impl ReportingAdStream<'_, Empty> {
     }
 }
 
-/// Error of an input that is not a file of ads, found while a portion of it was read.
+/// Error for an input that is not a file of ads, found while a portion of the input was read.
 pub(super) struct WrongKind {
-    /// Number of errors of the portion up to the ad that shows it.
+    /// Number of errors in the portion up to and including the ad that shows this.
     pub(super) errors: usize,
     pub(super) problem: Problem,
 }
@@ -189,23 +188,23 @@ pub(super) struct WrongKind {
 /// Errors and size of a portion of a stream.
 pub(super) struct PortionDiagnostics {
     pub(super) errors: Vec<AdError>,
-    /// Error if the start of the portion is not that of ads, or `None`.
+    /// Error if the portion does not begin like a file of ads, or `None`.
     pub(super) wrong_kind: Option<WrongKind>,
-    /// Number of errors beyond those.
+    /// Number of further errors, which are not in `errors`.
     pub(super) more_errors: u64,
-    /// Number of ads.
+    /// Number of ads in the portion.
     pub(super) read: u64,
     pub(super) lines: u64,
 }
 
-/// Factory of streams for portions of another stream.
+/// Factory of readers for portions of a stream.
 pub(super) struct PortionReaders<'a> {
     prototype: AdReader<Empty>,
     errors: StreamErrorReporter<'a>,
 }
 
 impl<'a> PortionReaders<'a> {
-    /// Returns an empty stream for a portion.
+    /// Returns a stream into which a portion can be loaded.
     pub(super) fn new_reader(&self) -> ReportingAdStream<'a, Empty> {
         ReportingAdStream {
             reader: self.prototype.batch_reader(),
@@ -228,12 +227,12 @@ pub(super) struct StreamErrorReporter<'a> {
 }
 
 impl StreamErrorReporter<'_> {
-    /// Returns the error of an input that cannot be read.
+    /// Returns the error for an input that cannot be read.
     pub(super) fn read_problem(&self) -> Problem {
         Problem::cannot_read(&self.name)
     }
 
-    /// Counts errors that are not described.
+    /// Adds errors to the count that are not described one by one.
     pub(super) fn add_count(&mut self, more_errors: u64) {
         self.count += more_errors;
         if more_errors > 0 {
@@ -264,8 +263,8 @@ impl StreamErrorReporter<'_> {
         Ok(())
     }
 
-    /// Returns the error for an input that is not a file of ads, or `None`. `attributes` is the number of attributes of the
-    /// first ad, if these are its errors.
+    /// Returns the error for an input that is not a file of ads, or `None`. `attributes` is the number of attributes of the ad if
+    /// it is the first one.
     fn wrong_kind_problem(&self, record: &AdRecord, attributes: Option<usize>) -> Option<Problem> {
         let errors = record.errors.iter().filter(|error| !error.is_warning);
         let lines: Vec<&[u8]> = errors.map(|error| error.text.as_slice()).collect();
@@ -273,7 +272,7 @@ impl StreamErrorReporter<'_> {
         wrong_kind_problem(&self.name, &lines, attributes.map(|attributes| (count, attributes)))
     }
 
-    /// Reports the end of the stream after `read` ads.
+    /// Reports the numbers of errors and warnings at the end of the stream; fails if no ad could be read.
     pub(super) fn end(&mut self, read: u64) -> anyhow::Result<()> {
         if self.count > MAX_ERROR_MESSAGES {
             self.session.warn(&format!("{}: {} in total", self.name, counted(self.count, "error")));
@@ -291,7 +290,7 @@ impl StreamErrorReporter<'_> {
     }
 }
 
-/// Opens the file of the second stream.
+/// Opens the file with the second stream of ads.
 pub(super) fn open_ad_file<'a>(
     path: &OsStr,
     cli: &ClassadEvalCli,

@@ -1,5 +1,4 @@
-//! Behaviour under the name `classad_eval`: exactly that of HTCondor's script (reference:
-//! condor_scripts/classad_eval).
+//! Behaviour under the name `classad_eval`: the same as that of HTCondor's script (reference: condor_scripts/classad_eval).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,7 +25,7 @@ Flags may replace expressions or assignments:
 \t-quiet             \tDon't print the ClassAd context after this flag
 ";
 
-/// State after the operands processed so far.
+/// State of the evaluation after the words processed so far.
 struct EvaluationState {
     my: ClassAd,
     target: Option<ClassAd>,
@@ -34,7 +33,7 @@ struct EvaluationState {
     changed: bool,
 }
 
-/// Processes the words from left to right.
+/// Processes the words of the command line from left to right.
 ///
 /// # Errors
 /// Returns an error if standard output cannot be written.
@@ -112,8 +111,8 @@ fn evaluate(
     Ok(true)
 }
 
-/// Parses an expression as the Python bindings do: as the attribute of an ad around it, so that further
-/// attributes, or a bracket and any text, may follow it (reference: `ExprTree.__init__`, _expr_tree.py).
+/// Parses an expression as the Python bindings do: as an attribute of an enclosing ad, so that further attributes, or a bracket
+/// and any text, may follow the expression (reference: `ExprTree.__init__`, _expr_tree.py).
 fn parse_expression(text: &[u8]) -> Option<Expr> {
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
     let around = [b"[expression = ", text, b"]"].concat();
@@ -121,7 +120,7 @@ fn parse_expression(text: &[u8]) -> Option<Expr> {
     ad.get("expression")
 }
 
-/// Returns the ad at the start of the text, or the ad that the text in brackets forms.
+/// Returns the ad at the start of the text, or the ad that results if the text is enclosed in brackets.
 pub(super) fn parse_ad(text: &[u8]) -> Option<ClassAd> {
     // A Python string may contain NUL bytes; the C++ library stops at the first one.
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
@@ -129,10 +128,9 @@ pub(super) fn parse_ad(text: &[u8]) -> Option<ClassAd> {
     read(text).or_else(|| read(&[b"[", text, b"]"].concat()))
 }
 
-/// Returns an ad as it is after the script has merged it attribute by attribute through the Python bindings:
-/// literals are converted to Python values and back, which turns a relative time into a number and converts
-/// an absolute time to UTC, also in lists (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`,
-/// classad2/_class_ad.py).
+/// Returns an ad as it is after the script has merged it attribute by attribute through the Python bindings. They convert
+/// literals to Python values and back, also in lists: a relative time becomes a number, an absolute time is converted to UTC
+/// (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`, classad2/_class_ad.py).
 fn after_python_round_trip(ad: &ClassAd) -> ClassAd {
     let mut passed = ClassAd::new();
     for (name, expr) in ad.iter() {
@@ -141,7 +139,7 @@ fn after_python_round_trip(ad: &ClassAd) -> ClassAd {
     passed
 }
 
-/// Returns the converted expression, or `None` if it stays unchanged.
+/// Returns the expression after conversion to a Python value and back, or `None` if this does not change it.
 fn literal_after_python_round_trip(expr: &Expr) -> Option<Expr> {
     if let Some(items) = expr.as_list() {
         let passed = items.into_iter().map(|item| literal_after_python_round_trip(&item).unwrap_or(item));
@@ -155,7 +153,7 @@ fn literal_after_python_round_trip(expr: &Expr) -> Option<Expr> {
     }
 }
 
-/// Parses the ad of a file; the braces around a list of ads are skipped.
+/// Parses the ad in a file. If the file has a list of ads, skips the braces around the list.
 fn parse_file_ad(text: &[u8]) -> Option<ClassAd> {
     let is_list = text.starts_with(b"{\n") && text.ends_with(b"\n}\n");
     parse_ad(if is_list { &text[2..] } else { text })

@@ -12,7 +12,7 @@ use crate::cli::common::Painter;
 
 /// Maximum number of parts shown in a tree.
 const MAX_LINES: usize = 400;
-/// Maximum width of a part of an expression; longer ones are shortened.
+/// Maximum width of a part of an expression; longer parts are shortened.
 const MAX_EXPRESSION_WIDTH: usize = 60;
 
 /// Evaluates the expression, prints the explanation and returns the value.
@@ -97,7 +97,7 @@ fn collect(step: &TraceStep, depth: usize, lines: &mut Vec<ExplanationLine>) {
     }
 }
 
-/// Returns false for parts that need no explanation: literals, and the ads of `MY` and `TARGET`.
+/// Returns true if a part is shown. Literals, and the ads of `MY` and `TARGET`, need no explanation.
 fn is_shown(step: &TraceStep) -> bool {
     let is_scope = || {
         let text = step.expr.unparse();

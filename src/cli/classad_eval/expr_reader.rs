@@ -8,12 +8,12 @@ use crate::classad::{Dialect, Expr, ParseError, Value, pitfalls};
 use crate::cli::common::{Problem, ProgramContext, Status};
 use crate::text::caret::Caret;
 
-/// Returns the dialect of expressions, which depends on strict mode.
+/// Returns the dialect in which expressions are parsed. It depends on strict mode.
 pub(super) fn expression_dialect(cli: &ClassadEvalCli) -> Dialect {
     Dialect::new_syntax().strict(cli.context.strict)
 }
 
-/// Returns the problem of a text that is not a valid expression.
+/// Returns the problem for a text that is not a valid expression.
 pub(super) fn expression_problem(what: &str, text: &[u8], error: &ParseError) -> Problem {
     let problem = Problem::usage(error.to_string()).at(&Caret { source: what, text, span: error.span });
     problem.maybe_hint(error.help())
@@ -28,13 +28,13 @@ pub(super) struct ExprReader<'a> {
 }
 
 impl<'a> ExprReader<'a> {
-    /// Creates a reader for constraints and columns, which the condor tools parse in the old syntax: a
-    /// backslash is an ordinary byte.
+    /// Creates a reader for constraints and columns. The condor tools parse these in the old syntax, in which a backslash is an
+    /// ordinary byte.
     pub(super) fn with_old_syntax(cli: &'a ClassadEvalCli, session: &'a ProgramContext) -> Self {
         ExprReader { dialect: Dialect::old_syntax().strict(cli.context.strict), cli, session }
     }
 
-    /// Parses the value of an option.
+    /// Parses the value of an option as an expression; `what` is the name of the option.
     pub(super) fn parse_option(&self, what: &str, text: &OsStr) -> anyhow::Result<Expr> {
         let bytes = text.as_bytes();
         let expr = Expr::parse_with(bytes, self.dialect).map_err(|error| {
@@ -50,25 +50,25 @@ impl<'a> ExprReader<'a> {
         Ok(expr)
     }
 
-    /// Parses the values of an option.
+    /// Parses the values of an option as expressions.
     pub(super) fn parse_options(&self, what: &str, texts: &[OsString]) -> anyhow::Result<Vec<Expr>> {
         texts.iter().map(|text| self.parse_option(what, text)).collect()
     }
 
-    /// Returns the conjunction of all constraints, or `None` if there are none.
+    /// Returns the conjunction of all values of `--constraint`, or `None` if the option is not given.
     pub(super) fn parse_constraint(&self) -> anyhow::Result<Option<Expr>> {
         let all = self.parse_options("--constraint", &self.cli.stream.constraint)?;
         Ok(all.into_iter().reduce(|before, expr| before.and(&expr)))
     }
 }
 
-/// Warns about expressions that are valid but probably not intended.
+/// Warns about an expression that is valid but probably not what the user means.
 pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, session: &ProgramContext) {
     for trap in pitfalls::find(text, dialect) {
         let caret = Caret { source: what, text, span: trap.span };
         session.warn(&format!("{}\n    hint: {}", caret.render(&trap.message), trap.hint));
     }
-    // In the reference the expression ends after a conditional; any following text is ignored.
+    // In the reference, an expression ends after a conditional; any following text is ignored.
     if let Ok((_, used)) = Expr::parse_prefix(text, dialect)
         && used < text.len()
         && !text[used..].trim_ascii().is_empty()
@@ -79,8 +79,8 @@ pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, ses
     }
 }
 
-/// Returns the exit status of a value for `if htc-classad-eval -e ...`. A value that is neither true nor
-/// false counts as an error, as it does in a constraint.
+/// Returns the exit status for a value, for use in `if htc-classad-eval -e ...`. A value that is neither true nor false counts as
+/// an error, as in a constraint.
 pub(super) fn exit_status_of(value: &Value, session: &ProgramContext) -> Status {
     match value {
         Value::Undefined => Status::Undefined,

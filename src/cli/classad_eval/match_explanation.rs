@@ -1,4 +1,4 @@
-//! `--match --explain` for many pairs: the same screen, rows and page as `htc-slot-run explain`.
+//! `--match --explain` for many pairs, with the same output as `htc-slot-run explain`: screen, rows and web page.
 
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::cli::explain::{BatchDiagnostics, ExplanationReport, LongJobStream, MA
 use crate::os::RealWorld;
 use crate::why::matching::{AdPool, Analysis, JobGrouper, SideNames};
 
-/// Maximum number of pairs that are printed one by one.
+/// Maximum number of pairs that are explained one by one.
 const MAX_PAIRS: usize = 10;
 
 /// Ads of `--ads`, read one by one.
@@ -27,7 +27,7 @@ pub(super) struct LeftAds<'a> {
     input: Option<PipedStdin>,
     current: Option<ReportingAdStream<'a, BufReader<InputReader>>>,
     cli: &'a ClassadEvalCli,
-    /// Input that several threads read, the reporter of its errors, and the number of ads read.
+    /// Input in the long form that several threads read, the reporter of its errors, and the number of ads read; or `None`.
     long_input: Option<(LongJobStream<BufReader<InputReader>>, StreamErrorReporter<'a>, u64)>,
     dialect: Dialect,
     session: &'a ProgramContext,
@@ -35,7 +35,7 @@ pub(super) struct LeftAds<'a> {
 }
 
 impl<'a> LeftAds<'a> {
-    /// Lists the inputs of the command line.
+    /// Lists the inputs that the command line names.
     ///
     /// # Errors
     /// Fails if a directory cannot be listed.
@@ -60,7 +60,7 @@ impl<'a> LeftAds<'a> {
         })
     }
 
-    /// Returns the next ad.
+    /// Returns the next ad, or `None` at the end.
     ///
     /// # Errors
     /// Fails if an input cannot be read.
@@ -75,7 +75,7 @@ impl<'a> LeftAds<'a> {
             };
             let input = self.input.take().unwrap_or_else(|| open_stdio_pipe().0);
             let (read, name) = match open_input(&path, input, self.session) {
-                // In a queue directory that is in use, a job may have left since the files were listed.
+                // In a queue directory that is in use, a job's file may have been removed since the files were listed.
                 Err(error) if !self.given.contains(&path) && is_not_found(&error) => continue,
                 opened => opened?,
             };
@@ -83,8 +83,8 @@ impl<'a> LeftAds<'a> {
         }
     }
 
-    /// Adds ads to a grouping, all of them or until the groups fill much memory; those in the long form are read by several
-    /// threads. Returns true if there may be more.
+    /// Adds ads to a grouping: all ads if `wants_all` is true, otherwise ads until the groups use much memory. Ads in the long
+    /// form are read by several threads. Returns true if there may be more ads.
     ///
     /// # Errors
     /// Fails if an input cannot be read.
@@ -114,7 +114,7 @@ impl<'a> LeftAds<'a> {
         Ok(true)
     }
 
-    /// Adds ads of the current input in the long form to a grouping.
+    /// Adds ads of the current input, which has the long form, to a grouping.
     fn group_long_input(
         &mut self,
         grouper: &mut JobGrouper<'_>,
@@ -143,7 +143,7 @@ impl<'a> LeftAds<'a> {
         Ok(())
     }
 
-    /// Returns the next ads, and notices the end if there are no more than `most`.
+    /// Returns the next ads: all if there are at most `most` of them, otherwise `most` + 1 ads.
     ///
     /// # Errors
     /// Fails if an input cannot be read.
@@ -165,13 +165,13 @@ impl<'a> LeftAds<'a> {
 }
 
 impl StreamOptions {
-    /// True if pairs may be counted instead of printed: each pair counts, whatever its rank.
+    /// True if pairs may be counted instead of printed, because no option selects or orders single pairs.
     pub(super) fn can_be_summarised(&self, cli: &ClassadEvalCli, has_constraint: bool) -> bool {
         let selects = has_constraint || self.rank || self.limit.is_some() || cli.context.strict;
         cli.question.explain && !cli.question.exit_status && !selects
     }
 
-    /// Returns the number of ads up to which each pair is printed.
+    /// Returns the maximum number of ads of `--ads` for which each pair with the `others` ads is printed.
     pub(super) fn ads_for_pairs(&self, cli: &ClassadEvalCli, others: usize) -> usize {
         match (self.wants_summary(), cli.output.wants_json() || cli.rows.report_form().is_some()) {
             (true, _) => 0,
@@ -185,7 +185,7 @@ impl StreamOptions {
     }
 }
 
-/// Explains any number of pairs. Exit status 0: each ad of `--ads` matches one of the others.
+/// Explains any number of pairs. The exit status is 0 if each ad of `--ads` matches one of `others`.
 pub(super) fn explain_pairs(
     cli: &ClassadEvalCli,
     first: Vec<ClassAd>,
@@ -206,7 +206,7 @@ pub(super) fn explain_pairs(
         .print(&analysis)
 }
 
-/// Returns the words for the ads of `--ads` and for the others, by the type of the others.
+/// Returns the nouns for the ads of `--ads` and for the other ads, depending on the MyType of the other ads.
 fn side_names(other: Option<&ClassAd>, world: &RealWorld) -> SideNames {
     let kind = other.and_then(|ad| Context::new(world).my(ad).string("MyType"));
     match kind.is_some_and(|kind| kind.eq_ignore_ascii_case(b"Job")) {

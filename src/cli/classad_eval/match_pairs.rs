@@ -1,4 +1,4 @@
-//! `--match`: the symmetric match of two streams, with rank, or the reason why two ads do not match.
+//! `--match`: matches two streams of ads symmetrically, with ranks, and explains why two ads do not match.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::cli::common::{
 use crate::os::RealWorld;
 use crate::why::matching::{AdPool, Analysis, JobGrouper};
 
-/// Pair of ads.
+/// Pair of ads, and whether they match.
 struct AdPair<'a> {
     left: &'a ClassAd,
     right: &'a ClassAd,
@@ -105,7 +105,7 @@ pub(super) fn run(
     Ok(if is_no { Status::No } else { Status::Done })
 }
 
-/// Prints the number of pairs that match. Pairs with the same values of all that is read are evaluated once.
+/// Prints the number of pairs that match. Pairs whose ads have the same values of all referenced attributes are evaluated once.
 fn count_matches(
     cli: &ClassadEvalCli,
     session: &ProgramContext,
@@ -128,22 +128,22 @@ fn count_matches(
     Ok(if cli.question.exit_status && count == 0 { Status::No } else { Status::Done })
 }
 
-/// Finder of the ads that match a given ad.
+/// Finder of the matches of a given ad.
 struct PairMatcher<'a> {
     cli: &'a ClassadEvalCli,
     world: &'a RealWorld,
-    /// Expression that must be true for both ads.
+    /// Expression that must be true in both ads, or `None`.
     constraint: Option<Expr>,
     others: Vec<(ClassAd, String)>,
-    /// True if any two ads matched.
+    /// True if any two ads have matched.
     any_match: bool,
-    /// True if each ad matched at least one other.
+    /// True if each ad so far has matched at least one other.
     all_match: bool,
 }
 
 impl PairMatcher<'_> {
-    /// Returns the pairs of an ad: those that match, sorted by rank if ranks are used; with `--explain` all
-    /// pairs.
+    /// Returns the pairs of an ad: with `--explain` all pairs, otherwise those that match. They are sorted by rank if ranks are
+    /// used.
     fn find_pairs<'p>(&'p mut self, left: &'p ClassAd, left_name: &'p str) -> Vec<AdPair<'p>> {
         let ClassadEvalCli { stream, question, context, .. } = self.cli;
         let mut pairs: Vec<AdPair<'_>> = Vec::new();
@@ -170,17 +170,17 @@ impl PairMatcher<'_> {
     }
 }
 
-/// Columns of the rows of `--explain`; those of its JSON are nested.
+/// Columns of the rows of `--explain`. In JSON, the same values are nested.
 const EXPLAINED_PAIR_COLUMNS: [&str; 7] =
     ["match", "left", "left_requirements", "left_why", "right", "right_requirements", "right_why"];
 
-/// Report of the pairs.
+/// Report about the pairs.
 struct PairReport<'a, W: Write> {
     cli: &'a ClassadEvalCli,
     world: &'a RealWorld,
     mask: PrintMask,
     sort: Vec<Expr>,
-    /// Rows that wait until they can be sorted or the column widths are known.
+    /// Rows with their sort keys, kept until they can be sorted or the column widths are known.
     rows: Vec<(Vec<Value>, RenderedRow)>,
     count: u64,
     out: JsonLineWriter<W>,
@@ -206,7 +206,7 @@ impl<W: Write> PairReport<'_, W> {
         self.out.write_all(&text)
     }
 
-    /// Appends a row of columns in the form that was asked for.
+    /// Appends a row of columns in the requested form.
     fn push_row(&mut self, row: &RenderedRow, text: &mut Vec<u8>) {
         if let Some(form) = self.cli.rows.form() {
             return form.push_row(self.mask.cell_texts(row, self.world), text);
@@ -287,7 +287,7 @@ fn print(pair: &AdPair<'_>, cli: &ClassadEvalCli, out: &mut impl Write) -> std::
     writeln!(out)
 }
 
-/// Prints both Requirements, and the failing clause of each that is not true.
+/// Prints the Requirements of both ads, and for each that is not true the clause that fails.
 fn explain(
     pair: &AdPair<'_>,
     cli: &ClassadEvalCli,

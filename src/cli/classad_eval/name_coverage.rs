@@ -1,4 +1,4 @@
-//! Names that no ad of a stream has; usually they are misspelled.
+//! Names that no ad of a stream has. Usually they are misspelled.
 
 use super::output;
 use super::stream_plan::StreamPlan;
@@ -7,7 +7,7 @@ use crate::cli::common::ProgramContext;
 use crate::supported;
 use crate::text::{caseless, similar_names};
 
-/// Record of the names that occurred in any ad, one bit each, and of the other names of the first ad.
+/// Record of which names occurred in any ad, one bit each, and of all names of the first ad.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameCoverage {
     bits: u64,
@@ -15,7 +15,7 @@ pub(super) struct NameCoverage {
     known: Vec<AttrName>,
 }
 
-/// Returns the names that the command line's expressions and `--attributes` look up in the ads, at most 64.
+/// Returns the names that the expressions of the command line and `--attributes` look up in the ads, at most 64.
 pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::Expr]) -> Vec<AttrName> {
     let aggregated = work.aggregates.iter().map(|aggregate| &aggregate.expr);
     let exprs =
@@ -28,15 +28,14 @@ pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::
     names.retain(|name| {
         !caseless::eq(name.as_bytes(), b"CurrentTime") && !work.assigned.contains(name.as_bytes())
     });
-    // Names that TARGET has are looked up there.
+    // Names that TARGET has are not looked up in the ads of the stream.
     names.retain(|name| work.target.as_ref().is_none_or(|target| !target.contains(name.as_bytes())));
     names.truncate(64);
     names
 }
 
 impl NameCoverage {
-    /// Records the names of an ad; `whole` returns all names of the ad, including those that no expression
-    /// uses.
+    /// Records the names of an ad. `whole` returns all names of the ad, including those that no expression uses.
     pub(super) fn record_ad(
         &mut self,
         asked: &[AttrName],
@@ -57,7 +56,7 @@ impl NameCoverage {
         }
     }
 
-    /// Adds the record of another portion of the stream.
+    /// Adds the record for another portion of the stream.
     pub(super) fn merge(&mut self, other: NameCoverage) {
         self.bits |= other.bits;
         self.ads += other.ads;
@@ -66,7 +65,7 @@ impl NameCoverage {
         }
     }
 
-    /// Reports the names that no ad had, except known attributes that an ad may lack.
+    /// Reports the looked-up names that no ad had, except HTCondor's own attributes, which an ad may lack.
     pub(super) fn report_missing(&self, work: &StreamPlan<'_>, session: &ProgramContext) {
         let asked = &work.looked_up_names;
         let constraint = work.constraint.as_ref().map(references::mentioned_attributes);
@@ -81,10 +80,11 @@ impl NameCoverage {
             }
             let ads =
                 if self.ads == 1 { "the ad".to_owned() } else { format!("any of the {} ads", self.ads) };
-            // A line without a value has the name, but gives the ad no attribute.
+            // The first ad may have the name on a line without a value, which gives the ad no attribute. The name is no hint to
+            // itself.
             let known = self.known.iter().filter(|known| *known != name).map(AttrName::as_bytes);
             let others = supported::attribute_entries().map(|row| row.name.as_bytes());
-            // One letter is near every other letter.
+            // Names of one or two letters are similar to many others.
             let meant = similar_names::nearest(name.as_bytes(), known)
                 .or_else(|| similar_names::nearest(name.as_bytes(), others))
                 .filter(|_| text.len() > 2)

@@ -21,7 +21,7 @@ use crate::cli::common::{
 };
 use crate::os::RealWorld;
 
-/// Word of the command line that has an effect at its position.
+/// Word of the command line whose effect depends on its position.
 enum CommandLineAction<'a> {
     Quiet,
     My(&'a Path),
@@ -29,7 +29,7 @@ enum CommandLineAction<'a> {
     Operand(&'a OsStr),
 }
 
-/// State of the operands' evaluation.
+/// State of the evaluation of operands.
 struct OperandEvaluator<'a, W> {
     cli: &'a ClassadEvalCli,
     session: &'a ProgramContext,
@@ -87,14 +87,14 @@ pub(super) fn run(
     })
 }
 
-/// Warns if an expression is the name of a file, which is probably to be read.
+/// Warns if an expression is the name of an existing file, because the user probably wanted to read the file.
 pub(super) fn warn_of_file_name(text: &[u8], session: &ProgramContext) {
     if text.iter().any(|byte| matches!(byte, b'.' | b'/')) {
         warn_if_file_exists(text, session);
     }
 }
 
-/// Warns if a file has the text of an expression as its name.
+/// Warns if the text of an expression is the name of an existing file.
 fn warn_if_file_exists(text: &[u8], session: &ProgramContext) {
     let path = Path::new(OsStr::from_bytes(text));
     if path.is_file() {
@@ -105,7 +105,7 @@ fn warn_if_file_exists(text: &[u8], session: &ProgramContext) {
     }
 }
 
-/// Returns the actions in the order in which they were typed.
+/// Returns the actions in the order in which the user typed them.
 fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<CommandLineAction<'a>> {
     let mut turns: Vec<(usize, CommandLineAction<'a>)> = Vec::new();
     let mut add = |id: &str, made: Vec<CommandLineAction<'a>>| {
@@ -141,7 +141,8 @@ impl<W: Write> OperandEvaluator<'_, W> {
         let (question, output) = (cli.question, cli.output);
         if !output.quiet {
             warn_of_file_name(text, session);
-            // Any word may be the name of a file; one without an attribute of this name is hardly meant as an expression.
+            // Any word may also be the name of a file. The warning is only given if no ad has an attribute of this name, so that
+            // the word is probably not meant as an expression.
             let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
             let has_attribute =
                 [Some(&self.my), self.target.as_ref()].into_iter().flatten().any(|ad| ad.contains(text));
@@ -150,7 +151,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
             }
         }
         let expr = Expr::parse_with(text, dialect).map_err(|error| {
-            // For `NAME = VALUE` the error is in the value, not at the `=`.
+            // In `NAME = VALUE`, the error is in the value, not at the `=`.
             let value = assignment_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
             expression_problem("expression", text, &value.unwrap_or(error))
         })?;
@@ -190,7 +191,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
     }
 }
 
-/// Returns the value of an assignment, preceded by blanks so that it keeps its position.
+/// Returns the value of an assignment. Blanks replace the text before it, so that positions in errors are unchanged.
 fn assignment_value(text: &[u8]) -> Option<Vec<u8>> {
     let equals = text.find_byte(b'=')?;
     let (name, value) = (text[..equals].trim(), &text[equals + 1..]);
@@ -203,7 +204,7 @@ fn assignment_value(text: &[u8]) -> Option<Vec<u8>> {
     Some([&vec![b' '; equals + 1], value].concat())
 }
 
-/// Prints a value on its own line; a failed evaluation is printed as `error`, as in the tools.
+/// Prints a value on its own line. A failed evaluation is printed as `error`, as the condor tools do.
 pub(super) fn print_value(
     value: Option<&Value>,
     cli: &ClassadEvalCli,
@@ -238,8 +239,7 @@ fn print_references(
     writeln!(out, "external: {}", names(&external).join(" "))
 }
 
-/// Reads the first ad of a file in any format. A list of assignments, with or without brackets, is also
-/// accepted.
+/// Reads the first ad of a file in any format. Also accepts a list of assignments, with or without brackets.
 pub(super) fn read_first_ad(
     file: &Path,
     cli: &ClassadEvalCli,

@@ -167,7 +167,7 @@ pub(super) struct ColumnOptions {
 }
 
 impl ClassadEvalCli {
-    /// Returns true if ads are read from a stream: one was named, or an option was given that needs a stream.
+    /// Returns true if ads are read from a stream, because an input or an option that needs a stream is given.
     pub(super) fn is_stream(&self, matches: &ArgMatches) -> bool {
         let named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let asked = [

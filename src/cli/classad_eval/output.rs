@@ -40,7 +40,7 @@ pub(super) fn projected_attributes(cli: &ClassadEvalCli) -> Vec<AttrName> {
     lists.flat_map(|list| crate::text::list::split(list.as_bytes()).map(AttrName::from)).collect()
 }
 
-/// Returns the words of each -autoformat (true) and -format, in their order on the command line.
+/// Returns the values of each -autoformat (true) and -format (false), in their order on the command line.
 fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     let mut groups: Vec<(usize, bool, Vec<&OsString>)> = Vec::new();
     for (id, is_auto) in [("autoformat", true), ("format", false)] {
@@ -55,8 +55,8 @@ fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     groups
 }
 
-/// Parses the columns of `-af` and `-format` in the order in which they were typed. Warns of a column that is the name of a
-/// file.
+/// Parses the columns of `-af` and `-format` in the order in which the user typed them. Warns about a column that is the name of
+/// a file.
 pub(super) fn parse_columns(
     cli: &ClassadEvalCli,
     matches: &ArgMatches,
@@ -115,7 +115,7 @@ pub(super) fn parse_columns(
     Ok(mask)
 }
 
-/// Reads the file of `-print-format`, or returns `None` if there is none.
+/// Reads the file of `-print-format`, or returns `None` if the option is not given.
 pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<PrintFormat>> {
     let Some(path) = &cli.columns.print_format else { return Ok(None) };
     let shown = path.display();
@@ -140,7 +140,7 @@ pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<P
     Ok(Some(format))
 }
 
-/// The form of the output where it is to be that of the input.
+/// Returns the output format that corresponds to the format of the input.
 pub(super) fn list_form_of_input(form: AdForm) -> ListForm {
     match form {
         AdForm::Long => ListForm::Long,

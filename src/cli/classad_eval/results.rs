@@ -1,4 +1,4 @@
-//! Results of a stream: printed immediately, or kept until they can be sorted.
+//! Results of a stream of ads. They are printed immediately, or kept until they can be sorted.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, Read, Write};
@@ -20,21 +20,21 @@ use crate::cli::common::{
 use crate::os::RealWorld;
 use crate::text::plural::counted;
 
-/// Result that waits for its position, with the data to print.
+/// Result that is kept until its position in the output is known.
 enum PendingResult {
     Ad(Box<ClassAd>),
     Row(RenderedRow),
     Text(Vec<u8>),
 }
 
-/// Results of a stream.
+/// State of the output of a stream.
 pub(super) struct StreamResults<'a, W> {
     pub(super) work: &'a StreamPlan<'a>,
     pub(super) mask: PrintMask,
     world: RealWorld,
     writer: Option<ListWriter>,
     pub(super) out: W,
-    /// Attributes needed of each ad, or `None` if all are needed.
+    /// Attributes that are needed of each ad, or `None` if all are needed.
     projection: Option<Projection>,
     text: Vec<u8>,
     seen: HashSet<u128, FxBuildHasher>,
@@ -47,13 +47,13 @@ pub(super) struct StreamResults<'a, W> {
     count: u64,
     /// The last value, or `None` if nothing was evaluated.
     last: Option<Value>,
-    /// Number of the first printed ad that would be read back differently, and the attribute.
+    /// Number of the first printed ad that would be read back with other values, and the attribute that differs.
     misread: Option<(u64, AttrName)>,
-    /// Number of the first ad of the output whose JSON is not UTF-8.
+    /// Number of the first printed ad whose JSON is not valid UTF-8.
     invalid_utf8: Option<u64>,
 }
 
-/// Output of a thread for its portion of the ads, printed in the order of the portions.
+/// Output of a thread for one portion of the ads. Portions are printed in their order.
 pub(super) struct PortionOutput {
     text: Vec<u8>,
     count: u64,
@@ -64,7 +64,7 @@ pub(super) struct PortionOutput {
 }
 
 impl StreamResults<'_, Vec<u8>> {
-    /// Returns the output for a portion of the ads, and resets it.
+    /// Returns the output for the portion that has been processed, and resets it for the next one.
     pub(super) fn take_portion(&mut self) -> PortionOutput {
         let writer = self.writer.take();
         let misread = writer.as_ref().and_then(|writer| writer.first_misread().cloned());
@@ -114,12 +114,12 @@ impl<'a, W: Write> StreamResults<'a, W> {
         let has_order =
             !stream.sort.is_empty() || stream.limit.is_some() || stream.unique || self.work.is_counting();
         let has_order = has_order || self.work.split_by.is_some();
-        // Random numbers from a seed form one sequence.
+        // With a seed, random numbers form one sequence over all ads.
         let others = cli.question.explain || self.mask.needs_all_rows() || cli.clock.seed.is_some();
         one_by_one && !has_order && !others
     }
 
-    /// Prints the output for a portion.
+    /// Prints the output for a portion, and adds its counts.
     pub(super) fn add_portion(&mut self, portion: &PortionOutput) -> anyhow::Result<()> {
         self.out.write_all(&portion.text)?;
         if let (None, Some((number, name))) = (&self.misread, &portion.misread) {
@@ -135,7 +135,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Processes all ads of a stream for which the constraint is true.
+    /// Processes all ads of a stream; the output has those for which the constraint is true.
     pub(super) fn process_stream<R: Read>(
         &mut self,
         ads: &mut ReportingAdStream<'_, R>,
@@ -147,7 +147,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         if let (Some(form), None, true) = (work.form, &self.writer, has_ads) {
             self.writer = Some(output::list_writer(work.cli, form));
         }
-        // Whole ads are built only for ads that pass the constraint and are printed whole.
+        // If whole ads are printed, they are built only for ads for which the constraint is true.
         let wants_whole = self.prints_whole_ads();
         let mut record = AdRecord::default();
         while !self.is_limit_reached() {
@@ -195,13 +195,13 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Returns the attributes needed of each ad, or `None` if they are not known in advance.
+    /// Returns the attributes that are needed of each ad, or `None` if they are not known in advance.
     fn find_projection(&self) -> Option<Projection> {
         let work = self.work;
         if work.target.is_some() || !work.assigned.is_empty() || work.cli.question.explain {
             return None;
         }
-        // Without a constraint all ads are printed whole anyway.
+        // Without a constraint, each ad is printed whole, so a projection saves nothing.
         if self.prints_whole_ads() && work.constraint.is_none() {
             return None;
         }
@@ -209,7 +209,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(aggregates);
         let mut projection =
             self.mask.projection(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))?;
-        // Names that no ad has are reported, those of --attributes too.
+        // The projection includes all looked-up names, also those of --attributes, so that names which no ad has can be reported.
         work.looked_up_names.iter().for_each(|name| projection.add(name.clone()));
         Some(projection)
     }
@@ -319,8 +319,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Returns true if no equal result was printed before. Results are compared by a 128-bit hash of the
-    /// output.
+    /// Returns true if no equal result was printed before. Results are compared by a 128-bit hash of their output.
     fn is_new(&mut self, item: &PendingResult) -> bool {
         let mut text = Vec::new();
         match item {
@@ -338,7 +337,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         self.seen.insert(hash_128(&text))
     }
 
-    /// Appends a row in the form that was asked for.
+    /// Appends a row in the requested form.
     fn push_row(&mut self, row: &RenderedRow, text: &mut Vec<u8>) {
         let rows = self.work.cli.rows;
         if let Some(form) = rows.form() {
@@ -355,7 +354,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
     /// Prints the header of separated rows.
     ///
     /// # Errors
-    /// The errors of the output.
+    /// Returns an error if the output cannot be written.
     pub(super) fn print_header(&mut self) -> anyhow::Result<()> {
         let Some(form) =
             self.work.cli.rows.form().filter(|_| !self.work.is_counting() && !self.work.cli.stream.count)
@@ -392,7 +391,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         }
     }
 
-    /// Prints the results that were kept, and the end of the output.
+    /// Prints the results that were kept, then the end of the output.
     ///
     /// # Errors
     /// Returns an error if the output cannot be written.
@@ -469,7 +468,7 @@ fn hash_128(text: &[u8]) -> u128 {
     use std::hash::Hasher;
     let mut one = rustc_hash::FxHasher::default();
     one.write(text);
-    // FNV-1a in addition: a collision of two different hash functions is practically impossible.
+    // FNV-1a is used as a second hash function: a collision of both at once is practically impossible.
     let mut two = 0xcbf2_9ce4_8422_2325u64;
     for byte in text {
         two = (two ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -1,4 +1,4 @@
-//! `--split-by`: the ads of a stream in files, by the value of an expression.
+//! `--split-by`: writes the ads of a stream to files, by the value of an expression.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -12,7 +12,7 @@ use crate::classad::format::long;
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::cli::common::{Problem, Status};
 
-/// Number of files that are open at once.
+/// Maximum number of files that are open at once.
 const MAX_OPEN_FILES: usize = 128;
 /// Maximum length of a file name, in bytes, without its extension.
 const MAX_NAME_LENGTH: usize = 200;
@@ -21,16 +21,16 @@ const MAX_NAME_LENGTH: usize = 200;
 pub(super) struct AdSplitter {
     by: Expr,
     directory: PathBuf,
-    /// Files that have been written to, and their writers while they are open.
+    /// Files that were created, each with its writer while it is open.
     files: HashMap<BString, Option<BufWriter<File>>>,
     open_count: usize,
 }
 
 impl AdSplitter {
-    /// Creates the directory if it is missing.
+    /// Creates a splitter, and the directory if it is missing.
     ///
     /// # Errors
-    /// It cannot be created.
+    /// Fails if the directory cannot be created.
     pub(super) fn new(by: Expr, directory: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| {
             Problem::new(Status::Failed, format!("cannot create the directory '{}'", directory.display()))
@@ -38,10 +38,10 @@ impl AdSplitter {
         Ok(AdSplitter { by, directory: directory.to_owned(), files: HashMap::new(), open_count: 0 })
     }
 
-    /// Writes an ad to the file of its value.
+    /// Writes an ad to the file that its value of the expression names.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn write(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
         let name = file_name(&context.eval(&self.by));
         let path = self.directory.join(format!("{name}.ads"));
@@ -58,7 +58,7 @@ impl AdSplitter {
                 self.close_all()?;
             }
             let is_new = !self.files.contains_key(name);
-            // A file of an earlier run is replaced.
+            // A file from an earlier run is replaced.
             let file =
                 OpenOptions::new().create(true).write(true).truncate(is_new).append(!is_new).open(path)?;
             self.files.insert(name.clone(), Some(BufWriter::new(file)));
@@ -73,10 +73,10 @@ impl AdSplitter {
         self.files.values_mut().filter_map(Option::take).try_for_each(|mut file| file.flush())
     }
 
-    /// Writes what is left; returns the number of files.
+    /// Writes all buffered text, and returns the number of files.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub(super) fn finish(&mut self) -> anyhow::Result<usize> {
         let problem =
             || Problem::new(Status::Failed, format!("cannot write below '{}'", self.directory.display()));
@@ -86,7 +86,7 @@ impl AdSplitter {
     }
 }
 
-/// Returns the file name of a value: the text of a string, and `%XX` for bytes that a name should not have.
+/// Returns the file name for a value: the text of a string, with `%XX` for bytes that a file name should not contain.
 fn file_name(value: &Value) -> BString {
     let text = match value {
         Value::Undefined => return "_undefined".into(),

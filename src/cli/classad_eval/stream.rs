@@ -1,4 +1,4 @@
-//! Streams: filter, sort, project and print the ads of files.
+//! Streams: filters, sorts, projects and prints the ads of files.
 
 use std::io::Read;
 use std::path::Path;
@@ -56,11 +56,11 @@ pub(super) fn run(
     for path in list_inputs(&paths, session)? {
         let stdin = input.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&enough));
         let (read, name) = match open_input(&path, stdin, session) {
-            // In a queue directory that is in use, a job may have left since the files were listed.
+            // In a queue directory that is in use, a job's file may have been removed since the files were listed.
             Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
             opened => opened?,
         };
-        // The stream has its own buffer.
+        // `ReportingAdStream` has its own buffer.
         let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
         if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
             process_stream_in_parallel(ads, threads, &enough, &mut results, &mut odd)?;
@@ -74,14 +74,13 @@ pub(super) fn run(
     Ok(status)
 }
 
-/// Returns true if the output consists of JSON values in one array, not of ads, whose writer creates the
-/// array itself.
+/// Returns true if the output is one JSON array of values. An array of ads is created by the writer of ads instead.
 fn prints_json_values(work: &StreamPlan<'_>) -> bool {
     let cli = work.cli;
     cli.output.json && !cli.stream.count && (!work.operands.is_empty() || cli.question.explain)
 }
 
-/// Result of a thread for a portion of the stream. Line and ad numbers are relative to the portion.
+/// Result of one thread for a portion of the stream. Line and ad numbers are relative to the start of the portion.
 struct PortionResult {
     output: PortionOutput,
     odd: StreamDiagnostics,
@@ -114,7 +113,7 @@ fn process_stream_in_parallel<R: Read + Send>(
     let mut collect = |mut portion: PortionResult| -> anyhow::Result<()> {
         let diagnostics = &mut portion.diagnostics;
         diagnostics.errors.iter_mut().for_each(|error| error.line += lines);
-        // Only portions before the first ad, and with it, are judged by it.
+        // The kind of the input is judged only by its first ad, and by errors before that ad.
         if let (0, Some(WrongKind { errors: count, problem })) = (read, diagnostics.wrong_kind.take()) {
             errors.report(&diagnostics.errors[..count])?;
             return Err(problem.into());

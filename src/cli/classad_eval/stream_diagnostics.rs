@@ -7,8 +7,7 @@ use crate::classad::{Expr, Value};
 use crate::cli::common::ProgramContext;
 use crate::text::plural::counted;
 
-/// Warnings about a stream: ads for which the constraint was neither true, false nor undefined, and names
-/// that no ad has.
+/// Warnings about a stream: ads for which the constraint was neither true, false nor undefined, and names that no ad has.
 #[derive(Default)]
 pub(super) struct StreamDiagnostics {
     count: u64,
@@ -17,7 +16,7 @@ pub(super) struct StreamDiagnostics {
 }
 
 impl StreamDiagnostics {
-    /// Adds the warnings of a portion that begins after `lines` lines.
+    /// Adds the warnings about a portion that begins after `lines` lines of the stream.
     pub(super) fn merge_portion(&mut self, portion: StreamDiagnostics, lines: u64) {
         self.count += portion.count;
         self.name_coverage.merge(portion.name_coverage);

@@ -1,4 +1,4 @@
-//! Plan for a stream, made before its first ad is read.
+//! Plan for processing a stream, made before the first ad is read.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use crate::classad::{AttrName, ClassAd, Dialect, Expr};
 use crate::cli::common::{Aggregate, AggregateKind, GroupKey, Problem, ProgramContext, tool_user_maps};
 use crate::os::{RealWorld, SharedUserMaps};
 
-/// Expression among the operands, evaluated for each ad.
+/// Operand that is an expression, which is evaluated for each ad.
 pub(super) struct OperandExpression {
     pub(super) text: Vec<u8>,
     pub(super) expr: Expr,
@@ -23,9 +23,9 @@ pub(super) struct StreamPlan<'a> {
     pub(super) constraint: Option<Expr>,
     pub(super) sort: Vec<Expr>,
     pub(super) count_by: Vec<Expr>,
-    /// Aggregates of the counted ads.
+    /// Aggregates of each group of ads.
     pub(super) aggregates: Vec<Aggregate>,
-    /// Expression whose value names the file of each ad.
+    /// Expression whose value names the file to which an ad is written (`--split-by`), or `None`.
     pub(super) split_by: Option<Expr>,
     /// Names that are looked up in each ad.
     pub(super) looked_up_names: Vec<AttrName>,
@@ -145,7 +145,7 @@ impl<'a> StreamPlan<'a> {
     }
 }
 
-/// Refuses `--csv`, `--tsv` and `--null` where no rows are printed.
+/// Refuses `--csv`, `--tsv` and `--null` if the output has no rows.
 fn refuse_rows_without_columns(cli: &ClassadEvalCli, has_aggregates: bool) -> anyhow::Result<()> {
     let Some(option) = cli.rows.given_option() else { return Ok(()) };
     let prints_counts = has_aggregates || !cli.stream.count_by.is_empty();

@@ -1,26 +1,26 @@
-//! Reports what is wrong with the ads of an input: the first errors one by one, of the rest the number. Refuses inputs
-//! that are not ads.
+//! Reports of errors in the ads of an input. The first errors are reported one by one, of the rest only the number. Inputs that
+//! are not ads are refused.
 
 use super::{Problem, ProgramContext, malformed_ad_problem};
 use crate::classad::stream::{AdError, AdRecord};
 use crate::text::plural::counted;
 
-/// Number of errors of one input that are reported one by one.
+/// Maximum number of errors of one input that are reported one by one.
 const MAX_ERROR_MESSAGES: u64 = 20;
 
 /// Reporter of the errors of one input.
 pub(crate) struct AdErrorReporter {
     name: String,
     session: ProgramContext,
-    /// Number of errors so far, without warnings.
+    /// Number of errors so far; warnings are not counted.
     count: u64,
     warning_count: u64,
-    /// True after the first ad with attributes.
+    /// True once an ad with attributes was read.
     has_ads: bool,
 }
 
 impl AdErrorReporter {
-    /// Creates a reporter for an input with a name.
+    /// Creates a reporter for the input with this name.
     pub(crate) fn new(name: String, session: &ProgramContext) -> Self {
         AdErrorReporter { name, session: session.clone(), count: 0, warning_count: 0, has_ads: false }
     }
@@ -41,7 +41,7 @@ impl AdErrorReporter {
         problem.map_or(Ok(()), Err)
     }
 
-    /// Reports errors of several ads, and adds the number of further ones.
+    /// Reports the errors of several ads; `more_errors` is the number of errors that are not in `errors`.
     pub(crate) fn report_all(&mut self, errors: &[AdError], more_errors: u64) {
         errors.iter().for_each(|error| self.report_error(error));
         self.count += more_errors;
@@ -58,7 +58,7 @@ impl AdErrorReporter {
         }
     }
 
-    /// Reports how many errors were not reported one by one; returns the number of all errors.
+    /// Reports the total number of errors if some were not reported one by one, and returns it.
     pub(crate) fn end(&mut self) -> u64 {
         if self.count > MAX_ERROR_MESSAGES {
             self.session.warn(&format!("{}: {} in total", self.name, counted(self.count, "error")));
@@ -70,7 +70,7 @@ impl AdErrorReporter {
     }
 }
 
-/// Reports one error in an ad, or warns of it.
+/// Reports an error in an ad, or warns about it if it is only a warning.
 pub(crate) fn report_ad_error(error: &AdError, name: &str, session: &ProgramContext) {
     if error.is_warning {
         session.warn(&render_ad_warning(error, name));
@@ -80,14 +80,13 @@ pub(crate) fn report_ad_error(error: &AdError, name: &str, session: &ProgramCont
     }
 }
 
-/// Returns the text of a warning about an ad, with its place and advice.
+/// Returns the text of a warning about an ad, with its location and a hint.
 pub(crate) fn render_ad_warning(error: &AdError, name: &str) -> String {
     let hint = error.help.map(|help| format!("\nhint: {help}")).unwrap_or_default();
     format!("{}{hint}", error.caret(name).render(&error.message))
 }
 
-/// Returns the error for an input that is not a file of ads, judged by the errors of one of its ads; otherwise returns
-/// `None`.
+/// Returns the error for an input that is not a file of ads, judged by the errors of one of its ads, or `None` if it may be one.
 pub(crate) fn wrong_kind_of_record(name: &str, record: &AdRecord, is_first: bool) -> Option<Problem> {
     let errors = record.errors.iter().filter(|error| !error.is_warning);
     let lines: Vec<&[u8]> = errors.map(|error| error.text.as_slice()).collect();
@@ -95,11 +94,11 @@ pub(crate) fn wrong_kind_of_record(name: &str, record: &AdRecord, is_first: bool
     wrong_kind_problem(name, &lines, is_first.then_some((count, record.ad.len())))
 }
 
-/// Returns the error for an input that is not a file of ads, judged by lines that cannot be read; otherwise returns `None`.
-/// `first_ad` is the number of such lines and of attributes if the lines are those of the first ad; later ads do not decide,
-/// because a damaged line must not cost the ads after it.
+/// Returns the error for an input that is not a file of ads, judged by its lines that are not attributes, or `None` if it may be
+/// a file of ads. `first_ad` has the numbers of such lines and of attributes in the first ad; it is `None` for later ads, which
+/// are not judged, so that one damaged line does not prevent reading the ads after it.
 ///
-/// A text of another kind must not be used as an ad that has the few lines of it that look like attributes.
+/// Without this check, the few lines of another kind of file that look like attributes would be used as an ad.
 pub(crate) fn wrong_kind_problem(
     name: &str,
     lines: &[&[u8]],
@@ -108,7 +107,7 @@ pub(crate) fn wrong_kind_problem(
     let (errors, attributes) = first_ad?;
     let kinds: Vec<OtherKind> = lines.iter().filter_map(|line| OtherKind::of_line(line)).collect();
     let is_macro = |kind: &OtherKind| *kind == OtherKind::Macro;
-    // A job's ad may have one line that was meant for a configuration.
+    // A job ad may contain one line that was meant for a configuration.
     let macros = kinds.iter().filter(|kind| is_macro(kind)).count();
     let has_macros = macros > 1 || (macros == 1 && errors == 1 && attributes <= MAX_FEW_ATTRIBUTES);
     let other = kinds.iter().find(|kind| !is_macro(kind)).copied();
@@ -129,15 +128,15 @@ pub(crate) fn wrong_kind_problem(
     Some(Problem::unreadable(format!("'{name}' is not a file of ads")).hint(hint))
 }
 
-/// Maximum number of attributes of a text in which a single line with a macro shows that it is a configuration.
+/// Maximum number of attributes in a text that is treated as a configuration because of a single line with a macro.
 const MAX_FEW_ATTRIBUTES: usize = 20;
 
-/// Kind of text that a line which is not an attribute belongs to.
+/// Kind of text to which a line that is not an attribute belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OtherKind {
-    /// A configuration's `NAME = $(OTHER)`.
+    /// Line `NAME = $(OTHER)` of a configuration.
     Macro,
-    /// Another statement of a configuration.
+    /// Another statement of a configuration, such as `use`.
     Statement,
     /// A header `[table]` or `[[list]]` of TOML.
     TomlTable,
@@ -146,7 +145,7 @@ enum OtherKind {
 }
 
 impl OtherKind {
-    /// Returns the kind of text that has such a line, or `None` if that is unclear.
+    /// Returns the kind of text to which the line belongs, or `None` if this is not clear.
     fn of_line(line: &[u8]) -> Option<OtherKind> {
         let line = line.trim_ascii();
         let word = line.split(|byte| !byte.is_ascii_alphanumeric()).next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Input layer: opens every input of ads, whatever it is: a file, FIFO or standard input, compressed or not,
-//! a queue log, a history, or a directory of these.
+//! Input layer: opens every input of ads. An input is a file, FIFO or standard input, compressed or not; a queue log; a history;
+//! or a directory of these.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -22,22 +22,21 @@ const AD_FILE_EXTENSIONS: [&str; 3] = ["ad", "ads", "classad"];
 const COMPRESSED_EXTENSIONS: [&str; 4] = ["gz", "bz2", "xz", "zst"];
 /// Name of standard input in messages.
 const STDIN_NAME: &str = "standard input";
-/// Number of bytes after which the kind of a text is known.
+/// Number of bytes after which the kind of a text can be determined.
 const LONGEST_TEXT_START: usize = 64;
-/// Number of skipped files of a directory that one warning names.
+/// Maximum number of skipped files of a directory that a warning names.
 const MAX_NAMED_SKIPPED_FILES: usize = 5;
 
-/// Reader of bytes from anywhere.
+/// Reader of the bytes of an input.
 pub(crate) type InputReader = Box<dyn Read + Send>;
 
-/// Ads that can be read, and the name that messages use for them.
+/// Reader of ads, and the name of the input in messages.
 pub(crate) type NamedAdReader = (BufReader<InputReader>, String);
 
-/// Kind of a text, according to its first line.
+/// Kind of a text, determined by its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputKind {
-    /// Ads in any format, with or without the banners of a history; any unrecognised text is also treated as
-    /// ads.
+    /// Ads in any format, with or without the banners of a history. Any unrecognised text is treated as ads.
     Ads,
     /// A schedd's job_queue.log.
     QueueLog,
@@ -45,15 +44,15 @@ pub(crate) enum InputKind {
     EventLog,
 }
 
-/// Opened and decompressed input.
+/// Input that is open and decompressed.
 pub(crate) struct OpenInput {
     /// Reader of the whole text.
     pub(crate) reader: InputReader,
-    /// Kind, according to its first line.
+    /// Kind of the text, determined by its first line.
     pub(crate) kind: InputKind,
     /// True if the input was compressed.
     pub(crate) is_compressed: bool,
-    /// Name for messages.
+    /// Name of the input in messages.
     pub(crate) name: String,
 }
 
@@ -61,7 +60,7 @@ impl OpenInput {
     /// Opens a file, or standard input for `-`, and decompresses it if it is compressed.
     ///
     /// # Errors
-    /// Returns an error if it cannot be opened, or is compressed in an unsupported format.
+    /// Returns an error if the file cannot be opened, or is compressed in an unsupported format.
     pub(crate) fn open(path: &Path, stdin: PipedStdin) -> anyhow::Result<Self> {
         OpenInput::open_raw(path, stdin).with_context(|| {
             if path == Path::new("-") { Problem::cannot_read(STDIN_NAME) } else { read_problem(path) }
@@ -106,10 +105,10 @@ impl OpenInput {
         Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })
     }
 
-    /// Returns a reader of ads; for a queue log, of the ads of its jobs including their clusters' attributes.
+    /// Returns a reader of ads. The ads of a queue log are those of its jobs, including the attributes of their clusters.
     ///
     /// # Errors
-    /// Returns an error for an event log, or a queue log that cannot be read.
+    /// Returns an error for an event log, or for a queue log that cannot be read.
     pub(crate) fn into_ads(mut self, session: &ProgramContext) -> anyhow::Result<InputReader> {
         match self.kind {
             InputKind::Ads => Ok(self.reader),
@@ -121,7 +120,7 @@ impl OpenInput {
         }
     }
 
-    /// Returns the error for an event log given instead of ads, a queue or a history.
+    /// Returns the error for an event log where ads, a queue log or a history is expected.
     pub(crate) fn event_log_problem(&self) -> Problem {
         Problem::cannot_read(&self.name)
             .caused_by("it is a job's event log, not ads")
@@ -140,7 +139,7 @@ impl InputKind {
         }
     }
 
-    /// True if more bytes after `start` are needed.
+    /// True if more bytes after `start` are needed to determine the kind of the text.
     fn needs_more_bytes(start: &[u8]) -> bool {
         start.len() < LONGEST_TEXT_START
             && !start.contains(&b'\n')
@@ -182,12 +181,12 @@ fn read_start(input: &mut InputReader, is_open: impl Fn(&[u8]) -> bool) -> io::R
     Ok(start)
 }
 
-/// Opens a file, or standard input for `-`, decompresses it, and converts a queue log to the ads of its jobs.
-/// The files that [`list_inputs`] finds in a directory are read one after the other; those in other formats
-/// are converted to long ads.
+/// Opens a file, or standard input for `-`, decompresses it, and converts a queue log to the ads of its jobs. If the path is a
+/// directory, the files that [`list_inputs`] finds in it are read one after the other; files in other formats are converted to
+/// long ads.
 ///
 /// # Errors
-/// Returns an error if it cannot be opened, is an event log, or is a directory without any such file.
+/// Returns an error if the path cannot be opened, is an event log, or is a directory without any such file.
 pub(crate) fn open_input(
     path: &Path,
     stdin: PipedStdin,
@@ -213,8 +212,8 @@ fn read_problem(path: &Path) -> Problem {
     Problem::cannot_read(path.display())
 }
 
-/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, by name); if it has none by its
-/// `job_queue.log`; otherwise by its history files, the oldest first. All of them may be compressed. A
+/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, sorted by name). A directory without ad files is
+/// replaced by its `job_queue.log`, or else by its history files, the oldest first. All of these files may be compressed. A
 /// warning names the files that are skipped.
 ///
 /// # Errors
@@ -253,11 +252,11 @@ fn warn_of_skipped_files(directory: &Path, skipped: &[PathBuf], session: &Progra
     session.warn(&format!("{}: skipped {}{more}", directory.display(), names.join(", ")));
 }
 
-/// Reads a queue log, and keeps only the wanted attributes, or all if there is no list; warns about records that are
-/// skipped. Reading ends, without a warning, when a kept attribute refers to one that is missing.
+/// Reads a queue log. Keeps only the attributes in `wanted`, or all attributes if it is `None`. Warns about records that are
+/// skipped. If a kept attribute refers to an attribute that is not kept, reading ends early without a warning.
 ///
 /// # Errors
-/// Returns an error if it cannot be read.
+/// Returns an error if the log cannot be read.
 pub(crate) fn read_queue_log(
     file: &mut dyn Read,
     path: &Path,
@@ -293,7 +292,7 @@ pub(crate) fn read_queue_log(
     Ok(reader.into_queue())
 }
 
-/// Jobs of a queue log in the long form, which are made when they are read.
+/// Jobs of a queue log in the long form, which is formatted when it is read.
 struct QueueText {
     jobs: ProjectedJobs,
     text: Cursor<Vec<u8>>,
@@ -314,8 +313,7 @@ impl Read for QueueText {
     }
 }
 
-/// Returns the files of a directory that are read, and those that are skipped. Hidden files are in neither
-/// list.
+/// Returns the files of a directory that are read, and those that are skipped. Hidden files are ignored.
 fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -337,7 +335,7 @@ fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let (mut chosen, skipped): (Vec<_>, Vec<_>) =
             files.iter().cloned().partition(|path| is_wanted(&uncompressed_name(path)));
         if !chosen.is_empty() {
-            // The history file without a suffix is the newest.
+            // The history file without a suffix is the newest one.
             chosen.sort_by_key(|path| path.file_name().is_some_and(|name| name == "history"));
             return Ok((chosen, skipped));
         }
@@ -349,13 +347,13 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| extensions.contains(&ending))
 }
 
-/// Returns the path without the extension of a compression program.
+/// Returns the path without the file name extension of a compression program.
 fn uncompressed_name(path: &Path) -> PathBuf {
     if has_extension(path, &COMPRESSED_EXTENSIONS) { path.with_extension("") } else { path.to_owned() }
 }
 
-/// Reader of several files one after the other; each is opened when the previous one has ended. An empty line
-/// separates them.
+/// Reader of several files one after the other. Each file is opened when the previous one has ended; an empty line separates
+/// them.
 struct ConcatenatedFiles {
     files: std::vec::IntoIter<PathBuf>,
     current: Option<InputReader>,
@@ -364,12 +362,12 @@ struct ConcatenatedFiles {
 }
 
 impl ConcatenatedFiles {
-    /// Opens a file as long ads; other formats are converted.
+    /// Opens a file as a reader of long ads, converting ads in other formats.
     fn open(&self, path: &Path) -> anyhow::Result<InputReader> {
         let problem = || read_problem(path);
         let input = OpenInput::open_file(path, &self.stop_flag).with_context(problem)?;
         let mut reader = input.into_ads(&self.session)?;
-        // The reader of all files expects the named format.
+        // With `--from`, the reader of all files expects the named format, so nothing is converted.
         if self.session.input_form().is_some() {
             return Ok(reader);
         }
@@ -388,11 +386,11 @@ impl ConcatenatedFiles {
     }
 }
 
-/// Ads in another form, converted to the long form one by one.
+/// Reader that converts ads in another format to the long form, one by one.
 struct LongFormReader {
     ads: AdReader<InputReader>,
     errors: AdErrorReporter,
-    /// The ad that is being read.
+    /// Text of the ad that is being read.
     text: Cursor<Vec<u8>>,
 }
 
@@ -428,7 +426,7 @@ impl Read for ConcatenatedFiles {
             let Some(path) = self.files.next() else { return Ok(0) };
             match self.open(&path) {
                 Ok(file) => self.current = Some(Box::new(file.chain(Cursor::new(b"\n\n")))),
-                // In a queue directory that is in use, a job may have left since the files were listed.
+                // In a queue directory that is in use, a job's file may have been removed since the files were listed.
                 Err(error) if is_not_found(&error) => {}
                 Err(error) => return Err(io::Error::other(format!("{error:#}"))),
             }

@@ -1,4 +1,4 @@
-//! Selection, order and number of the ads that are read.
+//! Selection, order and number of the ads that are processed.
 
 use clap::Args;
 
@@ -26,7 +26,7 @@ pub struct AdSelectionOptions {
 }
 
 impl AdSelectionOptions {
-    /// Returns the selection.
+    /// Parses the options to a selection.
     ///
     /// # Errors
     /// Returns an error for a constraint or sort key that is not an expression.
@@ -38,7 +38,7 @@ impl AdSelectionOptions {
         })
     }
 
-    /// True if ads are selected or ordered, so that the ads do not all pass in the order of the input.
+    /// True if an option selects or orders ads, so that not all ads pass in the order of the input.
     pub(crate) fn is_given(&self) -> bool {
         !self.constraint.is_empty() || !self.sort.is_empty() || self.limit.is_some()
     }
@@ -49,7 +49,7 @@ impl AdSelectionOptions {
 pub(crate) struct AdSelection {
     constraint: Vec<Expr>,
     order: SortKeys,
-    /// Number of ads that may still be selected.
+    /// Maximum number of ads that may still be selected.
     left: u64,
 }
 
@@ -59,13 +59,13 @@ impl AdSelection {
         AdSelection { constraint: Vec::new(), order: SortKeys::default(), left: u64::MAX }
     }
 
-    /// True if the constraint is true for an ad.
+    /// True if the constraint is true for an ad, or if there is no constraint.
     pub(crate) fn holds(&self, ad: &ClassAd, world: &dyn World) -> bool {
         let context = Context::new(world).my(ad);
         self.constraint.iter().all(|expr| context.holds(expr))
     }
 
-    /// True if the ad is selected; it is then counted.
+    /// True if an ad is selected, which counts towards the limit.
     pub(crate) fn selects(&mut self, ad: &ClassAd, world: &dyn World) -> bool {
         let selects = self.left > 0 && self.holds(ad, world);
         self.left -= u64::from(selects);
@@ -82,7 +82,7 @@ impl AdSelection {
         !self.order.is_empty()
     }
 
-    /// Sorts items that the constraint selects, and keeps the first ones.
+    /// Sorts the items whose ads the constraint selects, and keeps the first ones up to the limit.
     pub(crate) fn sort_and_limit<T>(
         &self,
         items: &mut Vec<T>,

@@ -1,4 +1,4 @@
-//! Colours: by default only on a terminal and not if NO_COLOR is set; the user can turn them on or off.
+//! Colours. By default they are used only on a terminal, and not if NO_COLOR is set; the user can turn them on or off.
 
 use std::fmt::{self, Display};
 use std::io::IsTerminal;
@@ -15,14 +15,14 @@ pub enum StyleChoice {
     Never,
 }
 
-/// Wraps words in escape sequences, or leaves them alone.
+/// Painter that encloses text in escape sequences, or leaves it unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Painter {
     on: bool,
 }
 
 impl Painter {
-    /// Creates a painter that changes nothing.
+    /// Creates a painter that leaves text unchanged.
     pub fn plain() -> Self {
         Painter { on: false }
     }
@@ -37,7 +37,7 @@ impl Painter {
         Painter { on: should_style(when, std::io::stderr().is_terminal(), env_var) }
     }
 
-    /// True if words are coloured.
+    /// True if the painter colours text.
     pub fn is_enabled(self) -> bool {
         self.on
     }
@@ -47,22 +47,22 @@ impl Painter {
         self.paint("1", text)
     }
 
-    /// Colours a success.
+    /// Colours a text as a success.
     pub fn good<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("32", text)
     }
 
-    /// Colours an error.
+    /// Colours a text as an error.
     pub fn bad<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("31", text)
     }
 
-    /// Colours a warning.
+    /// Colours a text as a warning.
     pub fn warn<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("33", text)
     }
 
-    /// Dims a less important text.
+    /// Dims a text that is less important.
     pub fn dim<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("2", text)
     }

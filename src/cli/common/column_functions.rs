@@ -1,5 +1,5 @@
-//! Functions that print formats name with `PRINTAS` (reference: print_format_tables.cpp, `GlobalPrintFormats`, and
-//! condor_q.V6/queue.cpp, `LocalPrintFormats`).
+//! Column functions: functions that print formats name with `PRINTAS` (reference: print_format_tables.cpp, `GlobalPrintFormats`,
+//! and condor_q.V6/queue.cpp, `LocalPrintFormats`).
 
 use bstr::{BString, ByteSlice};
 
@@ -11,125 +11,125 @@ use super::print_format::{format_date, format_duration};
 use crate::classad::{ClassAd, Context, Value};
 use crate::job::Universe;
 
-/// Settings of the functions, which the options of `condor_q` change.
+/// Settings of the column functions, which options of `condor_q` change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FunctionSettings {
-    /// CPU_TIME shows the CPU and not the wall clock (`-cputime`).
+    /// True if CPU_TIME shows CPU time, not wall-clock time (`-cputime`).
     pub shows_cpu: bool,
-    /// CPU_TIME adds up all runs (`-cumulative-time`).
+    /// True if CPU_TIME adds up all runs of a job (`-cumulative-time`).
     pub adds_runs: bool,
-    /// DAG_OWNER shows names of nodes (`-dag`).
+    /// True if DAG_OWNER shows the names of nodes (`-dag`).
     pub shows_nodes: bool,
-    /// GRID_RESOURCE is cut to the width of its column.
+    /// True if GRID_RESOURCE is cut to the width of its column.
     pub cuts_resources: bool,
-    /// JOB_STATUS shows running jobs that were once suspended as suspended (`REAL_TIME_JOB_SUSPEND_UPDATES`).
+    /// True if JOB_STATUS shows running jobs as suspended if they were suspended once (`REAL_TIME_JOB_SUSPEND_UPDATES`).
     pub shows_suspension: bool,
 }
 
-/// Function that makes the text or value of a column.
+/// Function that formats a value of a column, or computes the value from the ad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnFunction {
-    /// Letters of state and activity.
+    /// Prints letters for state and activity of a slot.
     ActivityCode,
-    /// Activity, or OCU of an idle slot that is one.
+    /// Prints the activity of a slot, or `OCU` if an idle slot has OCU = true.
     ActivityOrOcu,
-    /// Duration of the activity.
+    /// Prints the time that a slot has spent in its activity.
     ActivityTime,
-    /// Name of a batch.
+    /// Prints the name of a job's batch.
     BatchName,
-    /// File transfer of a job.
+    /// Prints the state of a job's file transfer.
     BufferIoMisc,
-    /// Platform of a build.
+    /// Prints the platform in `$CondorPlatform$`.
     CondorPlatform,
-    /// Version of a build.
+    /// Prints the version in `$CondorVersion$`.
     CondorVersion,
-    /// Run time or CPU time of a job.
+    /// Prints the run time or CPU time of a job.
     CpuTime,
-    /// Owner, or name of a node of a DAG.
+    /// Prints the owner of a job, or the name of its node in a DAG.
     DagOwner,
-    /// A date.
+    /// Prints a date.
     Date,
-    /// Time at which an ad expires.
+    /// Prints the time at which an ad expires.
     DueDate,
-    /// Time that has passed since an earlier time.
+    /// Prints the time that has passed since an earlier time.
     ElapsedTime,
-    /// Last part of the id of a grid job.
+    /// Prints the last part of the id of a grid job.
     GridJobId,
-    /// Type, manager and host of a grid resource.
+    /// Prints type, manager and host of a grid resource.
     GridResource,
-    /// State of a grid job.
+    /// Prints the state of a grid job.
     GridStatus,
-    /// Program and arguments.
+    /// Prints program and arguments of a job.
     JobCommand,
-    /// Description, or program and arguments.
+    /// Prints the description of a job, or its program and arguments.
     JobDescription,
-    /// State of a job factory.
+    /// Prints the state of a job factory.
     JobFactoryMode,
-    /// Cluster and process.
+    /// Prints cluster and process of a job.
     JobId,
-    /// Letter of the job's state.
+    /// Prints the letter of a job's status.
     JobStatus,
-    /// Word for the job's state.
+    /// Prints the word for a job's status.
     JobStatusRaw,
-    /// Name of the universe.
+    /// Prints the name of a job's universe.
     JobUniverse,
-    /// Load average.
+    /// Prints a load average.
     LoadAvg,
-    /// Number of members of a list.
+    /// Prints the number of members of a list.
     MemberCount,
-    /// Megabytes that a job uses.
+    /// Prints the megabytes of memory that a job uses.
     MemoryUsage,
-    /// Owner.
+    /// Prints the owner of a job.
     Owner,
-    /// Architecture and operating system.
+    /// Prints the architecture and operating system of a machine.
     Platform,
-    /// A date, with a format.
+    /// Prints a date, with the function's own format.
     QDate,
-    /// Bytes with a unit.
+    /// Prints a number of bytes with a unit.
     ReadableBytes,
-    /// Kilobytes with a unit.
+    /// Prints a number of kilobytes with a unit.
     ReadableKb,
-    /// Megabytes with a unit.
+    /// Prints a number of megabytes with a unit.
     ReadableMb,
-    /// Host on which a job runs.
+    /// Prints the host on which a job runs.
     RemoteHost,
-    /// A duration.
+    /// Prints a duration, given as a real number.
     Runtime,
-    /// Strings of a list.
+    /// Prints the strings in a list.
     StringsFromList,
-    /// A duration.
+    /// Prints a duration.
     Time,
-    /// Health expressions that are not true.
+    /// Prints the health expressions of a slot that are not true.
     Unhealth,
-    /// Different members of a list.
+    /// Prints the distinct members of a list.
     Unique,
 }
 
-/// Value that a function works on, and when.
+/// Kind of a column function: which values it is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FunctionKind {
-    /// Prints an integer.
+    /// Formats the column's value as an integer.
     FormatsInt,
-    /// Prints a real.
+    /// Formats the column's value as a real number.
     FormatsReal,
-    /// Prints any value.
+    /// Formats the column's value, whatever its type.
     FormatsValue,
-    /// Makes a value of the ad.
+    /// Computes the value from the whole ad.
     Renders,
 }
 
 impl ColumnFunction {
-    /// Returns the function with that name.
+    /// Returns the function with this name, or `None`.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         FUNCTIONS.iter().find(|(known, ..)| known.as_bytes() == name).map(|(_, function, _)| *function)
     }
 
-    /// Returns the printf format that the function brings, or `None` if its text is printed as it is.
+    /// Returns the default printf format of the function, or `None` if its text is printed unchanged.
     pub(crate) fn format(self) -> Option<&'static str> {
         FUNCTIONS.iter().find(|(_, function, _)| *function == self).and_then(|(.., format)| *format)
     }
 
-    /// Returns when the function is called.
+    /// Returns the kind of the function.
     pub(crate) fn kind(self) -> FunctionKind {
         use ColumnFunction as F;
         match self {
@@ -142,7 +142,7 @@ impl ColumnFunction {
         }
     }
 
-    /// Returns the text of a value, for functions that format.
+    /// Returns the text for a value, if the function formats values.
     pub(crate) fn text(self, value: &Value, offset: impl Fn(i64) -> i32) -> Vec<u8> {
         use ColumnFunction as F;
         let number = value.as_int().unwrap_or(0);
@@ -161,7 +161,7 @@ impl ColumnFunction {
         }
     }
 
-    /// Returns the value of the column, for functions that render; `value` is that of the column's own expression.
+    /// Returns the value of the column, if the function computes it. `value` is that of the column's own expression.
     pub(crate) fn render(
         self,
         value: Option<&Value>,
@@ -287,7 +287,7 @@ fn dag_owner(ad: &ClassAd, context: &Context<'_>, settings: &FunctionSettings) -
     node.flatten().or_else(|| context.string("Owner"))
 }
 
-/// Wall clock of a job in seconds; -1 in an ad without ServerTime (`job_time`).
+/// Returns the wall-clock time of a job in seconds, or -1 for an ad without ServerTime (`job_time`).
 fn run_time(context: &Context<'_>, settings: &FunctionSettings) -> f64 {
     let real = |name: &str| context.real(name).unwrap_or(0.0);
     let former = if settings.adds_runs { real("RemoteWallClockTime") } else { 0.0 };
@@ -299,7 +299,7 @@ fn run_time(context: &Context<'_>, settings: &FunctionSettings) -> f64 {
     }
 }
 
-/// Letter of JobStatus, and the state of the job's file transfer.
+/// Returns the letter for JobStatus, and marks for the state of the job's file transfer.
 fn job_status(context: &Context<'_>, settings: &FunctionSettings) -> Option<String> {
     let status = context.int("JobStatus")?;
     let is = |name: &str| context.boolean(name).unwrap_or(false);
@@ -350,7 +350,7 @@ fn factory_mode(value: &Value) -> &'static str {
     }
 }
 
-/// Bytes with a unit (`metric_units`); blanks for what is not a number.
+/// Returns a number of bytes with a unit, or blanks for a value that is not a number (`metric_units`).
 fn format_with_unit(value: &Value, factor: f64) -> Vec<u8> {
     let mut bytes = match value {
         Value::Int(number) => *number as f64 * factor,
@@ -367,7 +367,7 @@ fn format_with_unit(value: &Value, factor: f64) -> Vec<u8> {
     format!("{bytes:.1} {}", units.next().unwrap_or("TB")).into_bytes()
 }
 
-/// Megabytes: what the job uses, else the size of its image.
+/// Returns the megabytes of memory that the job uses, or else its image size.
 pub(crate) fn memory(context: &Context<'_>) -> Option<f64> {
     let image = || context.int("ImageSize").map(|size| size as f64 / 1024.0);
     context.int("MemoryUsage").map(|size| size as f64).or_else(image)
@@ -408,7 +408,7 @@ fn remote_host(context: &Context<'_>) -> Option<BString> {
     if context.int("JobUniverse") == Some(Universe::Grid.number()) {
         return context.string("EC2RemoteVirtualMachineName").or_else(|| context.string("GridResource"));
     }
-    // The name server is not asked for the name of an address.
+    // Addresses are not resolved to host names.
     context.string("RemoteHost").and_then(|host| match host.starts_with(b"<127.0.0.1:") {
         true => Some("localhost".into()),
         false if host.starts_with(b"<") && host.ends_with(b">") => None,
@@ -437,14 +437,14 @@ fn grid_status(context: &Context<'_>) -> Option<BString> {
     Some(name.into())
 }
 
-/// `TYPE->MANAGER HOST` of a GridResource (`local_render_grid_resource`).
+/// Returns a GridResource as `TYPE->MANAGER HOST` (`local_render_grid_resource`).
 fn grid_resource(context: &Context<'_>, settings: &FunctionSettings) -> Option<BString> {
     let resource = context.string("GridResource")?;
     let (kind, rest) = match resource.find_byte(b' ') {
         Some(blank) => (&resource[..blank], &resource[blank + 1..]),
         None => (b"globus".as_slice(), resource.as_slice()),
     };
-    // The manager follows the host, or is named in the address.
+    // The manager follows the host, or is part of the address.
     let (manager, end) = match rest.find_byte(b' ') {
         Some(blank) => (&rest[blank + 1..], blank),
         None => match rest.find("jobmanager-") {
@@ -454,7 +454,7 @@ fn grid_resource(context: &Context<'_>, settings: &FunctionSettings) -> Option<B
     };
     let start = rest.find("://").map_or(0, |at| at + 3);
     let stop = rest[start..].find_byteset(b":/").map_or(rest.len(), |at| start + at).min(end);
-    // An address after the manager has a negative length in the reference, which then takes all of it.
+    // If the address follows the manager, the reference computes a negative length and uses the whole rest.
     let host = if stop < start { &rest[start..] } else { &rest[start..stop] };
     let mut text = if kind == b"ec2" {
         let machine = context.string("EC2RemoteVirtualMachineName");
@@ -467,7 +467,7 @@ fn grid_resource(context: &Context<'_>, settings: &FunctionSettings) -> Option<B
     Some(text.into())
 }
 
-/// The last part of a GridJobId (`render_grid_job_id`).
+/// Returns the last part of a GridJobId (`render_grid_job_id`).
 fn grid_job_id(context: &Context<'_>) -> Option<BString> {
     let id = context.string("GridJobId")?;
     let start = id.rfind_byte(b' ').map_or(0, |blank| blank + 1);
@@ -478,7 +478,7 @@ fn grid_job_id(context: &Context<'_>) -> Option<BString> {
     if !matches!(kind, b"gt5" | b"gt2") {
         return Some(id[end..].into());
     }
-    // `/JOB/NUMBER/` as JOB.NUMBER.
+    // `/JOB/NUMBER/` is printed as `JOB.NUMBER`.
     let path = id[end..].strip_prefix(b"/").unwrap_or(&id[end..]);
     let mut parts = path.splitn(3, |byte| *byte == b'/');
     let mut text = BString::from(parts.next().unwrap_or_default());

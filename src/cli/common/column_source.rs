@@ -5,13 +5,13 @@ use crate::classad::{Dialect, Expr};
 /// Attribute or expression of a column.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnSource {
-    /// Name of an attribute; where the ad lacks it, the text of the expression.
+    /// Text of the column: name of an attribute or, if the ad lacks it, of an expression.
     pub(super) name: Vec<u8>,
-    /// Expression, or `None` if the text is not a valid one.
+    /// The text as an expression, or `None` if it is not a valid expression.
     pub(super) expr: Option<Expr>,
 }
 
-/// A word that is not a valid expression: its text, and the place and reason of the error.
+/// Text of a column that is not a valid expression, with the location and reason of the error.
 #[derive(Clone, Debug)]
 pub struct BadColumn {
     /// Text of the column.
@@ -20,12 +20,12 @@ pub struct BadColumn {
     pub error: crate::classad::ParseError,
 }
 
-/// Parses the attribute or expression of a column.
+/// Parses the text of a column.
 ///
 /// # Errors
-/// Fails if it is not a valid expression.
+/// Fails if the text is not a valid expression.
 pub(super) fn parse_source(word: &[u8]) -> Result<ColumnSource, BadColumn> {
-    // The condor tools parse columns like values of long ads: a backslash is an ordinary byte.
+    // The condor tools parse columns like values of long ads, in which a backslash is an ordinary byte.
     match Expr::parse_with(word, Dialect::old_syntax()) {
         Ok(expr) => Ok(ColumnSource { name: word.to_vec(), expr: Some(expr) }),
         Err(error) => Err(BadColumn { text: word.to_vec(), error }),

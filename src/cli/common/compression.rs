@@ -1,4 +1,4 @@
-//! Decompression of input. The format is detected from the first bytes, never from the name.
+//! Decompression of input. The format is detected from the first bytes of the input, never from its name.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -10,7 +10,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::PipedStdin;
 
-/// Maximum number of bytes that [`Compression::detect`] needs.
+/// Maximum number of bytes at the start of an input that [`Compression::detect`] needs.
 pub(super) const LONGEST_MAGIC: usize = 10;
 /// Memory limit of the xz decoder in KiB: sufficient for the output of `xz -9e`.
 const MAX_XZ_MEMORY: u32 = 512 << 10;
@@ -22,7 +22,7 @@ pub(super) enum Compression {
     Bzip2,
     Xz,
     Zstd,
-    /// A recognised but unsupported format.
+    /// A format that is recognised but not supported.
     Unsupported(&'static str),
 }
 
@@ -31,14 +31,14 @@ impl Compression {
     pub(super) fn detect(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            // An attribute name may start with BZh as well, so the mark of a block or of the end after the
-            // level is checked.
+            // An attribute name may also start with BZh, so the magic number of a block, or of the end, after the level is
+            // checked as well.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => {
                 Some(Compression::Bzip2)
             }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
-            // A frame, or a skippable frame as pzstd writes it.
+            // The first frame may be a skippable one, as pzstd writes it.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
             [0x04, 0x22, 0x4d, 0x18, ..] => Some(Compression::Unsupported("lz4")),
             [0x1f, 0x9d, ..] => Some(Compression::Unsupported("compress")),
@@ -67,7 +67,7 @@ impl Compression {
         is_skippable || is_bzip2 || BEGINNINGS.iter().any(is_prefix)
     }
 
-    /// Returns the name of the format, which is also the name of its program.
+    /// Returns the name of the format, which is also the name of the program that decompresses it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
@@ -78,7 +78,8 @@ impl Compression {
         }
     }
 
-    /// Returns a reader of the decompressed bytes. Several members, streams or frames are read as one.
+    /// Returns a reader of the decompressed bytes. If the input has several members, streams or frames, their contents are
+    /// concatenated.
     pub(super) fn decompress(self, input: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         let input = BufReader::with_capacity(PipedStdin::BUFFER_SIZE, input);
         let inner: Box<dyn Read + Send> = match self {
@@ -94,7 +95,7 @@ impl Compression {
     }
 }
 
-/// Reader of decompressed bytes whose errors name the format.
+/// Reader of decompressed bytes; its errors name the format.
 struct Decompressor {
     inner: Box<dyn Read + Send>,
     format: &'static str,
@@ -112,7 +113,7 @@ impl Read for Decompressor {
     }
 }
 
-/// Reader of all members of a gzip file, which may be padded with NUL bytes as on tapes.
+/// Reader of all members of a gzip file, which may end with NUL bytes as padding.
 struct GzipReader<R> {
     /// The member that is being read, or `None` after the last one.
     member: Option<GzDecoder<R>>,
@@ -141,7 +142,7 @@ impl<R: BufRead> Read for GzipReader<R> {
     }
 }
 
-/// Skips NUL bytes.
+/// Skips NUL bytes, which pad files on tapes.
 fn skip_padding(input: &mut impl BufRead) -> io::Result<()> {
     loop {
         let block = input.fill_buf()?;
@@ -162,7 +163,7 @@ struct ZstdReader<R> {
 }
 
 impl<R: BufRead> ZstdReader<R> {
-    /// Reads the header of the next frame; false at the end of the input.
+    /// Reads the header of the next frame; returns false at the end of the input.
     fn begin_frame(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.decoder.init(&mut self.input) {
@@ -185,7 +186,7 @@ impl<R: BufRead> ZstdReader<R> {
         Ok(false)
     }
 
-    /// Verifies the checksum of a frame, if it has one.
+    /// Verifies the checksum of a frame, if the frame has one.
     fn end_frame(&mut self) -> io::Result<()> {
         self.is_in_frame = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
@@ -269,7 +270,9 @@ mod tests {
 
     #[test]
     fn frames_of_zstd_are_read_one_after_the_other() {
-        // "a\n" and "b\n", each a frame with one raw block, and a frame to skip between them.
+        // Frames with one raw block each, for "a
+        // " and "b
+        // ", and a skippable frame between them.
         let frame = |byte: u8| [0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, byte, b'\n'];
         let skipped = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
         let packed = [&frame(b'a')[..], &skipped, &frame(b'b')].concat();

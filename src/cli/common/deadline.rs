@@ -1,5 +1,4 @@
-//! Deadline of `--timeout` for operations that wait for others, such as a pipe without a writer or a missing
-//! reply.
+//! Deadline of `--timeout` for operations that wait for other processes, for example a read from a pipe without a writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,12 +18,13 @@ const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// True once [`terminate_at_deadline`] has asked this process to end.
 static TIME_IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// Sends SIGTERM to this process after that time, so that it ends as on request. The outcome is then [`time_is_over`].
+/// Sends SIGTERM to this process after the time `after`, so that it ends as it does on request. [`time_is_over`] then returns
+/// true.
 pub(crate) fn terminate_at_deadline(after: Duration, session: &ProgramContext) {
     let waits = move || {
         thread::sleep(after);
         TIME_IS_OVER.store(true, Ordering::SeqCst);
-        // A process may always send itself a signal.
+        // A process is always permitted to send itself a signal.
         let _ = kill(Pid::this(), Signal::SIGTERM);
     };
     if thread::Builder::new().spawn(waits).is_err() {
@@ -37,8 +37,8 @@ pub(crate) fn time_is_over() -> bool {
     TIME_IS_OVER.load(Ordering::SeqCst)
 }
 
-/// Ends the program at that time with status 124 and this message, whatever it is waiting for; does nothing
-/// for `None`. Only for operations that leave nothing behind and whose children end with the program.
+/// Ends the program after this time with status 124 and a message, whatever it waits for; does nothing for `None`. Use it only
+/// for operations that leave nothing behind and whose children end with the program.
 pub(crate) fn exit_at_deadline(
     until: Option<MonotonicTime>,
     session: &ProgramContext,
@@ -57,7 +57,7 @@ pub(crate) fn exit_at_deadline(
     }
 }
 
-/// Limit of the time that the program waits for its input. Work between two reads does not count.
+/// Limit of the time for which the program waits for input. The time between two reads does not count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InputWatch {
     /// Start of the current wait in microseconds of the monotonic clock, or 0 if the program does not wait.
@@ -90,7 +90,7 @@ impl InputWatch {
         watch
     }
 
-    /// Runs a function that waits for input.
+    /// Runs the function `read`, whose duration counts as waiting for input.
     pub(crate) fn wait_for<T>(&self, read: impl FnOnce() -> T) -> T {
         self.waiting_since.store(clock::now().monotonic_us.max(1), Ordering::SeqCst);
         let result = read();

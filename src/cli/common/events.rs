@@ -1,4 +1,4 @@
-//! Opening of the target of `--events`, and the style of log lines.
+//! Opening the target of `--events`, and the style of log lines.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -12,12 +12,11 @@ use crate::runner::events::{EventStream, EventTone, LineStyle};
 use crate::text::calendar::CivilTime;
 
 impl EventTarget {
-    /// Opens the target of JSON events: a file is created if necessary and appended to, an open descriptor is
-    /// duplicated. Writing never waits for a reader.
+    /// Opens the target of JSON events. A file is created if necessary and appended to; an open descriptor is duplicated. Writing
+    /// never waits for a reader.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be opened for appending, or the descriptor is not open for
-    /// writing.
+    /// Returns an error if the file cannot be opened for appending, or the descriptor is not open for writing.
     pub fn open(&self) -> anyhow::Result<LineOutput> {
         match self {
             EventTarget::Descriptor(number) => LineOutput::from_descriptor_number(*number)
@@ -28,8 +27,8 @@ impl EventTarget {
     }
 }
 
-/// Ends the event stream and returns the status of the run: failed if an otherwise normal run could not write
-/// all events, which the stream has reported. Any other status is unchanged.
+/// Ends the event stream and returns the exit status of the run. If some events could not be written, which the stream has
+/// reported, a successful run counts as failed; any other status is unchanged.
 pub(crate) fn finish_events(stream: EventStream, status: Status) -> Status {
     let written = stream.finish();
     match status {

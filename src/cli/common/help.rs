@@ -1,7 +1,7 @@
-//! Help of programs and verbs: one layout, with sections in one order.
+//! Help of programs and verbs, with one layout and one order of sections.
 //!
-//! `-h` and `--help` print the verb's own options, its exit statuses and two examples, and fit a screen.
-//! `--help-all` prints all options with their notes.
+//! `-h` and `--help` print the verb's own options, its exit statuses and two examples, on one screen. `--help-all` prints all
+//! options with their notes.
 
 use std::ffi::OsString;
 
@@ -12,22 +12,22 @@ use super::normalise::verb_of;
 use super::option_group::OptionGroup;
 use super::program::{Example, Program, VerbManual};
 
-/// Widest line of the help.
+/// Maximum width of a line of the help.
 const HELP_COLUMNS: usize = 100;
 
 /// Number of examples in the help; the man page has all of them.
 const HELP_EXAMPLES: usize = 2;
 
-/// Extent of the help.
+/// Extent of a help text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelpLength {
-    /// Own options, exit statuses and examples: one screen.
+    /// The verb's own options, exit statuses and examples, on one screen.
     Screen,
-    /// All options with notes.
+    /// All options with their notes.
     All,
 }
 
-/// Returns the help that a command line asks for: that of its verb, or of the program.
+/// Returns the help that a command line requests, for its verb or for the program.
 pub(super) fn requested_help(program: &Program, words: &[OsString]) -> String {
     let command = (program.command)();
     let is_all = |word: &OsString| word.to_string_lossy().trim_start_matches('-') == "help-all";
@@ -73,7 +73,7 @@ pub fn render_help(program: &Program, verb: Option<&str>, length: HelpLength) ->
         HelpLength::Screen => shown.render_help().to_string(),
         HelpLength::All => shown.render_long_help().to_string(),
     };
-    // clap would break the lines of the examples.
+    // clap would break the lines of the examples, so they are appended to its text.
     without_double_blank_lines(&format!("{text}\n\n{}", closing_text(program, texts, length)))
 }
 
@@ -82,8 +82,8 @@ fn about_text(described: &Command, length: HelpLength) -> String {
     long.or_else(|| described.get_about()).map(ToString::to_string).unwrap_or_default()
 }
 
-/// Returns the arguments in the order of their groups. Within a group the order of the definition stays. On the screen of a
-/// program that needs a verb, the options are left to the verbs.
+/// Returns the arguments in the order of their groups, and within a group in the order of their definition. If the help of a
+/// program that needs a verb must fit a screen, the options are left to the help of the verbs.
 fn ordered_arguments(described: &Command, needs_verb: bool) -> Vec<Arg> {
     let mut args: Vec<Arg> = described.get_arguments().cloned().collect();
     args.sort_by_key(OptionGroup::of);
@@ -98,13 +98,13 @@ fn ordered_arguments(described: &Command, needs_verb: bool) -> Vec<Arg> {
         .collect()
 }
 
-/// Returns a verb for the list of verbs.
+/// Returns a verb as the list of verbs shows it.
 fn listed_verb(verb: &Command) -> Command {
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
     Command::new(verb.get_name().to_owned()).about(about).hide(verb.is_hide_set())
 }
 
-/// Returns the text after the options: exit statuses, examples, and where the other options are.
+/// Returns the text after the options: exit statuses, examples, and a pointer to the other options.
 fn closing_text(program: &Program, texts: Option<&VerbManual>, length: HelpLength) -> String {
     let (statuses, examples) = match texts {
         Some(texts) => (texts.statuses, texts.examples),

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Writer of lines that are JSON values: they are written as lines, or as the elements of one array.
+/// Writer of JSON values, as separate lines or as elements of one array.
 pub(crate) struct JsonLineWriter<W> {
     out: W,
-    /// Incomplete line, and true once a line was written; `None` if values are written as lines.
+    /// For an array: text of the current value, and true once a value was written. `None` if values are separate lines.
     array: Option<(Vec<u8>, bool)>,
 }
 

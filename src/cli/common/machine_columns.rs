@@ -6,7 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::classad::{Context, Expr, Value};
 
-/// Width of a column, on which the text of a version depends.
+/// Width of a column, which determines how a version is shortened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnWidth {
     pub(crate) width: usize,
@@ -28,7 +28,8 @@ const STATES: [&str; 10] = [
 const ACTIVITIES: [&str; 8] =
     ["Idle", "Busy", "Retiring", "Vacating", "Suspended", "Benchmarking", "Killing", ""];
 
-/// Letters of state and activity (`digest_state_and_activity`); the column has either of them.
+/// Returns the letters of state and activity (`digest_state_and_activity`). `text` is the state or the activity; the other is
+/// read from the ad.
 pub(super) fn activity_code(text: &[u8], context: &Context<'_>) -> Option<String> {
     let find = |words: &[&str], letters: &[u8], word: &[u8]| {
         let at = words.iter().position(|known| !known.is_empty() && known.as_bytes() == word)?;
@@ -64,7 +65,7 @@ pub(super) fn machine_platform(context: &Context<'_>) -> Option<BString> {
     Some([arch.as_slice(), b"/", &system].concat().into())
 }
 
-/// The middle of `$CondorPlatform: X86_64-AlmaLinux_9 $` (`render_condor_platform`).
+/// Returns the platform in `$CondorPlatform: X86_64-AlmaLinux_9 $` (`render_condor_platform`).
 pub(super) fn platform_of_build(text: &BStr) -> BString {
     let rest = text.find_byte(b' ').map_or(text.as_bytes(), |blank| text[blank..].trim_start());
     let mut name: BString = rest[..rest.find_byteset(b" .$").unwrap_or(rest.len())].into();
@@ -78,7 +79,7 @@ pub(super) fn platform_of_build(text: &BStr) -> BString {
     name
 }
 
-/// Version and build of `$CondorVersion: 25.14.0 2026-01-01 BuildID: 1 $` (`format_version`).
+/// Returns version and build in `$CondorVersion: 25.14.0 2026-01-01 BuildID: 1 $` (`format_version`).
 pub(super) fn version_of(text: &BStr, width: ColumnWidth) -> BString {
     let mut words = text.split_str(" ").filter(|word| !word.is_empty()).skip(1).peekable();
     let mut version = BString::from(words.next().unwrap_or_default());

@@ -15,7 +15,7 @@ use super::program::Program;
 /// # Errors
 /// Returns errors of writing to the `Vec`, which do not occur.
 pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
-    // Options that the short help hides are included here.
+    // The man page includes options that the short help hides.
     let command = (program.command)().mut_args(|arg| arg.hide_short_help(false));
     let mut page = Vec::new();
     let man = Man::new(command.clone())
@@ -54,7 +54,7 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     Ok(man_verbs::wrap_long_lines(&page))
 }
 
-/// Adds paragraphs to a section. `mandoc` warns about a paragraph macro directly after a heading.
+/// Adds paragraphs to a section, without a paragraph macro directly after the heading, about which `mandoc` warns.
 fn push_paragraphs(roff: &mut Roff, texts: &[&str]) {
     for (number, text) in texts.iter().enumerate() {
         if number > 0 {

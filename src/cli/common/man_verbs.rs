@@ -1,5 +1,4 @@
-//! Man pages of verbs: one for each verb, or one for several verbs with the same options, so that no option
-//! list is repeated.
+//! Man pages of verbs. Several verbs with the same options share a page, so that no option list is repeated.
 
 use std::io::{self, Write};
 
@@ -9,10 +8,10 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 
 use super::program::{Program, VerbManual};
 
-/// Longest line of a page that `mandoc -Tlint` accepts, with its newline.
+/// Maximum length of a line that `mandoc -Tlint` accepts, including its newline.
 const MAX_LINE_BYTES: usize = 80;
 
-/// Date of the man pages: the same on every machine, so that the pages can be compared.
+/// Date of all man pages. It is fixed, so that generated pages can be compared.
 pub(super) const MAN_DATE: &str = "2026-11-29";
 
 /// Minimum number of verbs for separate pages; fewer are described on the program's own page.
@@ -23,7 +22,7 @@ pub(super) fn verbs_have_pages(command: &Command) -> bool {
     command.get_subcommands().count() >= MIN_VERBS_WITH_PAGES
 }
 
-/// Groups verbs with the same options, in the order of the first of each group.
+/// Groups the verbs that have the same options. Groups are in the order of their first verbs.
 fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
     let taken = |verb: &Command| verb.get_arguments().map(|arg| format!("{arg:?}")).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&Command>> = Vec::new();
@@ -39,10 +38,10 @@ fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
     groups
 }
 
-/// Returns the pages of all verbs: name and troff.
+/// Returns the pages of all verbs, each with its name and its troff text.
 ///
 /// # Errors
-/// Returns errors of writing to the `Vec`, which do not occur.
+/// Returns errors of writing to a `Vec`, which do not occur.
 pub fn verb_pages(program: &Program) -> io::Result<Vec<(String, Vec<u8>)>> {
     let command = (program.command)().mut_subcommands(|verb| verb.mut_args(|arg| arg.hide_short_help(false)));
     if !verbs_have_pages(&command) {
@@ -63,8 +62,8 @@ fn page_name(program: &Program, verb: &Command) -> String {
     format!("{}-{}", program.name, verb.get_name())
 }
 
-/// Returns the page of verbs with the same options. The options of the program are known to it, but not shown: those of the
-/// verb may refer to them.
+/// Returns the page of verbs with the same options. Options of the program are defined but hidden, because options of the verb
+/// may refer to them.
 fn verb_page(program: &Program, command: &Command, group: &[&Command]) -> io::Result<Vec<u8>> {
     let first = group[0];
     let mut page = Vec::new();
@@ -131,8 +130,8 @@ fn verb_page(program: &Program, command: &Command, group: &[&Command]) -> io::Re
     Ok(wrap_long_lines(&page))
 }
 
-/// Breaks the text lines of a page at spaces, since `mandoc -Tlint` reports lines of more than 80 bytes. Requests, which begin with a dot,
-/// are kept, and so are spaces within a run of several.
+/// Breaks the text lines of a page at spaces, because `mandoc -Tlint` reports lines of more than 80 bytes. Requests, which begin
+/// with a dot, are not broken, nor are runs of several spaces.
 pub(super) fn wrap_long_lines(page: &[u8]) -> Vec<u8> {
     let mut wrapped = Vec::with_capacity(page.len() + page.len() / 60);
     for line in page.split_inclusive(|&byte| byte == b'\n') {
@@ -156,7 +155,7 @@ pub(super) fn wrap_long_lines(page: &[u8]) -> Vec<u8> {
     wrapped
 }
 
-/// Shortens a description for `whatis`: without parentheses, and starting in lower case.
+/// Shortens a description for `whatis`: removes parentheses, and changes the first letter to lower case.
 fn whatis_text(about: &str) -> String {
     let text = about.split(" (").next().unwrap_or(about);
     let mut letters = text.chars();

@@ -13,14 +13,14 @@ use clap::{Arg, Command};
 use super::Problem;
 use super::vocabulary::present_spelling;
 
-/// Rewrites the words after the program's name. Unknown words are passed on, so that clap's own message with
-/// its suggestion is printed.
+/// Rewrites the words after the program's name. Unknown words are not changed, so that clap prints its own message with a
+/// suggestion.
 ///
 /// # Errors
 /// Returns an error for a prefix of several options, or for an invalid suffix.
 pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>, Problem> {
-    // The command is not built, because that would build all its verbs: global options are looked up in the
-    // commands above.
+    // The command is not built, because this would build all its verbs. Global options are therefore looked up in the parent
+    // commands.
     let mut here = CommandPosition { command, above: Vec::new() };
     let mut positionals = 0;
     let mut out = Vec::with_capacity(words.len());
@@ -31,7 +31,7 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
             out.push(word.clone());
             break;
         }
-        // A digit after a dash is otherwise a number.
+        // Other digits after a dash are negative numbers.
         if bytes == b"-0" && here.options().any(|arg| is_short(arg, b'0')) {
             out.push(OsString::from("--null"));
             continue;
@@ -86,9 +86,8 @@ pub(super) fn verb_of<'a>(command: &'a Command, words: &[OsString]) -> Option<&'
     None
 }
 
-/// Returns an operand in a form that clap accepts. If operands may be negative numbers they are expressions:
-/// `-5 + 3` gets a leading blank, which does not change its value, so that clap does not take it for an
-/// option.
+/// Returns an operand in a form that clap accepts. If operands may be negative numbers, they are expressions: `-5 + 3` gets a
+/// leading blank, which does not change its value, so that clap does not treat it as an option.
 fn operand_word(word: &OsStr, command: &Command) -> OsString {
     let bytes = word.as_bytes();
     let is_expression = command.get_positionals().any(Arg::is_allow_negative_numbers_set);
@@ -105,7 +104,7 @@ fn dashed_name(word: &[u8]) -> Option<&[u8]> {
     name.first().is_some_and(u8::is_ascii_alphabetic).then_some(name)
 }
 
-/// Option as typed, without its dashes: `name`, `name:suffix`, `name=value`.
+/// Parts of an option as typed, without its dashes: `name`, `name:suffix` or `name=value`.
 struct OptionParts<'a> {
     name: &'a [u8],
     suffix: Option<&'a [u8]>,
@@ -140,14 +139,14 @@ fn is_short(arg: &Arg, letter: u8) -> bool {
     arg.get_short() == Some(letter) || arg.get_all_short_aliases().unwrap_or_default().contains(&letter)
 }
 
-/// Current verb, and the commands it belongs to.
+/// The current verb, and its parent commands.
 struct CommandPosition<'a> {
     command: &'a Command,
     above: Vec<&'a Command>,
 }
 
 impl<'a> CommandPosition<'a> {
-    /// Returns the options of the verb, and the global options of the commands above.
+    /// Returns the options of the verb, and the global options of its parent commands.
     fn options(&self) -> impl Iterator<Item = &'a Arg> {
         let global =
             self.above.iter().flat_map(|above| above.get_arguments()).filter(|arg| arg.is_global_set());
@@ -194,7 +193,7 @@ fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
     }
 }
 
-/// Returns true if the positional argument with this number takes all remaining words, including options.
+/// Returns true if the positional argument `number` takes all remaining words, including options.
 fn takes_all_remaining_words(command: &Command, number: usize) -> bool {
     command.get_positionals().nth(number - 1).is_some_and(Arg::is_trailing_var_arg_set)
 }
@@ -245,7 +244,7 @@ fn push_option<'a>(
     }
     if takes.max_values() == 1 {
         match parts.suffix {
-            // clap accepts a value that begins with a dash only if it is joined to its option.
+            // clap accepts a value that begins with a dash only in the form `--option=value`.
             None if takes.min_values() == 1 => match words.next() {
                 Some(value) => out.push(join_value(&option, value.as_bytes())),
                 None => out.push(option),
@@ -279,8 +278,8 @@ fn flag_for_suffix(here: &CommandPosition<'_>, option: &OsStr, suffix: &[u8]) ->
         })
 }
 
-/// Adds a second dash to an unknown word with one dash, so that clap suggests a name instead of splitting it
-/// into letters; a group of known letters is not changed.
+/// Adds a second dash to an unknown word with one dash, so that clap suggests a name instead of splitting the word into letters.
+/// A group of known short options is not changed.
 fn with_second_dash(word: &OsStr, here: &CommandPosition<'_>) -> OsString {
     let bytes = word.as_bytes();
     let bundle = bytes[1..].iter().all(|&letter| here.options().any(|arg| is_short(arg, letter)));
@@ -357,7 +356,7 @@ mod tests {
     fn a_verb_has_options_of_its_own_and_the_common_ones() {
         assert_eq!(give("run -on -config f"), "run --once --config-file=f");
         assert_eq!(give("run -once sh -c -once"), "run --once sh -c -once");
-        // The first operand that is a command ends our options.
+        // Options after the first operand, which is a command, are not this program's.
         assert_eq!(give("run hook -once"), "run hook -once");
     }
 

@@ -1,9 +1,9 @@
-//! Messages for invalid numbers in options: clap would pass on the texts of the conversion functions.
+//! Messages for invalid numbers in options, which replace the texts of Rust's conversion functions.
 
 use std::error::Error;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
-/// Returns the message for a command line error that is caused by a number, or `None` for other errors.
+/// Returns the message for a command-line error caused by a number, or `None` for other errors.
 pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
     let cause = error.source()?;
     if let Some(number) = cause.downcast_ref::<ParseIntError>() {
@@ -18,7 +18,7 @@ pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
     if cause.downcast_ref::<ParseFloatError>().is_some() {
         return Some("expected a number".to_owned());
     }
-    // The error of a range is only available as text.
+    // clap provides the error about a range only as text.
     let text = cause.to_string();
     let (_, range) = text.split_once(" is not in ")?;
     let (low, high) = range.split_once("..")?;

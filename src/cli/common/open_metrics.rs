@@ -1,4 +1,4 @@
-//! The OpenMetrics text format, and files of it for the textfile collector of node_exporter.
+//! OpenMetrics text format, and files in this format for the textfile collector of node_exporter.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -7,16 +7,16 @@ use std::path::Path;
 
 use super::{Problem, write_to_stdout};
 
-/// Text of one exposition; [`OpenMetrics::finish`] ends it.
+/// Text of one exposition, which [`OpenMetrics::finish`] completes.
 #[derive(Debug, Default)]
 pub(crate) struct OpenMetrics(String);
 
 /// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricKind {
-    /// A value that goes up and down.
+    /// Value that can increase and decrease.
     Gauge,
-    /// A number that only grows; its samples have the suffix `_total`.
+    /// Number that only increases; its samples have the suffix `_total`.
     Counter,
 }
 
@@ -47,7 +47,7 @@ impl Sample {
 }
 
 impl OpenMetrics {
-    /// Writes a metric with its samples; nothing if there are none.
+    /// Writes a metric with its samples, or nothing if there are no samples.
     pub(crate) fn push(&mut self, metric: Metric, samples: impl IntoIterator<Item = Sample>) {
         let Metric { name, kind, help } = metric;
         let (word, suffix) = match kind {
@@ -66,7 +66,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Returns the text with its end mark.
+    /// Returns the text followed by the end mark.
     pub(crate) fn finish(mut self) -> String {
         self.0.push_str("# EOF\n");
         self.0
@@ -78,14 +78,14 @@ fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Replaces a file atomically, so that a reader never sees half of it. The new file is readable by everybody, since the
-/// collector runs as an account of its own.
+/// Replaces a file atomically, so that a reader never sees an incomplete file. The new file is world-readable, because the
+/// collector has its own account.
 ///
 /// # Errors
-/// The directory cannot be written.
+/// Fails if the directory cannot be written.
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // The collector reads *.prom, and so not this.
+    // The collector reads only files named `*.prom`, so it ignores the temporary file.
     let mut file = tempfile::Builder::new().prefix(".htc-metrics-").suffix(".new").tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().set_permissions(PermissionsExt::from_mode(0o644))?;
@@ -96,7 +96,7 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
 /// Prints metrics, or writes them to a file.
 ///
 /// # Errors
-/// The file or standard output cannot be written.
+/// Fails if the file or standard output cannot be written.
 pub(crate) fn write_metrics(file: Option<&Path>, text: String) -> anyhow::Result<()> {
     match file {
         Some(file) => replace_file(file, &text).map_err(|error| {

@@ -1,37 +1,37 @@
-//! Groups of options in the help, and the options that print it.
+//! Groups of options in the help, and the options that print the help.
 
 use clap::builder::Str;
 use clap::{Arg, ArgAction, Command};
 
-/// Group of options with a heading in the help, in the order in which the help prints them.
+/// Group of options with a heading in the help. The help prints the groups in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OptionGroup {
     /// Options of one verb or program.
     Own,
-    /// Parts of a configuration to show.
+    /// Options that select what is shown of a configuration.
     Show,
-    /// Evaluation of expressions.
+    /// Options for the evaluation of expressions.
     Evaluation,
-    /// Selection, order and grouping of ads.
+    /// Options that select, order and group ads.
     Ads,
-    /// Job to run.
+    /// Options for the job to run.
     Job,
-    /// Input files.
+    /// Options that name input files.
     Input,
-    /// Format and target of the output.
+    /// Options for format and target of the output.
     Output,
-    /// Clock, limits and imitated behaviour.
+    /// Options for clock, limits and imitated behaviour.
     Behaviour,
-    /// Configuration that is read.
+    /// Options that select the configuration.
     Configuration,
-    /// Options of the daemon that a program replaces.
+    /// Options that only the corresponding HTCondor daemon needs.
     Daemon,
-    /// Help and version.
+    /// Options for help and version.
     Help,
 }
 
 impl OptionGroup {
-    /// All groups, in order.
+    /// All groups, in their order in the help.
     pub const ALL: [OptionGroup; 11] = [
         OptionGroup::Own,
         OptionGroup::Show,
@@ -63,7 +63,7 @@ impl OptionGroup {
         }
     }
 
-    /// Returns the group of an option.
+    /// Returns the group to which an option belongs.
     pub(super) fn of(arg: &Arg) -> OptionGroup {
         let heading = arg.get_help_heading();
         let has_heading = |group: &OptionGroup| Some(group.heading()) == heading;

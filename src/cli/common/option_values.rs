@@ -9,12 +9,12 @@ use crate::classad::stream::AdForm;
 use crate::config::statement;
 use crate::quirks::QuirkMode;
 
-/// Target of an event stream.
+/// Target of the event stream (`--events`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventTarget {
-    /// A file that is appended to.
+    /// File to which events are appended.
     File(PathBuf),
-    /// An open descriptor.
+    /// Number of an open descriptor.
     Descriptor(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Options with the same meaning in all programs, in groups: a program flattens the groups that it supports.
+//! Options with the same meaning in all programs. They are in groups; each program flattens the groups that it supports.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,16 +34,16 @@ pub struct ConfigOptions {
 }
 
 impl ConfigOptions {
-    /// Returns the name of the configuration, to distinguish it from another one.
+    /// Returns a name of the configuration that distinguishes it from another one in messages.
     pub fn display_name(&self) -> String {
         let named = self.config_file.clone().or_else(|| std::env::var_os("CONDOR_CONFIG").map(PathBuf::from));
         named.map_or_else(|| "the current configuration".to_owned(), |file| file.display().to_string())
     }
 
-    /// Returns the choice of the configuration, for hooks and other programs that are started.
+    /// Returns the selected configuration, for hooks and other programs that are started.
     pub fn to_config_choice(&self) -> ConfigSelection {
         let knobs = self.param.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
-        // The configuration reads standard input as a file, once.
+        // `-` is standard input, which the configuration opens as a file and reads once.
         let file = self.config_file.clone();
         let file = file.map(|file| if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file });
         ConfigSelection { file, parameters: knobs.collect(), no_env: self.no_env }
@@ -80,16 +80,16 @@ impl InputOptions {
         self.paths_with(&[])
     }
 
-    /// Returns the files of `--ads` and those named without an option, or standard input if there are none.
+    /// Returns the files of `--ads` and `files`, which were named without an option, or standard input if there are none.
     pub(crate) fn paths_with(&self, files: &[PathBuf]) -> Vec<PathBuf> {
         let paths = [self.ads.as_slice(), files].concat();
         if paths.is_empty() { vec![PathBuf::from("-")] } else { paths }
     }
 
-    /// Opens the only file of `--ads`, of any kind, and returns the name that messages use for it.
+    /// Opens the only file of `--ads`, of any kind. Also returns its name for messages.
     ///
     /// # Errors
-    /// Returns an error if there is more than one file, or it cannot be opened.
+    /// Returns an error if there is more than one file, or if it cannot be opened.
     pub(crate) fn open(&self, stdin: PipedStdin, session: &ProgramContext) -> anyhow::Result<NamedAdReader> {
         match self.paths().as_slice() {
             [path] => open_input(path, stdin, session),
@@ -102,7 +102,7 @@ impl InputOptions {
         self.paths().iter().any(|path| path == Path::new("-"))
     }
 
-    /// Returns the names of the files for messages.
+    /// Returns the names of all files, for messages.
     pub(crate) fn names(&self) -> String {
         let names: Vec<_> = self.paths().iter().map(|path| path.display().to_string()).collect();
         names.join(", ")
@@ -149,8 +149,8 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// Formats rows for `--json` and `--jsonl`: as one array, or as one object per line. Returns `None` if
-    /// neither option is given.
+    /// Formats rows as one array for `--json`, or as one object per line for `--jsonl`. Returns `None` if neither option is
+    /// given.
     ///
     /// # Errors
     /// Returns an error if a row has no JSON form.
@@ -173,7 +173,7 @@ impl OutputOptions {
     /// Refuses `--json` and `--jsonl` for a command that prints only text.
     ///
     /// # Errors
-    /// Returns an error if one of them is given.
+    /// Returns an error if either option is given.
     pub fn refuse_json(&self, what: &str) -> anyhow::Result<()> {
         let option = match self {
             OutputOptions { json: true, .. } => "--json",
@@ -207,7 +207,7 @@ pub struct ClockOptions {
 }
 
 impl ClockOptions {
-    /// Returns the real world, with a fixed clock or repeatable random numbers if requested.
+    /// Returns the real world, with a fixed clock or repeatable random numbers if the options request them.
     pub fn world(&self) -> RealWorld {
         let mut world = RealWorld::new();
         if let Some(micros) = self.now {
@@ -257,13 +257,13 @@ pub struct TimeLimitOptions {
 }
 
 impl TimeLimitOptions {
-    /// Ends the program with status 124 when the time limit ends.
+    /// Starts the time limit: when it ends, the program ends with status 124.
     pub(crate) fn start(&self, session: &ProgramContext) {
         let end = self.timeout.map(|after| clock::monotonic_now().plus(after));
         exit_at_deadline(end, session, "the time limit (--timeout) ended");
     }
 
-    /// Asks this process to end, as SIGTERM does, when the time limit ends; for verbs that have to stop children.
+    /// Starts the time limit: when it ends, this process is asked to end, as with SIGTERM. For verbs that have to stop children.
     pub(crate) fn start_gracefully(&self, session: &ProgramContext) {
         if let Some(after) = self.timeout {
             terminate_at_deadline(after, session);
@@ -303,10 +303,10 @@ impl EventsOptions {
         matches!(self.events, Some(EventTarget::Descriptor(_)))
     }
 
-    /// Opens the target of `--events`, if it is given.
+    /// Opens the target of `--events`, or returns `None` if the option is not given.
     ///
     /// # Errors
-    /// Returns an error if it cannot be opened.
+    /// Returns an error if the target cannot be opened.
     pub fn open(&self) -> anyhow::Result<Option<LineOutput>> {
         self.events.as_ref().map(EventTarget::open).transpose()
     }

@@ -1,4 +1,4 @@
-//! Target of output: standard output, or a file whose old content is kept until the new content is complete.
+//! Target of output: standard output, or a file that is replaced only when the new content is complete.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use super::stdout::{ProgramStdout, stdout};
 use crate::os::NewFile;
 
-/// Target of output.
+/// Target of a program's output.
 #[derive(Debug)]
 pub(crate) enum OutputTarget {
     /// Standard output.
     Stdout(ProgramStdout),
-    /// A file.
+    /// File that is replaced at the end.
     File(NewFile),
 }
 

@@ -6,15 +6,15 @@ use crate::text::printf::{ConversionSpec, unescape_percents};
 /// Kind of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConversionKind {
-    /// `%d %i %o %u %x %X`
+    /// `%d %i %o %u %x %X`: an integer
     Int,
-    /// `%e %f %g %a` and their upper-case forms
+    /// `%e %f %g %a` and their upper-case forms: a real number
     Float,
-    /// `%c`
+    /// `%c`: a character
     Char,
-    /// `%s`
+    /// `%s`: a string
     Str,
-    /// `%p`
+    /// `%p`: a pointer
     Pointer,
     /// `%v %V`: any value
     Value,
@@ -26,7 +26,7 @@ pub(crate) enum ConversionKind {
     Date,
 }
 
-/// Format with its conversion, if it has a known one.
+/// Format string, and its conversion if it has a valid one.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintfFormat {
     text: Vec<u8>,
@@ -35,9 +35,9 @@ pub(crate) struct PrintfFormat {
 
 #[derive(Clone, Copy, Debug)]
 struct Conversion {
-    /// Offset of the `%`.
+    /// Offset of the `%` in the format string.
     start: usize,
-    /// Offset after the letter.
+    /// Offset after the letter of the conversion.
     end: usize,
     letter: u8,
     kind: ConversionKind,
@@ -46,34 +46,34 @@ struct Conversion {
 }
 
 impl PrintfFormat {
-    /// Parses a format in which escape sequences are not yet resolved.
+    /// Parses a format string in which escape sequences are not yet resolved.
     pub(crate) fn new(text: &[u8]) -> PrintfFormat {
         let text = collapse_escapes(text);
         let conversion = find_conversion(&text, 0);
         PrintfFormat { text, conversion }
     }
 
-    /// Returns the kind of the conversion.
+    /// Returns the kind of the conversion, or `None` if there is no valid one.
     pub(crate) fn kind(&self) -> Option<ConversionKind> {
         self.conversion.map(|conversion| conversion.kind)
     }
 
-    /// Returns the letter of the conversion, or 0.
+    /// Returns the letter of the conversion, or 0 if there is no valid one.
     pub(crate) fn letter(&self) -> u8 {
         self.conversion.map_or(0, |conversion| conversion.letter)
     }
 
-    /// Returns the width and left alignment of the format.
+    /// Returns the width of the format, and true if it aligns to the left.
     pub(crate) fn width(&self) -> (usize, bool) {
         self.conversion.map_or((0, false), |conversion| (conversion.spec.width, conversion.spec.left))
     }
 
-    /// Returns the text with resolved escape sequences.
+    /// Returns the format string with resolved escape sequences.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Widens the conversion to another digit, if the byte at that offset is a width from `least` to 9.
+    /// Replaces the width of the conversion by `digit`, if the byte at offset `at` is a width from `least` to 9.
     pub(crate) fn widen(&mut self, at: usize, least: u8, digit: u8) -> bool {
         let is_width = self.text.get(at).is_some_and(|byte| (least..=b'9').contains(byte));
         if is_width {
@@ -83,18 +83,18 @@ impl PrintfFormat {
         is_width
     }
 
-    /// True if it is `%s` and nothing else, or empty: the value is printed unchanged.
+    /// True if the format is `%s` and nothing else, or is empty, so that the value is printed unchanged.
     pub(crate) fn is_plain_string(&self) -> bool {
         self.text.is_empty() || self.text == b"%s"
     }
 
-    /// Returns true if there is a second conversion, for which the reference prints arbitrary memory.
+    /// Returns true if the format has a second conversion, for which the reference prints arbitrary memory.
     pub(crate) fn has_second_conversion(&self) -> bool {
         self.conversion.is_some_and(|first| find_conversion(&self.text, first.end).is_some())
     }
 
-    /// Returns an unknown conversion such as `%z` or `%*d`, if the format has no valid one; the whole format
-    /// is then printed literally.
+    /// Returns the unknown conversion, such as `%z` or `%*d`, of a format that has no valid one. The whole format is then printed
+    /// literally.
     pub(crate) fn unknown_conversion(&self) -> Option<&[u8]> {
         let mut from = 0;
         while self.conversion.is_none() {
@@ -112,8 +112,8 @@ impl PrintfFormat {
         None
     }
 
-    /// Formats an integer; only its low 32 bits unless the format says otherwise. The NUL byte that `%c`
-    /// makes of 0 ends the text, as in a C string.
+    /// Formats an integer. Only its low 32 bits are used, unless the format has a length modifier. The NUL byte that `%c`
+    /// produces for 0 ends the text, as in a C string.
     pub(crate) fn format_integer(&self, value: i64) -> Vec<u8> {
         let mut out = self.format_with(|conversion| {
             let low = match conversion.bits {
@@ -136,7 +136,7 @@ impl PrintfFormat {
         out
     }
 
-    /// Returns true if an integer does not fit the conversion, so that a different number is printed.
+    /// Returns true if an integer does not fit the conversion, so that another number is printed.
     pub(crate) fn truncates(&self, value: i64) -> bool {
         let Some(conversion) = self.conversion.filter(|conversion| conversion.kind == ConversionKind::Int)
         else {
@@ -157,7 +157,7 @@ impl PrintfFormat {
         self.format_with(|conversion| conversion.spec.format_real(value, conversion.letter))
     }
 
-    /// Formats a text, whatever the letter of the conversion.
+    /// Formats a text, even if the conversion is not `%s`.
     pub(crate) fn format_string(&self, value: &[u8]) -> Vec<u8> {
         self.format_with(|conversion| conversion.spec.format_string(value))
     }
@@ -171,7 +171,7 @@ impl PrintfFormat {
     }
 }
 
-/// Returns the first conversion at or after an offset.
+/// Returns the first conversion at or after the offset `from`.
 fn find_conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
     loop {
         let start = from + text.get(from..)?.iter().position(|byte| *byte == b'%')?;
@@ -207,8 +207,8 @@ fn find_conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
     }
 }
 
-/// Resolves backslash escapes as the condor tools do. Octal and hexadecimal escapes of more than one digit
-/// have an unexpected value: each digit is added to nine (seventeen) times the value before (escapes.cpp).
+/// Resolves backslash escapes as the condor tools do. An octal (hexadecimal) escape of several digits has an unexpected value,
+/// because each digit is added to nine (seventeen) times the value before it (escapes.cpp).
 fn collapse_escapes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -243,7 +243,7 @@ fn collapse_escapes(text: &[u8]) -> Vec<u8> {
             other => other,
         };
         if simple == 0 {
-            // The reference stops here.
+            // The reference stops at this point.
             break;
         }
         out.push(simple);
@@ -251,14 +251,14 @@ fn collapse_escapes(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Formats `%T`: days, hours, minutes, seconds (format_time.cpp, `format_time`).
+/// Formats seconds for `%T`: days, hours, minutes, seconds (format_time.cpp, `format_time`).
 pub(crate) fn format_duration(seconds: i64) -> Vec<u8> {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (hours, rest) = (rest / 3600, rest % 3600);
     format!("{days:>3}+{hours:02}:{:02}:{:02}", rest / 60, rest % 60).into_bytes()
 }
 
-/// Formats `%Y`: month, day, hour and minute in a zone `offset` seconds east of Greenwich (`format_date`).
+/// Formats a time for `%Y`: month, day, hour and minute in a zone `offset` seconds east of Greenwich (`format_date`).
 pub(crate) fn format_date(seconds: i64, offset: i32) -> Vec<u8> {
     if seconds < 0 {
         return b"    ???    ".to_vec();

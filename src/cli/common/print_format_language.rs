@@ -1,4 +1,4 @@
-//! The language of print formats: `SELECT`, `WHERE`, `GROUP BY`, `SUMMARY` (reference: make_printmask.cpp,
+//! Language of print formats: `SELECT`, `WHERE`, `GROUP BY`, `SUMMARY` (reference: make_printmask.cpp,
 //! `SetAttrListPrintMaskFromStream`, and tokener.cpp).
 
 use bstr::ByteSlice;
@@ -10,75 +10,75 @@ use super::print_mask::{ColumnFlags, ColumnSpec, PrintMask, Separators};
 use crate::classad::{Dialect, Expr};
 use crate::text::number::integer_prefix;
 
-/// Ads that a print format selects from.
+/// Rows that a print format selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Aggregation {
-    /// The jobs.
+    /// One row per job.
     #[default]
     None,
-    /// One row for equal values of all columns (`SELECT UNIQUE`).
+    /// One row for all jobs with equal values of all columns (`SELECT UNIQUE`).
     Unique,
-    /// Autoclusters (`SELECT FROM AUTOCLUSTER`).
+    /// One row per autocluster (`SELECT FROM AUTOCLUSTER`).
     AutoCluster,
 }
 
-/// Key by which rows are sorted.
+/// Expression of `GROUP BY`, by which rows are sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupKey(pub Vec<u8>);
 
-/// Lines around the rows.
+/// Lines before and after the rows: which of them are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeadFoot {
-    /// True if the line with the source is printed.
+    /// True if the title, which names the source of the ads, is printed.
     pub title: bool,
-    /// True if the headings are printed.
+    /// True if the headings of columns are printed.
     pub header: bool,
-    /// True if a summary is printed.
+    /// True if a summary is printed after the rows.
     pub summary: bool,
-    /// True if the summary has columns of its own.
+    /// True if the print format defines the columns of the summary.
     pub custom: bool,
 }
 
 impl HeadFoot {
-    /// All lines, with the standard summary.
+    /// All lines are printed, with the standard summary.
     pub(crate) const STANDARD: HeadFoot =
         HeadFoot { title: true, header: true, summary: true, custom: false };
-    /// None of the lines.
+    /// No lines except the rows are printed.
     pub(crate) const BARE: HeadFoot = HeadFoot { title: false, header: false, summary: false, custom: true };
 }
 
-/// A print format.
+/// Print format that was parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintFormat {
     /// Columns of the rows.
     pub mask: PrintMask,
     /// Columns of the summary.
     pub summary: PrintMask,
-    /// Lines around the rows.
+    /// Lines to print before and after the rows.
     pub head_foot: HeadFoot,
-    /// Ads that are selected.
+    /// Rows that are selected.
     pub aggregation: Aggregation,
-    /// Condition of `WHERE`.
+    /// Condition of `WHERE`, or `None`.
     pub condition: Option<Vec<u8>>,
-    /// Keys of `GROUP BY`.
+    /// Expressions of `GROUP BY`.
     pub group_by: Vec<GroupKey>,
-    /// Findings, a line each, as the condor tools write them.
+    /// Messages about mistakes, one per line, in the words of the condor tools.
     pub messages: String,
 }
 
-/// Syntax of one line of columns.
+/// Syntax of a line that defines columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowSyntax<'a> {
     /// True if columns get headings.
     pub headings: bool,
-    /// True if a column with a width cuts its values.
+    /// True if values are cut to the width of their column.
     pub cuts: bool,
-    /// Format of a column without one.
+    /// Format of a column that does not define one.
     pub format: &'a [u8],
 }
 
 impl RowSyntax<'_> {
-    /// Syntax of print formats.
+    /// Syntax in files of print formats.
     const FILE: RowSyntax<'static> = RowSyntax { headings: true, cuts: true, format: b"%v" };
 }
 
@@ -93,7 +93,7 @@ enum Section {
 }
 
 impl PrintFormat {
-    /// Parses a print format; columns are added to `mask`. Returns `None` if columns come before the first `SELECT`, which
+    /// Parses a print format and adds its columns to `mask`. Returns `None` if columns come before the first `SELECT`, which
     /// crashes the condor tools.
     pub(crate) fn parse(lines: impl IntoIterator<Item = Vec<u8>>, mask: PrintMask) -> Option<PrintFormat> {
         let mut parser = FormatParser {
@@ -124,12 +124,13 @@ impl PrintFormat {
         Some(parser.format)
     }
 
-    /// Returns the lines of a print format in a file: trimmed, and joined where a line ends with a backslash (`getline_trim`).
+    /// Returns the lines of a print format in a file. Lines are trimmed, and a line that ends with a backslash is joined with the
+    /// next one (`getline_trim`).
     pub(crate) fn file_lines(text: &[u8]) -> Vec<Vec<u8>> {
         let mut lines: Vec<Vec<u8>> = Vec::new();
         let mut joins = false;
         for line in text.lines_with_terminator() {
-            // The last line is not trimmed if it has no end.
+            // A last line that does not end with a newline is not trimmed.
             let is_whole = line.ends_with(b"\n");
             let mut part = if is_whole { line.trim() } else { line };
             let continues = is_whole && part.ends_with(b"\\");
@@ -149,7 +150,7 @@ impl PrintFormat {
 struct FormatParser {
     format: PrintFormat,
     section: Section,
-    /// True after the first `SELECT` or `SUMMARY`.
+    /// True once a `SELECT` or `SUMMARY` was read.
     is_open: bool,
     label_separator: Option<Vec<u8>>,
     separators: Separators,
@@ -300,7 +301,7 @@ fn replace_if_some(place: &mut Vec<u8>, text: Option<Vec<u8>>) {
     }
 }
 
-/// Adds the columns of `-aaf` words to a mask; false if one of them is not valid.
+/// Adds the columns of the words of `-aaf` to a mask; returns false if one of them is not valid.
 pub(crate) fn add_appended_columns<'a>(
     mask: &mut PrintMask,
     syntax: RowSyntax<'_>,
@@ -320,7 +321,7 @@ struct RowParser<'a, 'm> {
     messages: &'m mut String,
 }
 
-/// Parts of a line of columns.
+/// Parts of a line that defines a column.
 struct RowParts {
     expr: Option<Vec<u8>>,
     name: Vec<u8>,
@@ -329,7 +330,7 @@ struct RowParts {
     function: Option<ColumnFunction>,
     width: Option<i64>,
     flags: ColumnFlags,
-    /// Options that hold unless a word of the line removes them.
+    /// True if the column grows with its values, unless a word of the line says otherwise.
     grows_by_default: bool,
     keeps_by_default: bool,
     keeps: bool,
@@ -337,7 +338,7 @@ struct RowParts {
 }
 
 impl RowParser<'_, '_> {
-    /// Parses one line and adds its column (`AddAttrListRow`).
+    /// Parses one line, and adds the column that it defines (`AddAttrListRow`).
     fn parse(&mut self, tokens: &mut Tokens<'_>, mask: &mut PrintMask, label: Option<&[u8]>) {
         let mark = tokens.start;
         let mut parts = RowParts {

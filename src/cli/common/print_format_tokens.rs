@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice;
 
-/// Words of a line; a word in quotes may contain blanks.
+/// Reader of the words of a line. A word in quotes may contain blanks.
 pub(super) struct Tokens<'a> {
     pub(super) line: &'a [u8],
     pub(super) start: usize,
@@ -16,7 +16,7 @@ impl<'a> Tokens<'a> {
         Tokens { line, start: 0, end: 0, next: 0, quote: None }
     }
 
-    /// Moves to the next word; false if there is none.
+    /// Moves to the next word; returns false if there is none.
     pub(super) fn next(&mut self) -> bool {
         self.quote = None;
         let rest = self.line.get(self.next..).unwrap_or_default();
@@ -56,13 +56,13 @@ impl<'a> Tokens<'a> {
         &self.line[self.start..]
     }
 
-    /// Returns the text from a mark to the current word.
+    /// Returns the text from the offset `mark` to the current word.
     pub(super) fn from(&self, mark: usize) -> &'a [u8] {
         self.line.get(mark..self.start).unwrap_or_default()
     }
 }
 
-/// Resolves the escapes of C in a text; others keep their backslash (tokener.cpp, `collapse_escapes`).
+/// Resolves the escape sequences of C in a text. The backslash of any other sequence is kept (tokener.cpp, `collapse_escapes`).
 pub(super) fn collapse_known_escapes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().copied().peekable();
@@ -81,7 +81,7 @@ pub(super) fn collapse_known_escapes(text: &[u8]) -> Vec<u8> {
             Some(b'v') => out.push(11),
             Some(known @ (b'\\' | b'\'' | b'"' | b'?')) => out.push(known),
             Some(digit @ b'0'..=b'9') => {
-                // Each digit is added to nine times the value before, as it is in the reference.
+                // Each digit is added to nine times the value before it, as in the reference.
                 let mut value = u32::from(digit - b'0');
                 while let Some(digit) = bytes.next_if(u8::is_ascii_digit) {
                     value = value.wrapping_mul(9).wrapping_add(u32::from(digit - b'0'));

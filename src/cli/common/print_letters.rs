@@ -1,4 +1,4 @@
-//! Letters that select the style of columns: those of `-af`, and the characters of columns without a value.
+//! Letters that select the style of columns (`-af`), and characters for columns without a value.
 
 /// Output style selected by the letters of `-af`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) struct AutoformatLetters {
 }
 
 impl AutoformatLetters {
-    /// Parses the letters after the colon. Their order matters only for letters that set the same separator.
+    /// Parses the letters after the colon. Their order matters only if several set the same separator.
     pub(super) fn parse(text: &[u8]) -> AutoformatLetters {
         let mut letters = AutoformatLetters { prefix: Some(b' '), ..AutoformatLetters::default() };
         let has = |wanted: &[u8]| text.iter().any(|letter| wanted.contains(letter));
@@ -40,7 +40,7 @@ impl AutoformatLetters {
     }
 }
 
-/// Text of a column without a value (`OR ?` in a print format).
+/// Text that replaces a missing value of a column (`OR ?` in a print format).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Alternative {
     character: u8,
@@ -49,13 +49,13 @@ pub(crate) struct Alternative {
 }
 
 impl Alternative {
-    /// Parses the word after `OR`; `None` if it is not one.
+    /// Parses the word after `OR`, or returns `None` if it is not a valid one.
     pub(crate) fn parse(word: &[u8]) -> Option<Self> {
         let character = *word.first().filter(|byte| b" ?*.-_#0".contains(byte))?;
         Some(Alternative { character, is_wide: word.get(1) == Some(&character) })
     }
 
-    /// Replaces the character, without a change of width.
+    /// Replaces the character; the text is then one character wide.
     pub(crate) fn replace_character(&mut self, character: u8) {
         *self = Alternative { character, is_wide: false };
     }

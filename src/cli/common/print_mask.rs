@@ -1,7 +1,7 @@
 //! Columns of ads: `-autoformat`, `-format` and print formats (reference: ad_printmask.cpp, class AttrListPrintMask).
 //!
-//! An ad is first rendered to a row of values and displayed later, because with headings the columns are as
-//! wide as the widest value of all ads.
+//! An ad is rendered to a row of values, which is displayed later: with headings, each column is as wide as its widest value in
+//! all ads.
 
 use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Expr, Value};
@@ -17,16 +17,16 @@ use super::print_letters::{Alternative, AutoformatLetters};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ColumnSpec<'a> {
     pub(crate) expr: &'a [u8],
-    /// Format, with its escapes.
+    /// Printf format, in which escape sequences are not yet resolved, or `None`.
     pub(crate) format: Option<&'a [u8]>,
     pub(crate) function: Option<ColumnFunction>,
-    /// Width; negative: aligned to the left; 0: that of the format.
+    /// Width of the column: negative to align to the left, 0 for the width of the format.
     pub(crate) width: i64,
     pub(crate) flags: ColumnFlags,
     pub(crate) alternative: Alternative,
 }
 
-/// Options of a column.
+/// Options of how a column is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ColumnFlags {
     pub(crate) left: bool,
@@ -37,7 +37,7 @@ pub(crate) struct ColumnFlags {
     pub(crate) always: bool,
 }
 
-/// Column of a mask.
+/// Column that a mask prints.
 #[derive(Clone, Debug)]
 pub(crate) struct MaskColumn {
     source: ColumnSource,
@@ -53,14 +53,14 @@ pub(crate) struct MaskColumn {
 /// Value of one column for one ad.
 #[derive(Clone, Debug)]
 enum MaskCell {
-    /// A value that the format cannot print; a function that is always called still gets it.
+    /// Value that the format cannot print. A function that is called for all values still gets it.
     Invalid(Value),
-    /// An evaluation that failed, which is no value: the condor tools show nothing.
+    /// Evaluation that failed, for which the condor tools print nothing.
     Failed,
     Value(Value),
 }
 
-/// Ad rendered to values.
+/// Row of values that an ad was rendered to.
 #[derive(Clone, Debug)]
 pub struct RenderedRow {
     cells: Vec<MaskCell>,
@@ -68,12 +68,13 @@ pub struct RenderedRow {
 }
 
 impl RenderedRow {
-    /// Returns the format and number of a column whose 32 bits would print a different number.
+    /// Returns the format and the number of a column that prints only the low 32 bits of the number, if these give another
+    /// number.
     pub fn truncated_number(&self) -> Option<&(String, i64)> {
         self.truncated_number.as_ref()
     }
 
-    /// Returns the value of a column, or `None` if it has none.
+    /// Returns the value of a column, or `None` if the column has no valid value.
     pub(crate) fn value(&self, column: usize) -> Option<&Value> {
         match self.cells.get(column) {
             Some(MaskCell::Value(value)) => Some(value),
@@ -81,7 +82,7 @@ impl RenderedRow {
         }
     }
 
-    /// Replaces the value of a column, if there is one of that number; a value that is not valid is not printed.
+    /// Replaces the value of a column if the column exists. If `is_valid` is false, the value is not printed.
     pub(crate) fn set_value(&mut self, column: usize, value: Value, is_valid: bool) {
         if let Some(cell) = self.cells.get_mut(column) {
             *cell = if is_valid { MaskCell::Value(value) } else { MaskCell::Invalid(value) };
@@ -89,20 +90,20 @@ impl RenderedRow {
     }
 }
 
-/// Columns and their separators.
+/// Columns of an output and the separators between them.
 #[derive(Clone, Debug, Default)]
 pub struct PrintMask {
     columns: Vec<MaskColumn>,
     headings: Vec<Vec<u8>>,
     pub(crate) separators: Separators,
-    /// Maximum length of a line.
+    /// Maximum length of a line, or `None`.
     overall_width: Option<usize>,
     pub(crate) functions: FunctionSettings,
     undefined: Option<Vec<u8>>,
     strict: bool,
 }
 
-/// Text around rows and columns.
+/// Texts before and after rows and columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Separators {
     pub(crate) row_prefix: Vec<u8>,
@@ -112,8 +113,8 @@ pub(crate) struct Separators {
 }
 
 impl PrintMask {
-    /// Adds the columns of one `-autoformat` with the letters after its colon. Columns before an invalid one
-    /// are kept.
+    /// Adds the columns of one `-autoformat`, with the letters after its colon. If a word is invalid, the columns before it are
+    /// kept.
     ///
     /// # Errors
     /// Returns an error for a word that is not a valid expression.
@@ -175,7 +176,7 @@ impl PrintMask {
         Ok(())
     }
 
-    /// Adds the column of one `-format`. An invalid one is kept too, and prints only the text of its format.
+    /// Adds the column of one `-format`. If the attribute is invalid, the column is kept and prints only the text of its format.
     ///
     /// # Errors
     /// Returns an error if the attribute is not a valid expression.
@@ -183,10 +184,10 @@ impl PrintMask {
         self.add_column(&ColumnSpec { expr: attribute, format: Some(format), ..ColumnSpec::default() })
     }
 
-    /// Adds a column. It stays even if its expression is bad (`commonRegisterFormat`).
+    /// Adds a column, even if its expression is not valid (`commonRegisterFormat`).
     ///
     /// # Errors
-    /// The text is not a valid expression.
+    /// Returns an error if the text is not a valid expression.
     pub(crate) fn add_column(&mut self, spec: &ColumnSpec<'_>) -> Result<(), BadColumn> {
         let format = spec.format.map(PrintfFormat::new);
         let mut flags = spec.flags;
@@ -213,7 +214,7 @@ impl PrintMask {
         outcome
     }
 
-    /// Adds a heading, for the next column without one.
+    /// Adds a heading for the next column that has none.
     pub(crate) fn add_heading(&mut self, heading: &[u8]) {
         self.headings.push(heading.to_vec());
     }
@@ -228,7 +229,7 @@ impl PrintMask {
         self.overall_width = width.filter(|width| *width > 0);
     }
 
-    /// Returns the columns, to change how they are printed.
+    /// Returns the columns, so that the caller can change how they are printed.
     pub(crate) fn columns_mut(&mut self) -> &mut [MaskColumn] {
         &mut self.columns
     }
@@ -238,13 +239,13 @@ impl PrintMask {
         self.columns.len()
     }
 
-    /// Text for an undefined value, instead of the word `undefined`.
+    /// Sets the text that is printed for an undefined value instead of `undefined`.
     pub fn set_undefined(&mut self, text: &[u8]) {
         self.undefined = Some(text.to_vec());
     }
 
-    /// Makes errors visible: numbers that a conversion would cut to 32 bits are returned by
-    /// [`RenderedRow::truncated_number`], and a failed evaluation is printed as `error`.
+    /// Reports errors: [`RenderedRow::truncated_number`] returns a number that a conversion would cut to 32 bits, and a failed
+    /// evaluation is printed as `error`.
     pub fn refuse_truncation(&mut self) {
         self.strict = true;
     }
@@ -254,18 +255,18 @@ impl PrintMask {
         self.columns.is_empty()
     }
 
-    /// Returns true if there is a heading line, so that all rows must be rendered before the first is
-    /// displayed.
+    /// Returns true if a heading line is printed, so that all rows must be rendered before the first one is displayed.
     pub fn has_headings(&self) -> bool {
         !self.headings.is_empty()
     }
 
-    /// Returns true if all rows must be rendered before the first is displayed: for headings, and for columns that grow.
+    /// Returns true if all rows must be rendered before the first one is displayed, because columns have headings or grow with
+    /// their values.
     pub fn needs_all_rows(&self) -> bool {
         self.has_headings() || self.columns.iter().any(|column| column.flags.grows)
     }
 
-    /// Removes headings and widths, for output that separates its columns itself.
+    /// Removes headings and widths, for output formats that separate columns themselves.
     pub fn remove_layout(&mut self) {
         self.headings.clear();
         for column in &mut self.columns {
@@ -274,13 +275,13 @@ impl PrintMask {
         }
     }
 
-    /// Returns the names of the printed columns: the words that were given for them.
+    /// Returns the names of the printed columns, which are the texts that define them.
     pub fn column_names(&self) -> Vec<Vec<u8>> {
         let printed = self.columns.iter().filter(|column| !column.is_hidden);
         printed.map(|column| column.source.name.clone()).collect()
     }
 
-    /// Returns the values of a row as separate texts; an undefined value is an empty text unless `--undefined` says otherwise.
+    /// Returns the values of a row as separate texts. The text of an undefined value is empty, unless `--undefined` sets another.
     pub fn cell_texts(&self, row: &RenderedRow, world: &dyn World) -> Vec<Vec<u8>> {
         let offset = |seconds| world.zone(seconds).offset;
         let text = |(column, cell): (&MaskColumn, &MaskCell)| {
@@ -297,18 +298,18 @@ impl PrintMask {
         cells.map(text).collect()
     }
 
-    /// Returns the expressions of the columns, for projections.
+    /// Returns the expressions of the columns.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let own = self.columns.iter().filter(|column| column.function.is_none());
         own.filter_map(|column| column.source.expr.as_ref())
     }
 
-    /// Returns the attributes that the columns and some expressions need, or `None` if they may need any.
+    /// Returns the attributes that the columns and the expressions `exprs` need, or `None` if they may need any.
     pub fn projection<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Projection> {
         let mut skim = Projection::for_exprs(exprs.chain(self.expressions()))?;
         for column in &self.columns {
             match column.function {
-                // An attribute may have any text for a name.
+                // Any text may also be the name of an attribute.
                 None => skim.add(column.source.name.as_slice().into()),
                 Some(ColumnFunction::JobId) => {
                     ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.add(name.into()))
@@ -319,13 +320,12 @@ impl PrintMask {
         Some(skim)
     }
 
-    /// Returns true if a format has more conversions than values, for which the reference prints arbitrary
-    /// memory.
+    /// Returns true if a format has more than one conversion, for which the reference prints arbitrary memory.
     pub fn has_second_conversion(&self) -> bool {
         self.formats().any(PrintfFormat::has_second_conversion)
     }
 
-    /// Returns an unknown conversion in a format without a valid one.
+    /// Returns the first unknown conversion in a format that has no valid one, or `None`.
     pub fn unknown_conversion(&self) -> Option<&[u8]> {
         self.formats().find_map(PrintfFormat::unknown_conversion)
     }
@@ -334,7 +334,7 @@ impl PrintMask {
         self.columns.iter().filter_map(|column| column.format.as_ref())
     }
 
-    /// Returns the values of an ad, and widens columns that grow with their values.
+    /// Renders an ad to a row of values. Columns that grow are widened to fit their values.
     pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> RenderedRow {
         let functions = &self.functions;
         let cells: Vec<MaskCell> = self
@@ -362,7 +362,7 @@ impl PrintMask {
         })
     }
 
-    /// Appends the heading line.
+    /// Appends the line of headings to `out`.
     pub fn display_headings(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.separators.row_prefix);
@@ -383,7 +383,7 @@ impl PrintMask {
         self.end_line(start, out);
     }
 
-    /// Appends a row.
+    /// Appends a row to `out`.
     pub fn display(&mut self, row: &RenderedRow, world: &dyn World, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.separators.row_prefix);
@@ -412,12 +412,12 @@ impl PrintMask {
 }
 
 impl MaskColumn {
-    /// Returns the function of the column, if it has one.
+    /// Returns the function of the column, or `None`.
     pub(crate) fn function(&self) -> Option<ColumnFunction> {
         self.function
     }
 
-    /// Returns the column's format.
+    /// Returns the format of the column, or `None`.
     pub(crate) fn format_mut(&mut self) -> Option<&mut PrintfFormat> {
         self.format.as_mut()
     }
@@ -460,8 +460,8 @@ impl MaskColumn {
         cell
     }
 
-    /// Returns the width that a value needs. For reals it is the width in the new syntax, whatever is
-    /// printed.
+    /// Returns the width that a value needs. For a real number, this is its width in the new ClassAd syntax, even if it is
+    /// printed in another form.
     fn value_width(&self, value: &Value) -> usize {
         let Some(format) = &self.format else {
             return value.as_str().map_or(self.width, |text| text.len());
@@ -542,7 +542,7 @@ impl MaskColumn {
                 return format.format_string(&text);
             }
         };
-        // Numbers are first padded on the left, even in left-aligned columns.
+        // A number is first padded on the left, even if its column is aligned to the left.
         let padding = self.width.saturating_sub(text.len());
         let mut padded = vec![b' '; padding];
         padded.extend(text);
@@ -550,8 +550,8 @@ impl MaskColumn {
     }
 }
 
-/// Value that a conversion prints: that of the attribute, or of the text as an expression if the ad has no such
-/// attribute.
+/// Returns the value that a conversion prints: the value of the attribute or, if the ad has no such attribute, of the text as an
+/// expression.
 fn attribute_cell(
     ad: &ClassAd,
     context: &Context<'_>,
@@ -566,7 +566,8 @@ fn attribute_cell(
     match kind {
         ConversionKind::Raw if !is_own && expr.is_reference() => MaskCell::Value(Value::from("undefined")),
         ConversionKind::Raw => unparsed(),
-        // %s prints an attribute that is not a string unevaluated, and prints nothing for an expression.
+        // %s prints the expression of an attribute whose value is not a string. For an expression of another kind it prints
+        // nothing.
         ConversionKind::Str => match context.eval(expr) {
             Value::Str(text) => MaskCell::Value(Value::Str(text)),
             _ if is_own => unparsed(),

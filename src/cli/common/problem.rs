@@ -1,4 +1,4 @@
-//! Errors as they are printed: `tool: context: cause`, the source line with a caret, a hint.
+//! Errors as they are printed: `tool: context: cause`, the source line with a caret, and a hint.
 
 use std::error::Error;
 use std::fmt;
@@ -11,8 +11,8 @@ use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
 use crate::text::control_characters::mask_terminal_controls;
 
-/// Error with its exit status and, if it is in a text, its place. It may be wrapped in `anyhow` contexts: the
-/// status and the excerpt are found in the chain of causes.
+/// Error with an exit status and, if it is about a text, its location. It may be wrapped in `anyhow` contexts; status and excerpt
+/// are then found in the chain of causes.
 #[derive(Debug)]
 pub struct Problem {
     status: Status,
@@ -23,8 +23,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Creates an error that ends the program with `status`. The message starts in lower case and has no
-    /// final full stop.
+    /// Creates an error that ends the program with `status`. The message must start in lower case and have no final full stop.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         Problem { status, message: message.into(), excerpt: None, hints: Vec::new(), source: None }
     }
@@ -49,13 +48,13 @@ impl Problem {
         Self::unreadable(error.user_message())
     }
 
-    /// Creates an error for a configuration that cannot be read, with a hint if there is none at all.
+    /// Creates an error for a configuration that cannot be read, with a hint if no configuration was found.
     pub(crate) fn from_config_error(error: ConfigError) -> Self {
         Self::from_missing_config(&error)
             .unwrap_or_else(|| Self::unreadable("cannot read the configuration").caused_by(error))
     }
 
-    /// Creates an error with a hint if the cause is that there is no configuration; otherwise returns `None`.
+    /// Creates an error with a hint if no configuration was found; otherwise returns `None`.
     pub(crate) fn from_missing_config(error: &ConfigError) -> Option<Self> {
         is_missing_config(error).then(|| {
             Self::unreadable(
@@ -66,12 +65,12 @@ impl Problem {
         })
     }
 
-    /// Adds the place of the error: `file:line:column: ` before the message, the line and a caret after it.
+    /// Adds the location of the error: `file:line:column: ` before the message, and the line with a caret after it.
     pub fn at(self, caret: &Caret<'_>) -> Self {
         self.at_line(&caret.line())
     }
 
-    /// Adds the place of the error, for a line whose file is not available.
+    /// Adds the location of the error in a line whose file is not available.
     pub fn at_line(mut self, caret: &LineCaret<'_>) -> Self {
         let rendered = caret.render(&self.message);
         let (message, excerpt) = rendered.split_once('\n').unwrap_or((&rendered, ""));
@@ -80,19 +79,19 @@ impl Problem {
         self
     }
 
-    /// Adds a hint on how to fix the error; printed as `hint: ...`.
+    /// Adds a hint on how to fix the error, which is printed as `hint: ...`.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Adds a hint, if there is one.
+    /// Adds a hint on how to fix the error, unless it is `None`.
     pub fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.hints.extend(hint.map(Into::into));
         self
     }
 
-    /// Sets the cause, printed after the message.
+    /// Sets the cause of the error, which is printed after the message.
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
@@ -116,21 +115,20 @@ impl Error for Problem {
     }
 }
 
-/// Returns true if no file is named and none exists where the reference looks (`process_config_source`,
-/// condor_config.cpp).
+/// Returns true if no configuration file is named, and none exists at the places where the reference looks for one
+/// (`process_config_source`, condor_config.cpp).
 pub(crate) fn is_missing_config(error: &ConfigError) -> bool {
     error.lines.iter().any(|line| line.starts_with(b"Neither the environment"))
 }
 
-/// Returns true if the reader of the pipe we write to has closed it, such as `head`.
+/// Returns true if a write failed because the reader of the pipe, such as `head`, has closed it.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }
 
-/// Adds the name of standard output to an error without context, which can only come from it: all other
-/// errors name their source.
+/// Names standard output in an error without context. Only errors of standard output have none; all others name their source.
 pub(crate) fn name_stdout(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::InvalidInput) if crate::os::stdout_was_closed() => {
@@ -143,27 +141,27 @@ pub(crate) fn name_stdout(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Returns the status of an error: that of the first [`Problem`] in its chain, otherwise "the program itself
-/// failed".
+/// Returns the exit status of an error: the status of the first [`Problem`] in its chain, or else that of a failure of the
+/// program itself.
 pub(crate) fn exit_status_of(error: &anyhow::Error) -> Status {
     find_problem(error).map_or(Status::Failed, Problem::status)
 }
 
 fn find_problem(error: &anyhow::Error) -> Option<&Problem> {
-    // A problem that is the context of another error is only found by the error itself, not in its chain.
+    // A `Problem` that is the context of another error is found by `downcast_ref` of the error, but not in its chain.
     error.downcast_ref().or_else(|| error.chain().find_map(|cause| cause.downcast_ref()))
 }
 
-/// Returns the whole message of an error, with newlines.
+/// Returns the complete message of an error, including newlines.
 pub(crate) fn render_error(tool: &str, error: &anyhow::Error, painter: Painter) -> String {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
-        // Some libraries include their cause in their own text.
+        // Some libraries repeat the cause of an error in its own text.
         if !causes.iter().any(|before| before.ends_with(&cause)) {
             causes.push(cause);
         }
     }
-    // Text from a file or hook may contain control sequences of a terminal.
+    // Text from a file or hook may contain control sequences, which must not reach a terminal.
     let told = mask_terminal_controls(&causes.join(": "));
     let mut text = format!("{}: {told}\n", painter.bold(tool));
     if let Some(problem) = find_problem(error) {
@@ -178,7 +176,7 @@ pub(crate) fn render_error(tool: &str, error: &anyhow::Error, painter: Painter) 
     text
 }
 
-/// Returns the message about an ad that cannot be read, with its place in the input `name`.
+/// Returns the message about an ad that cannot be read, with its location in the input `name`.
 pub(crate) fn malformed_ad_problem(error: &AdError, name: &str) -> Problem {
     let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(name));
     problem.maybe_hint(error.help)

@@ -11,11 +11,11 @@ use super::{ProgramContext, Status};
 /// Definition of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Name, `htc-...`.
+    /// Name of the program, `htc-...`.
     pub name: &'static str,
     /// Function that returns the clap definition, made by [`program_command`].
     pub command: fn() -> Command,
-    /// Texts of the man page and the help, besides the options.
+    /// Texts of the man page and the help, except those of the options.
     pub manual: &'static Manual,
     /// Function that runs the program.
     pub run: fn(&ArgMatches, &ProgramContext) -> anyhow::Result<Status>,
@@ -28,29 +28,29 @@ pub struct Program {
 pub struct CompatTool {
     /// Name of the tool.
     pub tool: &'static str,
-    /// Function that runs the tool with all words after `argv[0]`, according to the tool's own rules, output
-    /// and statuses.
+    /// Function that runs the tool with all words after `argv[0]`. Parsing, output and exit statuses follow the rules of the
+    /// tool.
     pub run: fn(&[OsString], &ProgramContext) -> anyhow::Result<Status>,
 }
 
-/// Texts of a program's man page; its examples also appear in `--help`.
+/// Texts of a program's man page. The examples also appear in `--help`.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
     /// Purpose in one line, in lower case without a full stop, as in `whatis`.
     pub about: &'static str,
-    /// DESCRIPTION: paragraphs.
+    /// Paragraphs of the section DESCRIPTION.
     pub description: &'static [&'static str],
     /// Exit statuses in one line, for the help.
     pub statuses: &'static str,
-    /// EXAMPLES. A test runs them in a copy of `tests/data/manual`; the help prints the first two.
+    /// Examples of the section EXAMPLES. A test runs them in a copy of `tests/data/manual`; the help prints the first two.
     pub examples: &'static [Example],
     /// Texts of the verbs.
     pub verbs: &'static [VerbManual],
-    /// ENVIRONMENT: variables and their effects, besides CONDOR_CONFIG, _CONDOR_* and NO_COLOR.
+    /// Variables of the section ENVIRONMENT with their effects, in addition to CONDOR_CONFIG, _CONDOR_* and NO_COLOR.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Value of FILES.
+    /// Files of the section FILES with their descriptions.
     pub files: &'static [(&'static str, &'static str)],
-    /// DIFFERENCES from HTCondor: paragraphs.
+    /// Paragraphs of the section DIFFERENCES, about differences from HTCondor.
     pub differences: &'static [&'static str],
 }
 
@@ -66,31 +66,31 @@ pub struct VerbManual {
 }
 
 impl Manual {
-    /// Returns the texts of a verb.
+    /// Returns the texts of a verb, or `None`.
     pub fn verb(&self, name: &str) -> Option<&'static VerbManual> {
         self.verbs.iter().find(|texts| texts.verb == name)
     }
 }
 
-/// Example: a shell line, its purpose, its exit status, and what has to run beside it.
+/// Example for the help: a shell line, its purpose and exit status, and the state that it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// Purpose, in the imperative, without a full stop.
+    /// Purpose of the example, in the imperative, without a full stop.
     pub what: &'static str,
-    /// Line as typed.
+    /// Shell line as the user types it.
     pub line: &'static str,
-    /// Exit status in a copy of `tests/data/manual`.
+    /// Exit status of the line in a copy of `tests/data/manual`.
     pub status: u8,
     /// State that the example needs.
     pub setting: ExamplePrecondition,
 }
 
-/// State in which an example runs. The test that runs the examples sets it up.
+/// State in which an example runs; the test that runs the examples creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExamplePrecondition {
-    /// The files of `tests/data/manual` are enough.
+    /// The files of `tests/data/manual` exist.
     Files,
-    /// These lines have been run.
+    /// These lines have been run before the example.
     After(&'static [&'static str]),
     /// `htc-slot-run --config-file slots.conf` runs, and these lines have been run after it started.
     Slots(&'static [&'static str]),
@@ -102,17 +102,17 @@ impl Example {
         Example { what, line, status: 0, setting: ExamplePrecondition::Files }
     }
 
-    /// Changes the exit status.
+    /// Sets the exit status.
     pub const fn ends_with(self, status: u8) -> Example {
         Example { status, ..self }
     }
 
-    /// Requires that these lines have been run.
+    /// Requires that these lines are run before the example.
     pub const fn after(self, lines: &'static [&'static str]) -> Example {
         Example { setting: ExamplePrecondition::After(lines), ..self }
     }
 
-    /// Requires running slots, after these lines.
+    /// Requires that slots are running, and that these lines are then run before the example.
     pub const fn with_slots(self, lines: &'static [&'static str]) -> Example {
         Example { setting: ExamplePrecondition::Slots(lines), ..self }
     }
@@ -124,7 +124,7 @@ pub const CLASSAD_PARAMETERS_NOTE: &str = "STRICT_CLASSAD_EVALUATION has the sam
     error, as for any unknown function. userMap() reads the maps of <SUBSYS>_CLASSAD_USER_MAP_NAMES of the subsystem that the program acts as; a map that \
     is not a regular file, or is larger than 64 MiB, is not loaded.";
 
-/// Returns the clap definition of a program: its derived options, and the options of all programs.
+/// Returns the clap definition of a program: its own options, and the options of all programs.
 pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
     let command = C::command()
         .name(name)

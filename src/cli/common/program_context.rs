@@ -22,11 +22,11 @@ pub struct ProgramContext {
     kept_messages: Option<Arc<Mutex<String>>>,
     /// Dialect in which ads from users or a queue log are read.
     dialect: Dialect,
-    /// Format of ads, or `None` if it is detected.
+    /// Format of ads (`--from`), or `None` if it is detected.
     form: Option<AdForm>,
     /// Selection of quirks for reading ads.
     quirks: QuirkMode,
-    /// True if a part of an ad could not be read; shared by all contexts of the program.
+    /// True if a part of an ad could not be read. All contexts of the program share this flag.
     has_unreadable_ads: Arc<AtomicBool>,
 }
 
@@ -48,12 +48,12 @@ impl ProgramContext {
         self.painter
     }
 
-    /// Returns the name that messages begin with.
+    /// Returns the name with which messages begin.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the context with another dialect for ads: that of a configuration.
+    /// Returns the context with another dialect for reading ads, which a configuration may set.
     pub(crate) fn with_dialect(&self, dialect: Dialect) -> ProgramContext {
         ProgramContext { dialect, ..self.clone() }
     }
@@ -63,7 +63,7 @@ impl ProgramContext {
         self.dialect
     }
 
-    /// Returns the context with the format of the ads that are read, and the quirks that apply to them.
+    /// Returns the context with the format of the ads to read, and the quirks that apply to them.
     pub(crate) fn with_input(&self, form: Option<AdForm>, quirks: QuirkMode) -> ProgramContext {
         ProgramContext { form, quirks, ..self.clone() }
     }
@@ -84,8 +84,8 @@ impl ProgramContext {
         self.has_unreadable_ads.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the exit status of a program with this answer: an answer from ads that could only be read in part
-    /// must not look like one from whole ads.
+    /// Returns the exit status of a program whose answer is `answer`. An answer from ads that could be read only in part must not
+    /// look like one from complete ads.
     pub(super) fn status_of_answer(&self, answer: Status) -> Status {
         match answer {
             Status::Done | Status::No | Status::Undefined | Status::ErrorValue
@@ -97,12 +97,12 @@ impl ProgramContext {
         }
     }
 
-    /// Returns the context with messages kept until [`ProgramContext::take_messages`] is called.
+    /// Returns a context that keeps messages until [`ProgramContext::take_messages`] is called.
     pub(crate) fn with_kept_messages(&self) -> ProgramContext {
         ProgramContext { kept_messages: Some(Arc::default()), ..self.clone() }
     }
 
-    /// Returns the kept messages and removes them.
+    /// Returns the kept messages, and removes them from the context.
     pub(crate) fn take_messages(&self) -> String {
         let kept =
             self.kept_messages.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner));
@@ -125,12 +125,12 @@ impl ProgramContext {
         self.write_stderr(&problem::render_error(&self.name, error, self.painter));
     }
 
-    /// Prints a line that begins with the program's name.
+    /// Prints a line on standard error, preceded by the name of the program.
     pub(crate) fn write_line(&self, line: &str) {
         self.write_stderr(&format!("{}: {line}\n", self.name));
     }
 
-    /// Writes a text to standard error unchanged. A failed write cannot be reported.
+    /// Writes a text to standard error unchanged. If the write fails, nothing can be reported.
     pub fn write_stderr(&self, text: &str) {
         if let Some(kept) = &self.kept_messages {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
@@ -140,8 +140,8 @@ impl ProgramContext {
     }
 }
 
-/// Shortens the lines of a message to fit a terminal: the middle of a very long line, such as one that quotes
-/// a value, is left out. The output of condor tools is never shortened.
+/// Shortens the lines of a message to fit a terminal. Of a very long line, for example with a quoted value, the middle is left
+/// out. Output of condor tools is never shortened.
 pub fn shorten_message(message: &str) -> Cow<'_, str> {
     const MAX_LINE_LENGTH: usize = 2000;
     const HEAD_LENGTH: usize = 600;

@@ -1,4 +1,4 @@
-//! From `main` to the exit status: the only place where a program's outcome becomes a message and a number.
+//! Main function of the programs. Only this module converts the outcome of a program to a message and an exit status.
 
 use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
@@ -51,7 +51,7 @@ impl Program {
     }
 
     fn run_arguments(&self, words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
-        // Scripts call this often, and it needs none of the options.
+        // Scripts call `--version` often, and it needs no definition of the options.
         if let [word] = words
             && ["--version", "-version", "-V"].iter().any(|version| word == version)
         {
@@ -65,7 +65,7 @@ impl Program {
         if let Ok(matches) = &matches {
             refuse_options_without_effect(&command, matches)?;
         }
-        // Dropping hundreds of options takes longer than parsing a command line, and the program ends soon.
+        // Dropping hundreds of options takes longer than parsing a command line, and the process ends soon.
         std::mem::forget(command);
         match matches {
             Ok(matches) => (self.run)(&matches, session).map(|status| session.status_of_answer(status)),
@@ -77,7 +77,7 @@ impl Program {
         }
     }
 
-    /// Prints the version to standard output with status 0; everything else is an invalid command line.
+    /// Prints help or version to standard output with status 0; any other clap error is an invalid command line.
     fn report_clap_error(
         &self,
         error: &clap::Error,
@@ -89,7 +89,7 @@ impl Program {
             stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
-        // clap's message without its usage lines, which say less than `--help`.
+        // The usage lines in clap's message say less than `--help`, so they are left out.
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         let message: Vec<&str> = text
             .lines()
@@ -105,7 +105,7 @@ impl Program {
         } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             "a verb or an argument is missing".to_owned()
         } else {
-            // The help calls them verbs.
+            // The help calls subcommands verbs.
             let is_tip = |line: &&&str| line.starts_with("  tip: ");
             let lines: Vec<&str> = message.iter().filter(|line| !is_tip(line)).copied().collect();
             let text = lines.join("\n").replace("unrecognized subcommand", "unknown verb");
@@ -136,7 +136,8 @@ impl Program {
     }
 }
 
-/// Returns a hint for an unknown option or verb: the nearest name, or the options for a format or an output file.
+/// Returns a hint for an unknown option or verb: the nearest name, or the list of output formats if the option looks like one for
+/// a format.
 fn spelling_hint(error: &clap::Error, command: &Command, words: &[OsString]) -> Option<String> {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
         let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
@@ -164,7 +165,7 @@ fn spelling_hint(error: &clap::Error, command: &Command, words: &[OsString]) -> 
     nearest(typed, names.iter().copied()).map(|near| format!("did you mean --{near}?"))
 }
 
-/// Returns the nearest verb, or those that begin with the word or contain it.
+/// Returns the verb nearest to the word or, if there is none, the verbs that contain the word.
 fn verb_hint(word: &str, verbs: Vec<&str>) -> Option<String> {
     if let Some(near) = nearest(word, verbs.iter().copied()) {
         return Some(format!("did you mean {near}?"));
@@ -173,7 +174,7 @@ fn verb_hint(word: &str, verbs: Vec<&str>) -> Option<String> {
     (!parts.is_empty()).then(|| format!("did you mean {}?", parts.join(" or ")))
 }
 
-/// Returns a hint if an argument without an option is a file, and the program reads such files by an option.
+/// Returns a hint if an unknown argument is the name of a file, and `--ads` could read it.
 fn file_hint(error: &clap::Error, command: &Command) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let reads_ads = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some("ads"));
@@ -182,7 +183,7 @@ fn file_hint(error: &clap::Error, command: &Command) -> Option<String> {
     (has_option && is_file).then(|| format!("--ads {word} reads the ads of the file"))
 }
 
-/// Returns this program's name for a verb of the condor tools.
+/// Returns this program's verb for a word that users of the condor tools may type instead.
 fn native_verb(word: &str, command: &Command) -> Option<&'static str> {
     let own = match word {
         "cancel-drain" | "cancel" | "resume" => "undrain",
@@ -194,7 +195,7 @@ fn native_verb(word: &str, command: &Command) -> Option<&'static str> {
     command.find_subcommand(own).map(|_| own)
 }
 
-/// Returns `--color` as typed, for messages about a command line that could not be parsed.
+/// Returns the value of `--color` as typed, for messages about a command line that cannot be parsed.
 fn typed_color(words: &[OsString]) -> Option<StyleChoice> {
     let mut words = words.iter().map(|word| word.to_string_lossy());
     let mut when = None;
@@ -218,7 +219,7 @@ fn finish_program(result: anyhow::Result<Status>, session: &ProgramContext) -> S
     });
     match flushed {
         Ok(status) => status,
-        // A reader that closes the pipe early, such as head(1), is not an error.
+        // It is not an error if the reader of a pipe, such as head(1), closes it early.
         Err(error) if problem::is_broken_pipe(&error) => Status::Done,
         Err(error) => {
             let error = problem::name_stdout(error);

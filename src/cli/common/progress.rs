@@ -12,7 +12,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts a line: `what` is a short description, `total` the number of steps or `None` if it is unknown.
+    /// Starts the line. `what` is a short description of the operation, `total` its number of steps or `None` if unknown.
     pub fn new(what: &str, total: Option<u64>, quiet: bool) -> Self {
         let bar = match total {
             Some(total) => ProgressBar::new(total),
@@ -36,7 +36,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Advances by `steps` steps.
+    /// Advances the progress by `steps` steps.
     pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
     }

@@ -1,4 +1,4 @@
-//! Reading of ads one at a time, with warnings about errors in them, or an error in strict mode.
+//! Reading of ads one at a time. Errors in an ad are warnings, or end the program in strict mode.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use crate::classad::ClassAd;
 use crate::classad::stream::{AdForm, AdReader};
 use crate::os::{RealWorld, StopFlag};
 
-/// Ads of files, one at a time; errors in them are reported.
+/// Stream of the ads in files, read one at a time; errors in ads are reported.
 pub(crate) struct AdStream<'a> {
-    /// Files that are still to be read, the next one last.
+    /// Files that are still to be read, in reverse order.
     files: Vec<PathBuf>,
-    /// True if the files were found in a directory, from which they may vanish.
+    /// True if the files were found in a directory, so that they may be removed before they are read.
     is_directory: bool,
     reader: Option<(AdReader<InputReader>, AdErrorReporter)>,
     stdin: Option<PipedStdin>,
@@ -24,19 +24,19 @@ pub(crate) struct AdStream<'a> {
     selection: Option<StreamSelection>,
 }
 
-/// Selection of the ads of a stream.
+/// Selection and order of the ads of a stream.
 struct StreamSelection {
     selection: AdSelection,
     world: RealWorld,
-    /// Sorted ads, once all have been read.
+    /// Selected ads in order, or `None` until all ads have been read.
     sorted: Option<std::vec::IntoIter<ClassAd>>,
 }
 
 impl<'a> AdStream<'a> {
-    /// Opens the first of the files; `-` is standard input.
+    /// Opens the first file; `-` is standard input.
     ///
     /// # Errors
-    /// Returns an error if it cannot be opened.
+    /// Returns an error if the file cannot be opened.
     pub(crate) fn open(paths: &[PathBuf], strict: bool, session: &'a ProgramContext) -> anyhow::Result<Self> {
         let stdin = open_stdio_pipe().0;
         let enough = stdin.stop_flag();
@@ -57,13 +57,13 @@ impl<'a> AdStream<'a> {
         Ok(stream)
     }
 
-    /// Returns the stream of the selected ads, in the requested order.
+    /// Returns the stream of the ads that the selection selects, in its order.
     pub(crate) fn select(mut self, selection: AdSelection, world: RealWorld) -> Self {
         self.selection = Some(StreamSelection { selection, world, sorted: None });
         self
     }
 
-    /// Opens the next file; returns false if there is none.
+    /// Opens the next file; returns false if no file is left.
     fn open_next_file(&mut self) -> anyhow::Result<bool> {
         while let Some(path) = self.files.pop() {
             let stdin = self.stdin.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&self.enough));
@@ -84,20 +84,21 @@ impl<'a> AdStream<'a> {
         Ok(false)
     }
 
-    /// Returns the flag that ends reads.
+    /// Returns the flag that cancels a blocked read.
     pub(crate) fn stop_flag(&self) -> StopFlag {
         self.enough.clone()
     }
 
-    /// Removes the current input if its ads are in the long form, or the next one if the current has ended; returns its
-    /// reader and the reporter of its errors, or `None` for any other form, at the end, and if ads are selected.
+    /// Removes the current input from the stream if its ads are in the long form, opening the next input if the current one has
+    /// ended. Returns its reader and the reporter of its errors; `None` if the ads have another form, at the end, or if ads are
+    /// selected.
     ///
     /// # Errors
     /// Returns an error if an input cannot be opened or read.
     pub(crate) fn take_long_input(
         &mut self,
     ) -> anyhow::Result<Option<(AdReader<InputReader>, AdErrorReporter)>> {
-        // The ads of a taken input would not be selected.
+        // The selection would not be applied to the ads of the removed input.
         if self.selection.is_some() || self.reader.is_none() && !self.open_next_file()? {
             return Ok(None);
         }
@@ -113,7 +114,7 @@ impl<'a> AdStream<'a> {
     /// Returns the next selected ad, or `None` at the end.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read; with `strict` also for the first error in an ad.
+    /// Returns an error if an input cannot be read or, with `strict`, if an ad has an error.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
         let Some(mut of) = self.selection.take() else { return self.read_next() };
         let next = self.next_selected(&mut of);
@@ -166,10 +167,10 @@ impl<'a> AdStream<'a> {
     }
 }
 
-/// Reads at most `most` ads of files; `-` is standard input.
+/// Reads at most `most` ads of the files; `-` is standard input.
 ///
 /// # Errors
-/// Returns an error if they cannot be read; with `strict` also for the first error in an ad.
+/// Returns an error if a file cannot be read or, with `strict`, if an ad has an error.
 pub(crate) fn read_ads(
     paths: &[PathBuf],
     strict: bool,
@@ -187,7 +188,7 @@ pub(crate) fn read_ads(
     Ok(ads)
 }
 
-/// Checks a text as `--strict-input` does, for callers that parse it by rules of their own.
+/// Checks a text of ads as `--strict-input` does, for callers that parse it in their own way.
 ///
 /// # Errors
 /// Returns the first error in the text.

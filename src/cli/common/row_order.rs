@@ -34,10 +34,10 @@ impl RowOrderOptions {
         }
     }
 
-    /// Refuses these options for output that has no rows.
+    /// Refuses `--sort`, `--reverse` and `--limit` for output that has no rows.
     ///
     /// # Errors
-    /// Returns an error if one of them is given.
+    /// Returns an error if one of these options is given.
     pub(crate) fn refuse(&self, output: &str) -> Result<(), Problem> {
         match self.given_option() {
             Some(option) => Err(Problem::usage(format!("{option} has no effect with {output}"))),
@@ -45,7 +45,7 @@ impl RowOrderOptions {
         }
     }
 
-    /// Sorts rows by expressions about their members, and keeps the first ones.
+    /// Sorts rows by expressions about their members, and keeps the first rows up to the limit.
     ///
     /// # Errors
     /// Returns an error for a sort key that is not an expression, or a row that has no JSON form.
@@ -57,7 +57,8 @@ impl RowOrderOptions {
         self.apply(rows, |row| serde_json::to_string(row), session)
     }
 
-    /// Sorts items by expressions about the members of their rows, which `to_json` returns, and keeps the first ones.
+    /// Sorts items by expressions about the members of their rows, which `to_json` returns, and keeps the first items up to the
+    /// limit.
     ///
     /// # Errors
     /// Returns an error for a sort key that is not an expression, or a row that has no JSON form.

@@ -33,7 +33,7 @@ pub struct RowOptions {
     pub null: bool,
 }
 
-/// Separated form of rows.
+/// Format of separated rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowForm {
     /// Comma-separated values (RFC 4180).
@@ -45,7 +45,7 @@ pub(crate) enum RowForm {
 }
 
 impl SeparatedRowOptions {
-    /// Returns the separated form, or `None`.
+    /// Returns the requested format of separated rows, or `None`.
     pub(crate) fn form(self) -> Option<RowForm> {
         match self {
             SeparatedRowOptions { csv: true, .. } => Some(RowForm::Csv),
@@ -65,17 +65,17 @@ impl SeparatedRowOptions {
 }
 
 impl RowOptions {
-    /// Returns the separated form, or `None`.
+    /// Returns the requested format of separated rows, or `None`.
     pub(crate) fn form(self) -> Option<RowForm> {
         self.separated.form()
     }
 
-    /// Returns the form of rows that have no separators of their own, or `None` if no option selects one.
+    /// Returns the requested format of rows in a report, or `None` if no option selects one.
     pub(crate) fn report_form(self) -> Option<RowForm> {
         self.form().or_else(|| self.null.then_some(RowForm::Null))
     }
 
-    /// Formats rows, or returns `None` if no option selects a form.
+    /// Formats rows, or returns `None` if no option selects a format.
     ///
     /// # Errors
     /// Returns an error if a row has no JSON form.
@@ -90,7 +90,7 @@ impl RowOptions {
 }
 
 impl RowForm {
-    /// Appends the header, if the form has one.
+    /// Appends the header, if the format has one.
     pub(crate) fn push_header<C: AsRef<[u8]>>(self, names: impl IntoIterator<Item = C>, out: &mut Vec<u8>) {
         if self != RowForm::Null {
             self.push_row(names, out);
@@ -130,7 +130,7 @@ impl RowForm {
     }
 }
 
-/// Object with its members in the order in which they were written.
+/// JSON object that keeps its members in the order in which they were written.
 struct OrderedObject(Vec<(String, serde_json::Value)>);
 
 impl<'de> Deserialize<'de> for OrderedObject {
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for OrderedObject {
     }
 }
 
-/// Returns the rows of objects; the header has all their keys, in the order in which they first appear.
+/// Formats objects as rows. The header has all their keys, in the order in which they first appear.
 ///
 /// # Errors
 /// Returns an error if a row is not an object.

@@ -1,4 +1,4 @@
-//! Scenarios of simulations of slots and of routes: reading the file, and the jobs that it names.
+//! Scenarios of simulations of slots and routes: reads the file, and the jobs that it names.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -20,24 +20,24 @@ use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// Output of a simulation's events.
+/// Output mode for the events of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SimulationEvents<'a> {
-    /// Printed instead of the summary, for `--events` without a value.
+    /// Events are printed as text instead of the summary (`--events` without a value).
     Printed,
-    /// Written as JSON to a target.
+    /// Events are written as JSON to this target.
     Written(&'a EventTarget),
 }
 
 impl SimulationEvents<'_> {
-    /// True if they are written to standard output.
+    /// True if the events are written to standard output.
     pub(crate) fn use_stdout(self) -> bool {
         matches!(self, SimulationEvents::Printed | SimulationEvents::Written(EventTarget::Descriptor(1)))
     }
 }
 
-/// Returns the scenario of a simulation, and the output of its events. `--events` may precede the scenario: its optional value
-/// is then the scenario, and the events are printed.
+/// Returns the scenario of a simulation, and the output mode of its events. If `--events` precedes the scenario, clap takes the
+/// scenario as its optional value; the events are then printed.
 ///
 /// # Errors
 /// Returns an error if no scenario is given.
@@ -59,7 +59,7 @@ pub(crate) fn find_scenario_and_events<'a>(
     }
 }
 
-/// Reads a scenario (`-` is standard input); warns once about keys that only another simulation uses.
+/// Reads a scenario; `-` is standard input. Warns once about keys that only another simulation uses.
 pub(crate) fn read_scenario(
     path: &Path,
     seed: Option<u64>,
@@ -101,7 +101,7 @@ pub(crate) fn read_scenario(
     Ok(scenario)
 }
 
-/// Creates a problem about a value in a table of a scenario, with its place.
+/// Creates the problem for a value in a table of a scenario, with its location.
 pub(crate) fn scenario_problem(
     message: String,
     scenario: &Scenario,
@@ -117,7 +117,7 @@ pub(crate) fn scenario_problem(
     Problem::unreadable(message).at(&caret)
 }
 
-/// Returns the file and line of the scenario where a parameter has this value.
+/// Returns the file and line of the scenario that set a parameter to this value.
 pub(crate) fn find_param_line(
     scenario: &Scenario,
     path: &Path,
@@ -130,8 +130,8 @@ pub(crate) fn find_param_line(
 /// Maximum number of skipped ads that are reported individually.
 const MAX_SKIPPED_AD_WARNINGS: u64 = 5;
 
-/// Reads the jobs of the scenario. Relative file names are resolved in the directory of the scenario; only
-/// the attributes in `asked` are kept of the ads. Skipped ads are reported.
+/// Reads the jobs of the scenario. Relative file names are resolved in the directory of the scenario. Only the attributes in
+/// `asked` are kept. Skipped ads are reported.
 pub(crate) fn read_jobs(
     scenario: &Scenario,
     path: &Path,
@@ -160,7 +160,7 @@ pub(crate) fn read_jobs(
             return;
         }
         match why {
-            // The whole ad is left out.
+            // An ad with an invalid attribute is skipped as a whole.
             SkippedAd::InvalidAttribute(error) => session.report(&malformed_ad_problem(error, file).into()),
             SkippedAd::NoQueueDate { line } => {
                 session.warn(&format!(
@@ -182,8 +182,8 @@ pub(crate) fn read_jobs(
     Ok(jobs)
 }
 
-/// Creates the error for jobs that cannot be read; `failed` is the reason why one of their files could not be
-/// opened.
+/// Creates the error for jobs that cannot be read. `failed` is the reason why one of their files could not be opened, if there is
+/// one.
 fn workload_problem(
     error: WorkloadError,
     scenario: &Scenario,

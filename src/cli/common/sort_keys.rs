@@ -4,7 +4,7 @@ use super::{Problem, ProgramContext};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::world::World;
 
-/// Keys by which items are sorted.
+/// Keys by which items are sorted, and the direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SortKeys {
     keys: Vec<Expr>,
@@ -27,8 +27,8 @@ impl SortKeys {
         self.keys.is_empty()
     }
 
-    /// Sorts items by the values of the keys in their ads; without keys they keep their order. A warning reports keys that are
-    /// errors.
+    /// Sorts items by the values of the keys in their ads. If there are no keys, items keep their order. A warning reports keys
+    /// that evaluate to an error.
     pub(crate) fn sort<T>(
         &self,
         items: &mut Vec<T>,
@@ -55,7 +55,7 @@ impl SortKeys {
     }
 }
 
-/// Returns the warning about sort keys that are errors; `noun` is the singular of what is sorted.
+/// Returns the warning about sort keys that evaluate to an error. `noun` is the singular of the sorted items.
 pub(crate) fn sort_error_warning(count: u64, noun: &str) -> String {
     let items =
         if count == 1 { format!("1 {noun}, which comes") } else { format!("{count} {noun}s, which come") };
@@ -64,7 +64,7 @@ pub(crate) fn sort_error_warning(count: u64, noun: &str) -> String {
     )
 }
 
-/// Parses the expressions of an option.
+/// Parses the values of an option as expressions.
 ///
 /// # Errors
 /// Returns an error for a text that is not an expression.
@@ -76,7 +76,7 @@ pub(crate) fn parse_expressions(option: &str, texts: &[String]) -> Result<Vec<Ex
     texts.iter().map(parse).collect()
 }
 
-/// Compares the keys in descending order; what is undefined or an error still comes last.
+/// Compares sort keys for descending order. Undefined values and errors come last in both directions.
 pub(crate) fn compare_in_reverse(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
     let has_value = |value: &Value| !matches!(value, Value::Undefined | Value::Error);
     let order = a.iter().zip(b).map(|(a, b)| {

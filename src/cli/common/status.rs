@@ -7,11 +7,11 @@ use crate::process::Exit;
 /// Exit status of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// 0: done, or the answer is yes.
+    /// 0: success, or the answer is yes.
     Done,
-    /// 1: it ran and the answer is no; for runners, a job failed.
+    /// 1: the answer is no or, for runners, a job failed.
     No,
-    /// 2: the command line is wrong.
+    /// 2: the command line is invalid.
     Usage,
     /// 3: input or configuration cannot be read.
     Unreadable,
@@ -19,9 +19,9 @@ pub enum Status {
     Undefined,
     /// 5: the value is an error.
     ErrorValue,
-    /// 99: DAEMON_SHUTDOWN or a drain ended it, so that it is not to be started again (`DAEMON_NO_RESTART`).
+    /// 99: DAEMON_SHUTDOWN or a drain ended the program, and its parent must not start it again (`DAEMON_NO_RESTART`).
     StaysDown,
-    /// 124: it took too long.
+    /// 124: the time limit ended the program.
     TimedOut,
     /// 125: the program itself failed.
     Failed,
@@ -29,14 +29,14 @@ pub enum Status {
     NotExecutable,
     /// 127: a child does not exist.
     NotFound,
-    /// The status of a child that is passed on; 128 plus the signal's number if a signal ended it.
+    /// Exit status of a child that is passed on, or 128 plus the number of the signal that ended the child.
     Relayed(Exit),
-    /// The status of an imitated condor tool.
+    /// Exit status of a condor tool that the program imitates.
     Tool(u8),
 }
 
 impl Status {
-    /// Returns the number.
+    /// Returns the exit status as a number.
     pub fn code(self) -> u8 {
         match self {
             Status::Done => 0,
@@ -58,7 +58,7 @@ impl Status {
         }
     }
 
-    /// Table for man pages.
+    /// Table of exit statuses for man pages.
     pub const MANUAL_TABLE: &[(&str, &str)] = &[
         ("0", "Done, or the answer is yes"),
         ("1", "The answer is no; for runners, a job failed"),

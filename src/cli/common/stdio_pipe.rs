@@ -1,6 +1,5 @@
-//! Standard input and output of a filter: output is collected in blocks, and flushed before a read that would
-//! block, so that output never waits in our buffer for a slow producer, and a fast one costs few system
-//! calls.
+//! Standard input and output of a filter. Output is collected in blocks, and flushed before a read that would block. Thus no
+//! output waits in a buffer while the producer is slow, and few system calls are made while it is fast.
 
 use std::io::{self, BufWriter, Read, Stdin, Write};
 use std::os::fd::AsFd;
@@ -16,11 +15,11 @@ use crate::os::StopFlag;
 /// Number of bytes that are read or written at once.
 const BUFFER_SIZE: usize = 256 * 1024;
 
-/// State shared by both ends.
+/// State shared by the reader of standard input and the writers of standard output.
 #[derive(Debug)]
 struct PipeState {
     output: Mutex<BufWriter<ProgramStdout>>,
-    /// True while a read blocks or is about to: output of other threads is then flushed immediately.
+    /// True while a read blocks or is about to block. Other threads then flush their output immediately.
     blocks: AtomicBool,
 }
 
@@ -35,8 +34,8 @@ impl PipeState {
     }
 }
 
-/// Opens standard input and standard output, coupled. The input should be wrapped in a `BufReader` of
-/// [`PipedStdin::BUFFER_SIZE`] bytes.
+/// Opens standard input and standard output as a pair: a read that blocks flushes the output. The input should be wrapped in a
+/// `BufReader` of [`PipedStdin::BUFFER_SIZE`] bytes.
 pub fn open_stdio_pipe() -> (PipedStdin, PipedStdout) {
     let output = Mutex::new(BufWriter::with_capacity(BUFFER_SIZE, stdout()));
     let shared = Arc::new(PipeState { output, blocks: AtomicBool::new(false) });
@@ -53,7 +52,7 @@ pub(crate) fn write_to_stdout(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     written.context("cannot write to standard output")
 }
 
-/// Standard input.
+/// Standard input; a read that would block first flushes standard output.
 #[derive(Debug)]
 pub struct PipedStdin {
     stdin: Stdin,
@@ -62,16 +61,16 @@ pub struct PipedStdin {
 }
 
 impl PipedStdin {
-    /// Recommended size in bytes of a buffer around it.
+    /// Recommended size in bytes of a `BufReader` around standard input.
     pub const BUFFER_SIZE: usize = BUFFER_SIZE;
 
-    /// Returns the same input with another flag that ends its reads.
+    /// Returns the same input, whose reads another flag can cancel.
     pub(crate) fn with_stop_flag(mut self, stop_flag: &StopFlag) -> Self {
         self.enough = stop_flag.clone();
         self
     }
 
-    /// Returns the flag that ends its reads.
+    /// Returns the flag that cancels a blocked read.
     pub(crate) fn stop_flag(&self) -> StopFlag {
         self.enough.clone()
     }
@@ -86,7 +85,7 @@ fn is_ready(fd: &impl AsFd) -> bool {
 impl Read for PipedStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if is_ready(&self.stdin) {
-            // The standard library's handle has its own buffer, which is bypassed for blocks of this size.
+            // Blocks of this size bypass the buffer in the standard library's handle.
             return self.stdin.lock().read(buffer);
         }
         self.shared.blocks.store(true, Ordering::SeqCst);
@@ -99,8 +98,8 @@ impl Read for PipedStdin {
     }
 }
 
-/// Standard output. Bytes stay in the buffer until it is full, a read would block, or it is flushed. The last
-/// handle flushes when it is dropped, but only [`PipedStdout::finish`] returns errors.
+/// Standard output. Bytes stay in the buffer until it is full, is flushed, or a read of standard input would block. The last
+/// handle flushes the buffer when it is dropped, but only [`PipedStdout::finish`] returns errors.
 #[derive(Clone, Debug)]
 pub struct PipedStdout {
     shared: Arc<PipeState>,
@@ -110,7 +109,7 @@ impl PipedStdout {
     /// Writes the rest of the buffer.
     ///
     /// # Errors
-    /// Returns an error if the other end was closed, or the device is full.
+    /// Returns an error if the reader has closed the pipe, or the device is full.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()
     }

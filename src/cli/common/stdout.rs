@@ -1,34 +1,34 @@
-//! Standard output, and the behaviour of a program whose reader has closed it.
+//! Standard output, and the behaviour of a program after the reader of standard output has closed the pipe.
 //!
-//! A program whose exit status is an answer (`lint | head -2 && deploy`) continues: its output is discarded,
-//! and the status is the same as with a reader. A plain filter stops at the first write without a reader.
+//! A program whose exit status is an answer (`lint | head -2 && deploy`) continues: its output is discarded, and the status is
+//! the same as with a reader. A plain filter stops at the first write without a reader.
 
 use std::io::{self, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True if the program stops when the reader of standard output has closed it.
+/// True if the program stops after the reader of standard output has closed the pipe.
 static STOPS_WITHOUT_READER: AtomicBool = AtomicBool::new(false);
-/// True if the reader is known to have closed it.
+/// True if the reader of standard output is known to have closed the pipe.
 static IS_READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Makes the program end at the first write without a reader: for filters of unlimited input and for output
+/// Makes the program end at the first write after the reader has closed the pipe: for filters of unlimited input, and for output
 /// that is refreshed repeatedly.
 pub(crate) fn exit_when_reader_is_gone() {
     STOPS_WITHOUT_READER.store(true, Ordering::Relaxed);
 }
 
-/// Standard output.
+/// Standard output of a program.
 #[derive(Debug)]
 pub struct ProgramStdout {
     inner: io::Stdout,
 }
 
-/// Returns standard output; all output of the programs uses it.
+/// Returns standard output. All output of the programs uses this handle.
 pub fn stdout() -> ProgramStdout {
     ProgramStdout { inner: io::stdout() }
 }
 
-/// Treats a write to a pipe without a reader as successful, unless the program stops without a reader.
+/// Treats a write to a closed pipe as successful, unless the program stops in this case.
 fn ignore_closed_pipe(result: io::Result<usize>, length: usize) -> io::Result<usize> {
     match result {
         Err(error)
@@ -64,12 +64,12 @@ impl Write for ProgramStdout {
     }
 }
 
-/// Returns the number of lines of the terminal that standard output is, or `None`.
+/// Returns the number of lines of the terminal that is standard output, or `None` if it is not a terminal.
 pub(crate) fn terminal_height() -> Option<u16> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(_, terminal_size::Height(lines))| lines)
 }
 
-/// Returns the number of columns of the terminal that standard output is, or `None`.
+/// Returns the number of columns of the terminal that is standard output, or `None` if it is not a terminal.
 pub(crate) fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(terminal_size::Width(columns), _)| columns)
 }

@@ -8,20 +8,20 @@ use crate::text::control_characters::mask_control_characters;
 /// Number of blanks between two columns.
 const COLUMN_GAP: usize = 2;
 
-/// Rows of a table that grow one by one; the cells are kept in one text.
+/// Table to which rows are added one by one. All cells are kept in one string.
 pub(crate) struct TableBuilder {
     /// True for columns that are aligned to the right.
     to_right: Vec<bool>,
     /// Widths of the columns.
     widths: Vec<usize>,
     text: String,
-    /// End of each cell in the text, and its width.
+    /// End of each cell in the string, and the width of the cell.
     cells: Vec<(usize, usize)>,
 }
 
 impl TableBuilder {
-    /// Creates a table with its headings. The first character of each heading is the alignment of its column: `<` for
-    /// left, as for words, `>` for right, as for numbers.
+    /// Creates a table with its headings. The first character of each heading is the alignment of its column: `<` for left
+    /// (words), `>` for right (numbers).
     pub(crate) fn new(headings: &[&str]) -> Self {
         let to_right: Vec<bool> = headings.iter().map(|heading| heading.starts_with('>')).collect();
         let widths = vec![0; headings.len()];
@@ -30,7 +30,7 @@ impl TableBuilder {
         table
     }
 
-    /// Adds a row. Control characters in cells are shown as `?`, so that one cell is one line.
+    /// Adds a row. Control characters in cells are replaced by `?`, so that each cell is on one line.
     pub(crate) fn push_row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let mut cells = cells.into_iter();
         for column in 0..self.widths.len() {
@@ -75,8 +75,8 @@ impl TableBuilder {
     }
 }
 
-/// Formats rows below their headings, each line with its newline. A table without rows consists of its headings, which are
-/// those of `TableBuilder::new`.
+/// Formats rows below their headings, which have the form of [`TableBuilder::new`]. Each line ends with a newline. Without rows,
+/// the table consists of its headings.
 pub fn render_table<R>(headings: &[&str], rows: R, painter: Painter) -> String
 where
     R: IntoIterator,
@@ -99,7 +99,7 @@ mod tests {
             render_table(&columns, rows, Painter::plain()),
             "JOB   STATUS  WHY\n1.0        0  done?\n12.0     143\n"
         );
-        // Wide characters take two columns, and some none.
+        // Wide characters take two columns, and combining characters none.
         let wide =
             [["\u{6f22}\u{5b57}", "1", "a"], ["e\u{301}", "22", "tab\t"]].map(|row| row.map(str::to_owned));
         assert_eq!(

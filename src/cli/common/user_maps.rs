@@ -1,4 +1,5 @@
-//! User maps for programs that otherwise read no configuration: it is read when `userMap()` is first called.
+//! User maps for programs that need no configuration for anything else. The configuration is read when `userMap()` is first
+//! called.
 
 use super::ProgramContext;
 use super::problem::is_missing_config;
@@ -6,8 +7,8 @@ use crate::classad::UserMaps;
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use crate::os::{RealWorld, SharedUserMaps};
 
-/// Returns the user maps of a tool (TOOL_CLASSAD_USER_MAP_NAMES), which are loaded from the environment's
-/// configuration when they are first needed. `session`, if given, prints warnings about them.
+/// Returns the user maps of a tool (TOOL_CLASSAD_USER_MAP_NAMES). They are loaded from the configuration when they are first
+/// needed. `session`, if given, prints warnings about them.
 pub(crate) fn tool_user_maps(session: Option<&ProgramContext>) -> SharedUserMaps {
     let session = session.cloned();
     let load = move || {

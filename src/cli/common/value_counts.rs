@@ -1,4 +1,4 @@
-//! `--count-by`, `--sum` and the like: number of ads for each value, and aggregates of the ads.
+//! `--count-by`, `--sum` and similar options: counts the ads for each value, and computes aggregates of the ads.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -21,7 +21,7 @@ pub(crate) enum AggregateKind {
 }
 
 impl AggregateKind {
-    /// Returns the option that asks for it.
+    /// Returns the option that requests this aggregate.
     pub(crate) fn option(self) -> &'static str {
         match self {
             AggregateKind::Sum => "--sum",
@@ -31,7 +31,7 @@ impl AggregateKind {
         }
     }
 
-    /// Returns the beginning of the names of its columns.
+    /// Returns the prefix of the names of columns with this aggregate.
     fn prefix(self) -> &'static str {
         match self {
             AggregateKind::Sum => "Sum",
@@ -49,8 +49,8 @@ pub(crate) struct Aggregate {
     pub(crate) expr: Expr,
 }
 
-/// State of an aggregate of one group. Values that are not numbers count for neither sum nor average; undefined values and errors count
-/// for nothing.
+/// State of an aggregate for one group. Sum and average ignore values that are not numbers; all aggregates ignore undefined
+/// values and errors.
 #[derive(Debug, Default)]
 struct AggregateState {
     count: u64,
@@ -99,25 +99,25 @@ impl AggregateState {
     }
 }
 
-/// Form of the groups.
+/// Output form of the groups.
 #[derive(Debug)]
 pub(crate) struct CountForm<'a> {
-    /// Separators of rows.
+    /// Options for separated rows.
     pub(crate) rows: RowOptions,
-    /// Text of undefined values, or `None` for the default.
+    /// Text for undefined values, or `None` for the default text.
     pub(crate) undefined: Option<&'a OsStr>,
-    /// True if the rows have a heading where aggregates are printed as text: for a person, not for a script.
+    /// True if text rows with aggregates have a heading. They have one for users, but not for scripts.
     pub(crate) has_heading: bool,
-    /// Maximum number of groups.
+    /// Maximum number of groups that are printed.
     pub(crate) limit: usize,
-    /// Writer of the groups as ads, or `None` for rows.
+    /// Writer that prints the groups as ads, or `None` to print rows.
     pub(crate) list: Option<ListWriter>,
 }
 
-/// Heading of the number of ads.
+/// Heading of the column with the number of ads.
 const COUNT_HEADING: &str = "Count";
 
-/// Ads with the same values.
+/// Group of ads with the same values.
 #[derive(Debug, Default)]
 struct Group {
     values: Vec<Value>,
@@ -125,14 +125,14 @@ struct Group {
     aggregates: Vec<AggregateState>,
 }
 
-/// Counts of values, or of combinations of values if several expressions were given, with aggregates.
+/// Counts of the ads with each value, or with each combination of values if there are several expressions, and their aggregates.
 #[derive(Debug, Default)]
 pub(crate) struct ValueCounts {
     groups: FxHashMap<BString, Group>,
 }
 
 impl ValueCounts {
-    /// Counts an ad.
+    /// Adds an ad to the group of its values.
     pub(crate) fn add_ad(&mut self, by: &[Expr], aggregates: &[Aggregate], context: &Context<'_>) {
         let values: Vec<Value> = by.iter().map(|expr| context.eval(expr)).collect();
         let mut key = BString::default();
@@ -151,10 +151,10 @@ impl ValueCounts {
         }
     }
 
-    /// Prints the groups, the most frequent first, and equally frequent ones in the order of their texts; returns the number of rows.
+    /// Prints the groups, the most frequent first. Equally frequent groups are sorted by their texts. Returns the number of rows.
     ///
     /// # Errors
-    /// The errors of `out`.
+    /// Returns an error if `out` cannot be written.
     pub(crate) fn print(
         self,
         form: CountForm<'_>,
@@ -190,7 +190,7 @@ impl ValueCounts {
         match form.list {
             None => {
                 let mut width = groups.first().map_or(0, |(_, group)| group.count.to_string().len());
-                // Numbers without names cannot be distinguished.
+                // Without headings, the columns of numbers could not be distinguished.
                 if form.has_heading && !aggregates.is_empty() && !form.rows.null {
                     width = width.max(COUNT_HEADING.len());
                     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
@@ -221,7 +221,7 @@ impl ValueCounts {
     }
 }
 
-/// Returns the names of the columns after the count.
+/// Returns the names of the columns that follow the count.
 fn column_names(by: &[Expr], aggregates: &[Aggregate]) -> Vec<AttrName> {
     let counted = (1..).zip(by).map(|(number, expr)| column_name(expr, number));
     let aggregated = (1..).zip(aggregates).map(|(number, aggregate)| {
@@ -231,7 +231,7 @@ fn column_names(by: &[Expr], aggregates: &[Aggregate]) -> Vec<AttrName> {
     counted.chain(aggregated).collect()
 }
 
-/// Returns the text of a value in a separated row: an undefined value is an empty text unless `--undefined` says otherwise.
+/// Returns the text for a value in a separated row. The text for an undefined value is empty, unless `--undefined` sets another.
 fn cell_text(value: &Value, undefined: Option<&OsStr>) -> BString {
     match (value, undefined) {
         (Value::Undefined, None) => BString::default(),
@@ -239,7 +239,7 @@ fn cell_text(value: &Value, undefined: Option<&OsStr>) -> BString {
     }
 }
 
-/// Returns the name of a column: the attribute's name if the expression is a single attribute.
+/// Returns the name of a column: the name of the attribute, or a numbered name if the expression is not a single attribute.
 fn column_name(expr: &Expr, number: usize) -> AttrName {
     let text = expr.unparse();
     let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')

@@ -1,4 +1,4 @@
-//! Options that have one name, one meaning and one default in all programs, and spellings that were removed.
+//! Options that have one name, one meaning and one default in all programs, and option names that were removed.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Id};
@@ -8,13 +8,13 @@ use super::Problem;
 /// Option that several programs have.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonOption {
-    /// Name without the dashes.
+    /// Name of the option without the dashes.
     pub long: &'static str,
-    /// Short form, or `None` if it has none.
+    /// Short form of the option, or `None`.
     pub short: Option<char>,
-    /// Name of the value, or an empty text for a flag.
+    /// Name of the option's value, or an empty string for a flag.
     pub value: &'static str,
-    /// Meaning, with the default.
+    /// Meaning of the option, including its default.
     pub meaning: &'static str,
 }
 
@@ -96,17 +96,17 @@ pub const COMMON_OPTIONS: [CommonOption; 45] = [
     option("openmetrics", None, "FILE", "Print metrics for Prometheus, or write them to FILE atomically"),
 ];
 
-/// Spellings that were removed, and the present ones.
+/// Option names that were removed, each with the name that replaces it.
 const REMOVED_SPELLINGS: [(&str, &str); 4] =
     [("set-knob", "param"), ("hook-limit", "hook-timeout"), ("jobs", "threads"), ("job-ad", "ads")];
 
-/// Returns the present spelling of a removed one, or `None`.
+/// Returns the current name of an option whose name was removed, or `None`.
 pub(super) fn present_spelling(name: &[u8]) -> Option<&'static str> {
     REMOVED_SPELLINGS.iter().find(|(old, _)| old.as_bytes() == name).map(|(_, present)| *present)
 }
 
-/// True if an option has the meaning of its name in the vocabulary. Others are the options of lint that explain a rule and
-/// select what is checked, and that of `explain` for slots instead of jobs, which are not sorted.
+/// True if an option has the meaning that its name has in the vocabulary. These have another meaning: `--explain` and `--ads` of
+/// lint, which explain a rule and select what is checked, and `--reverse` of `explain`, which explains slots instead of jobs.
 pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
     match arg.get_long() {
         Some("explain") => !arg.get_action().takes_values(),
@@ -116,8 +116,8 @@ pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
     }
 }
 
-/// True if the help of an option adds to the meaning in the vocabulary: which reasons `--explain` prints, and that `--events`
-/// without a value prints text.
+/// True if the help of an option adds something to the meaning in the vocabulary: which reasons `--explain` prints, and that
+/// `--events` without a value prints text.
 pub fn has_own_help(arg: &Arg) -> bool {
     let is_optional = || arg.get_num_args().is_some_and(|range| range.min_values() == 0);
     match arg.get_long() {
@@ -127,18 +127,18 @@ pub fn has_own_help(arg: &Arg) -> bool {
     }
 }
 
-/// Hides global options that have no effect in a verb. Their use is refused later.
+/// Hides global options in a verb in which they have no effect. [`refuse_options_without_effect`] refuses their use.
 pub fn hide_options_without_effect(command: Command, verb: &'static str, ids: &[&str]) -> Command {
     let unused: Vec<Arg> = command
         .get_arguments()
         .filter(|arg| ids.contains(&arg.get_id().as_str()))
         .map(|arg| arg.clone().global(false).hide(true))
         .collect();
-    // In place: `mut_subcommand` would move the verb to the end of the list.
+    // `mut_subcommand` would move the verb to the end of the list.
     command.mut_subcommands(|own| if own.get_name() == verb { own.args(unused.clone()) } else { own })
 }
 
-/// Refuses options of [`hide_options_without_effect`] on the command line.
+/// Refuses options on the command line that [`hide_options_without_effect`] has hidden in the verb.
 ///
 /// # Errors
 /// Returns an error if one of them is given.
@@ -159,8 +159,8 @@ pub(super) fn refuse_options_without_effect(command: &Command, matches: &ArgMatc
     }
 }
 
-/// Gives each option of the vocabulary its meaning, in the command and its verbs. What a verb says of its own about the option is
-/// kept for `--help-all` and the man page.
+/// Gives each option of the vocabulary its common meaning, in the command and its verbs. What a verb says in addition is kept for
+/// `--help-all` and the man page.
 pub(super) fn apply_shared_option_texts(command: Command) -> Command {
     let others: Vec<Id> = command
         .get_arguments()
@@ -194,7 +194,7 @@ pub(super) fn apply_shared_option_texts(command: Command) -> Command {
         .mut_subcommands(apply_shared_option_texts)
 }
 
-/// Returns the rows of the table in the book: each option, its meaning, and for each program the verbs that have it.
+/// Returns the rows of the table in the book: each option with its meaning and, for each program, the verbs that have the option.
 pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
     let names: Vec<&str> = programs.iter().map(|(name, _)| name.trim_start_matches("htc-")).collect();
     let mut text =
@@ -211,7 +211,7 @@ pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
     text
 }
 
-/// Returns the verbs of a program that have an option: `all`, their names, or `-` for none.
+/// Returns the verbs of a program that have an option: `all`, their names, or `-` if no verb has it.
 fn verbs_with(command: &Command, long: &str) -> String {
     let is_it =
         |command: &Command, arg: &Arg| arg.get_long() == Some(long) && has_common_meaning(command, arg);

@@ -1,33 +1,32 @@
-//! Option parsing of condor tools (reference: `match_prefix.cpp`): a table of options in the order of the
-//! source, each with the shortest accepted prefix; the first option that matches is used. After two dashes
-//! the whole name is required.
+//! Option parsing of condor tools (reference: `match_prefix.cpp`). A table has the options in the order of the tool's source,
+//! each with its shortest accepted prefix; the first matching option is used. After two dashes, the whole name is required.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// Minimum length of an option's name after one dash.
+/// Minimum length of an option name that is typed after one dash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MinimumLength {
-    /// At least this number of letters.
+    /// This number of letters is required.
     Letters(usize),
-    /// The whole name.
+    /// The whole name is required.
     All,
 }
 
 /// Option of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRule<Id: 'static> {
-    /// Identifier in the code.
+    /// Identifier of the option in the code.
     pub id: Id,
-    /// Full name.
+    /// Full name of the option.
     pub name: &'static str,
-    /// Minimum length.
+    /// Minimum length of the name on the command line.
     pub least: MinimumLength,
-    /// True if `:suffix` may follow.
+    /// True if the name may be followed by `:suffix`.
     pub suffix: bool,
 }
 
-/// Returns the rule of an option with this minimum number of letters.
+/// Returns the rule of an option whose name may be shortened to `least` letters.
 pub const fn option_rule<Id: Copy>(
     id: Id,
     name: &'static str,
@@ -44,12 +43,12 @@ pub enum CommandWord<Id> {
     Option {
         /// Identifier of the option.
         id: Id,
-        /// Text after the colon; empty for a colon alone.
+        /// Text after the colon, which may be empty, or `None` if there is no colon.
         suffix: Option<OsString>,
     },
-    /// A word with a dash that matches no rule, as typed.
+    /// Word with a dash that matches no rule, as typed.
     Unknown(OsString),
-    /// A word without a dash.
+    /// Word without a dash.
     Operand(OsString),
 }
 
@@ -61,7 +60,7 @@ pub struct CommandWords<'a, Id: 'static> {
 }
 
 impl<'a, Id: Copy> CommandWords<'a, Id> {
-    /// Creates the reader of all words after the tool's name.
+    /// Creates the reader of `words`, which are all words after the tool's name.
     pub fn new(rules: &'static [OptionRule<Id>], words: &'a [OsString]) -> Self {
         CommandWords { rules, rest: words }
     }
@@ -76,26 +75,26 @@ impl<'a, Id: Copy> CommandWords<'a, Id> {
         self.rest.is_empty()
     }
 
-    /// Returns the next word as the value of an option, whatever it looks like.
+    /// Returns the next word as the value of an option, even if it begins with a dash.
     pub fn next_value(&mut self) -> Option<&'a OsString> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
-    /// Returns the next word as a value, unless it begins with a dash.
+    /// Returns the next word as a value, or `None` if it begins with a dash.
     pub fn next_value_without_dash(&mut self) -> Option<&'a OsString> {
         self.rest.first().filter(|word| !word.as_bytes().starts_with(b"-"))?;
         self.next_value()
     }
 
-    /// Returns the next word as a value, unless it begins with a dash and is longer than that.
+    /// Returns the next word as a value, or `None` if it begins with a dash. A single dash is accepted.
     pub fn next_value_or_lone_dash(&mut self) -> Option<&'a OsString> {
         self.rest.first().filter(|word| word.as_bytes() == b"-" || !word.as_bytes().starts_with(b"-"))?;
         self.next_value()
     }
 
-    /// Returns the next word as a value, if it is one of these.
+    /// Returns the next word as a value, or `None` if it is not in `accepted`.
     pub fn next_value_among(&mut self, accepted: &[&str]) -> Option<&'a OsString> {
         self.rest.first().filter(|word| accepted.iter().any(|accepted| word == accepted))?;
         self.next_value()

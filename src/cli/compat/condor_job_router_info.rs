@@ -1,4 +1,4 @@
-//! `condor_job_router_info`: its command line, output and statuses (reference: `job_router_info.cpp`).
+//! `condor_job_router_info`: command line, output and exit statuses of the tool (reference: `job_router_info.cpp`).
 
 mod jobs;
 mod log;
@@ -88,7 +88,7 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
         Ok(config) => config,
         Err(status) => return Ok(status),
     };
-    // The configuration is read first, whatever the options are.
+    // The configuration is read before the options, even if the tool then only prints its help.
     let options = match parse_options(words, program) {
         ControlFlow::Continue(options) => options,
         ControlFlow::Break(status) => return Ok(Status::Tool(status)),
@@ -106,7 +106,7 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
     Ok(Status::Tool(status))
 }
 
-/// Parses the command line, which may end the tool with a status.
+/// Parses the command line; breaks with the exit status if the tool ends at once.
 fn parse_options(words: &[OsString], program: &ProgramContext) -> ControlFlow<u8, RouterInfoOptions> {
     let mut options = RouterInfoOptions::default();
     let mut words = CommandWords::new(OPTION_RULES, words);
@@ -159,7 +159,7 @@ fn parse_options(words: &[OsString], program: &ProgramContext) -> ControlFlow<u8
     ControlFlow::Continue(options)
 }
 
-/// Target of routed ads.
+/// Target to which routed ads are written (`-route-jobs`).
 enum RoutedAdTarget {
     Out,
     Err,
@@ -169,19 +169,19 @@ enum RoutedAdTarget {
 /// Exit status of the daemon when it aborts (`EXCEPT`).
 const ABORT_STATUS: u8 = 4;
 
-/// Result of building the umbrella constraint.
+/// Result of building the umbrella constraint of all routes.
 enum UmbrellaBuild {
     Built(UmbrellaConstraint),
     /// No route accepts jobs.
     NoRoute,
-    /// The router aborts; the reason is logged.
+    /// The router aborts, after logging the reason.
     Abort,
 }
 
-/// Jobs that get a route, by their ids, with the index of the route.
+/// Jobs that get a route, by id. Each has the index of its route.
 type CandidateJobs<'j> = BTreeMap<String, (usize, &'j ClassAd)>;
 
-/// Job that is submitted by a route.
+/// Job to submit, and its route.
 struct JobSubmission<'a> {
     translator: &'a Translator<'a>,
     route: &'a Route,
@@ -212,7 +212,7 @@ impl RouterInfoTool<'_> {
         );
         complain(ParameterReadTime::BeforeRoutes, log);
         let table = self.load_table(&knobs, log);
-        // If routing is disabled, the router only reads the routes.
+        // If routing is disabled, the router reads the routes and does nothing else.
         if table.enabled {
             complain(ParameterReadTime::AfterRoutes, log);
             if knobs.name.is_empty() {
@@ -256,7 +256,7 @@ impl RouterInfoTool<'_> {
         Ok(status)
     }
 
-    /// Returns the routing table, and logs the router's messages about it.
+    /// Returns the routing table, and logs the messages that the router logs about it.
     fn load_table(&self, knobs: &RouterParameters, log: &mut DaemonLog) -> RouteTable {
         let mut notes = Vec::new();
         let table = RouteTable::load(
@@ -339,7 +339,7 @@ impl RouterInfoTool<'_> {
         Ok(0)
     }
 
-    /// Builds the umbrella constraint and logs it.
+    /// Builds the umbrella constraint of all routes, and logs it.
     fn make_umbrella(
         &self,
         chooser: &RouteChooser<'_>,
@@ -424,7 +424,7 @@ impl RouterInfoTool<'_> {
         Ok(Some(candidates))
     }
 
-    /// Claims, transforms and submits one job; returns false if the daemon would abort.
+    /// Claims, transforms and submits one job. Returns false if the daemon would abort.
     fn submit(
         &self,
         submission: &JobSubmission<'_>,
@@ -483,7 +483,7 @@ impl RouterInfoTool<'_> {
         Ok(true)
     }
 
-    /// Logs why a job was not copied; returns false if the daemon would abort.
+    /// Logs why a job was not copied. Returns false if the daemon would abort.
     fn report_not_routed(
         &self,
         error: &TranslateError,
@@ -505,7 +505,7 @@ impl RouterInfoTool<'_> {
         Ok(true)
     }
 
-    /// Writes a routed ad to the target of `-route-jobs`.
+    /// Writes a routed ad to its target (`-route-jobs`).
     fn write_ad(&self, ad: &ClassAd, log: &mut DaemonLog, sink: &mut RoutedAdTarget) -> io::Result<()> {
         let mut text = long::print(ad);
         text.push(b'\n');
@@ -518,7 +518,7 @@ impl RouterInfoTool<'_> {
     }
 }
 
-/// Logs a step of the search for a route; returns false if no more jobs are accepted.
+/// Logs a step of the search for a route. Returns false if the router accepts no more jobs.
 fn log_search_event(event: &ChoiceEvent<'_>, key: &str, is_full: bool, log: &mut DaemonLog) -> bool {
     match event {
         ChoiceEvent::Candidate if is_full => return false,
@@ -530,7 +530,7 @@ fn log_search_event(event: &ChoiceEvent<'_>, key: &str, is_full: bool, log: &mut
     true
 }
 
-/// Copies a proxy that a job is lent, and logs an error.
+/// Copies the proxy that a route lends to a job. A failure is logged.
 fn copy_lent_proxy(
     file: Option<BString>,
     key: &str,

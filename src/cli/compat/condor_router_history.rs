@@ -1,7 +1,7 @@
-//! `condor_router_history`: its command line, output and statuses (reference: the script of that name).
+//! `condor_router_history`: command line, output and exit statuses of the script with this name.
 //!
-//! Where the script ends with a traceback (equal hours, a site without completed jobs, missing attributes),
-//! the table that it would have printed is printed.
+//! In some cases the script ends with a traceback: equal hours, a site without completed jobs, missing attributes. Then this
+//! program prints the table that the script would have printed.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
@@ -29,7 +29,7 @@ USAGE: condor_router_history [OPTIONS]
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const RULER: &str = "-------------------------------------------------------";
 
-/// Letters of JobStatus in the report.
+/// Letters that the report prints for JobStatus 0 to 6.
 const STATUS_LETTERS: &[u8] = b"UIRXCHE";
 
 struct RouterHistoryOptions {
@@ -78,7 +78,7 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
     Ok(Status::Tool(0))
 }
 
-/// Parses the command line as Python's getopt does; returns `None` for a help request.
+/// Parses the command line as Python's getopt does; returns `None` if help is requested.
 fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, String> {
     const LONG_OPTIONS: [(&str, bool); 6] = [
         ("help", false),
@@ -90,7 +90,7 @@ fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, Str
     ];
     let mut options = RouterHistoryOptions { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
     let mut rest = words.iter().map(|word| word.to_string_lossy().into_owned());
-    // All words are parsed before the first one takes effect.
+    // All words are parsed before the first option takes effect.
     let mut seen: Vec<(&str, String)> = Vec::new();
     while let Some(word) = rest.next() {
         if word == "--" || word == "-" || !word.starts_with('-') {
@@ -142,8 +142,8 @@ fn parse_real(text: &str) -> Result<f64, String> {
     parse_float(text).ok_or_else(|| format!("could not convert string to float: '{text}'"))
 }
 
-/// Returns a number as Python parses it: without surrounding white space, and with `_` allowed between two
-/// digits.
+/// Returns the text as Python's `int()` reads a number: without surrounding white space, and with `_` permitted between two
+/// digits. Returns `None` if it is not a number.
 fn python_number(text: &str) -> Option<String> {
     let text = text.trim();
     let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
@@ -160,7 +160,7 @@ fn parse_float(text: &str) -> Option<f64> {
     python_number(text)?.parse().ok()
 }
 
-/// Returns the message for `--start`: the reference's script fails for every value, with one of several messages.
+/// Returns the message about `--start`. The script fails for every value, but its message depends on the value.
 fn start_error(text: &str) -> String {
     let number =
         |text: &str, widths: std::ops::RangeInclusive<usize>, range: std::ops::RangeInclusive<u32>| {
@@ -186,7 +186,7 @@ fn start_error(text: &str) -> String {
     }
 }
 
-/// Formats a time with minutes in local time.
+/// Formats a time to the minute, in local time.
 fn format_minutes(seconds: f64, world: &dyn World) -> String {
     let seconds = seconds.floor() as i64;
     let CivilTime { year, month, day, hour, minute, .. } =
@@ -194,7 +194,7 @@ fn format_minutes(seconds: f64, world: &dyn World) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
-/// Totals of a site: hours, and jobs by status.
+/// Totals of one site: hours, and number of jobs by status.
 #[derive(Default)]
 struct SiteTotals {
     name: BString,
@@ -207,13 +207,13 @@ fn history_files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf>
     let directory = spool.to_path_lossy().into_owned();
     let mut names = world.list_dir(&directory).unwrap_or_default();
     names.retain(|name| name.as_encoded_bytes().starts_with(b"history"));
-    // The script reads them in the order of the directory.
+    // The script reads the files in directory order, which is arbitrary.
     names.sort();
     let paths = names.into_iter().map(|name| directory.join(name));
     paths.filter(|path| world.stat(path).is_ok_and(|file| file.modified as f64 >= start.floor())).collect()
 }
 
-/// Reads the records of the files. A later record of a job replaces an earlier one at the earlier position.
+/// Reads the records of all files. A later record of a job replaces the earlier one, at the position of the earlier one.
 fn read_records(spool: &BString, start: f64, world: &dyn World) -> Vec<RoutedJobRecord> {
     let mut records: Vec<RoutedJobRecord> = Vec::new();
     let mut places: FxHashMap<BString, usize> = FxHashMap::default();
@@ -235,8 +235,7 @@ fn read_records(spool: &BString, start: f64, world: &dyn World) -> Vec<RoutedJob
     records
 }
 
-/// Returns the report about jobs completed from `start` to `end`, and the number of records that could not be
-/// counted.
+/// Returns the report about jobs that completed between `start` and `end`, and the number of records that could not be counted.
 fn make_report(
     options: &RouterHistoryOptions,
     spool: &BString,
@@ -268,7 +267,7 @@ fn make_report(
             continue;
         }
         let letter = char::from(status_letter(status).unwrap_or(b'?'));
-        // Python rounds halves to even.
+        // Python rounds halves to the even number.
         let seconds = record.wall.round_ties_even();
         let at = *by_name.entry(site.clone()).or_insert_with(|| {
             sites.push(SiteTotals { name: site.clone(), ..SiteTotals::default() });
@@ -296,10 +295,13 @@ fn make_report(
     (out, failed)
 }
 
-/// Reader in which `\r` and `\r\n` end lines as `\n` does, as Python reads a file.
+/// Reader that converts `\r` and `\r
+/// ` to `
+/// `, as Python does when it reads a text file.
 struct LineEndNormaliser<R> {
     inner: R,
-    /// True if the last byte was a `\r`: a following `\n` belongs to it.
+    /// True if the last byte was `\r`, so that a following `
+    /// ` is skipped.
     after_return: bool,
 }
 
@@ -324,7 +326,7 @@ impl<R: Read> Read for LineEndNormaliser<R> {
     }
 }
 
-/// Parts of a record that the report needs.
+/// Values of a history record that the report needs.
 struct RoutedJobRecord {
     id: BString,
     route: Option<BString>,
@@ -335,7 +337,7 @@ struct RoutedJobRecord {
 }
 
 impl RoutedJobRecord {
-    /// Reads the record of a job; returns `None` for a record without IDs.
+    /// Reads the values of a history record; returns `None` for a record without job ids.
     fn from_history(record: &HistoryRecord) -> Option<RoutedJobRecord> {
         let raw = |name: &str| record.raw_value(name.as_bytes()).filter(|text| !text.is_empty());
         let number = |name: &str| raw(name).and_then(|text| parse_float(text.to_str().ok()?));
@@ -354,15 +356,15 @@ impl RoutedJobRecord {
     }
 }
 
-/// Returns the letter of a status; Python counts a negative index from the end.
+/// Returns the letter for a JobStatus, or `None`. Like Python, counts a negative index from the end.
 fn status_letter(status: i64) -> Option<u8> {
     let at = if status < 0 { status.checked_add_unsigned(STATUS_LETTERS.len() as u64)? } else { status };
     STATUS_LETTERS.get(usize::try_from(at).ok()?).copied()
 }
 
 fn write_summary(sites: &mut [SiteTotals], out: &mut Vec<u8>) {
-    // Sorted by hours of completed jobs, most first. The script fails for equal hours, so their order is
-    // free: by name.
+    // Sites are sorted by hours of completed jobs, most hours first. The script fails for equal hours; here they are sorted by
+    // name.
     sites.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.name.cmp(&b.name)));
     write_row(out, b"Site", ["Hours", "Jobs", "   Runs"]);
     write_row(out, b"", ["", "Completed", "Aborted"]);
@@ -394,7 +396,7 @@ fn write_row(out: &mut Vec<u8>, name: &[u8], [hours, jobs, runs]: [&str; 3]) {
     out.extend_from_slice(format!(" {hours:>5} {jobs:>7} {runs:>5}\n").as_bytes());
 }
 
-/// Formats hours as Python's `int(round())` does: halves are rounded to even, and zero has no minus sign.
+/// Formats hours as Python's `int(round())` does: halves are rounded to the even number, and zero has no minus sign.
 fn round_hours(hours: f64) -> String {
     format!("{:.0}", hours.round_ties_even() + 0.0)
 }

@@ -1,5 +1,5 @@
-//! `condor_router_q`: its command line and tables (reference: the script of that name), from the queue log
-//! that the configuration names.
+//! `condor_router_q`: command line and tables of the script with this name. Jobs are read from the queue log that the
+//! configuration names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -76,7 +76,7 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
         Err(status) => return Ok(status),
     };
     let mut out = Vec::new();
-    // The script's redirections are in the wrong order, so that its messages go to standard output.
+    // Because of the order of redirections in the script, these messages go to standard output.
     for name in ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_POOL"] {
         if !config.view(&world).is_defined(name) {
             out.extend_from_slice(format!("Not defined: {name}\n").as_bytes());
@@ -90,7 +90,7 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
     print_list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
 }
 
-/// Prints the output of `-S` and similar options; the script ignores the words after them.
+/// Prints the output of `-S` and similar options. The script ignores all words after such an option.
 fn print_summary(
     constraint: &str,
     config: &Config,
@@ -100,7 +100,7 @@ fn print_summary(
     let world = configured_world(RealWorld::new(), config, &mut |_| {});
     match Expr::parse_with(constraint.as_bytes(), Dialect::of_world(&world)) {
         Ok(expr) => {
-            // If the copies have a queue of their own, the summary is about that queue.
+            // If routed copies have their own queue, the script summarises that queue.
             let jobs = read_configured_queue(config, true, &world, program)?;
             let kept: Vec<&(JobId, ClassAd)> =
                 jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
@@ -112,7 +112,7 @@ fn print_summary(
     Ok(Status::Tool(0))
 }
 
-/// Prints the output of condor_q for these words, from the queue log.
+/// Prints what condor_q prints with these words, reading the queue log.
 fn print_list(words: &[OsString], config: &Config, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let mut options = match CondorQOptions::from_words(words, program)? {
@@ -122,7 +122,7 @@ fn print_list(words: &[OsString], config: &Config, program: &ProgramContext) -> 
     if let Some(status) = options.finish(Some(config), &world, program)? {
         return Ok(status);
     }
-    // The list is that of the sources' queue, unless the schedd of the copies is named.
+    // The queue of the source jobs is listed, unless the user names the schedd of the routed copies.
     let copies = match &options.schedd {
         None => false,
         Some(name) => {
@@ -140,11 +140,11 @@ fn print_list(words: &[OsString], config: &Config, program: &ProgramContext) -> 
     let mut jobs = read_configured_queue(config, copies, &world, program)?;
     let now = options.long.is_none().then(|| world.now().epoch());
     for (id, ad) in &mut jobs {
-        // A schedd adds its time to ads that are printed as a table.
+        // A schedd adds ServerTime to ads that are printed as a table.
         if let Some(now) = now.filter(|_| !ad.contains("ServerTime")) {
             ad.set("ServerTime", now);
         }
-        // A log that was cut short may lack what every job has.
+        // A truncated log may lack these attributes, which every job has.
         ad.set("ClusterId", i64::from(id.cluster));
         ad.set("ProcId", i64::from(id.proc));
     }
@@ -162,7 +162,7 @@ fn print_list(words: &[OsString], config: &Config, program: &ProgramContext) -> 
     Ok(status)
 }
 
-/// Adds the summary that the script produces with awk, sort and uniq.
+/// Appends the summary that the script produces with awk, sort and uniq.
 fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
     out.extend_from_slice(b"   JOBS ST Route                GridResource\n");
     let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
@@ -171,7 +171,7 @@ fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
         let text = |name: &str| context.string(name).unwrap_or_default();
         let status = context.int("JobStatus").unwrap_or(0).to_string();
         let line = [status.as_bytes(), b",", &text("RouteName"), b",", &text("GridResource")].concat();
-        // Columns are split at commas, even at those within names and resources.
+        // As in the script, a line is split at every comma, even at commas in names and resources.
         let mut fields = line.split_str(",");
         let status = fields.next().unwrap_or_default();
         let letter = match status {
@@ -195,7 +195,7 @@ fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
     }
     let mut rows: Vec<Vec<u8>> =
         counts.into_iter().map(|(row, count)| [format!("{count:7} ").as_bytes(), &row].concat()).collect();
-    // As `sort -k 3`: by the third field and the rest, including leading blanks, then by the whole line.
+    // As with `sort -k 3`: by the text from the third field on, including leading blanks, then by the whole line.
     rows.sort_by(|a, b| third_field(a).cmp(third_field(b)).then_with(|| a.cmp(b)));
     for row in rows {
         out.extend_from_slice(&row);

@@ -1,4 +1,4 @@
-//! `condor_transform_ads`: its command line, output and statuses (reference: `transform_ads.cpp`).
+//! `condor_transform_ads`: command line, output and exit statuses of the tool (reference: `transform_ads.cpp`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -39,13 +39,13 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
     tool.run().map(Status::Tool)
 }
 
-/// Loaded rules.
+/// Rules that were loaded from files and the configuration.
 #[derive(Default)]
 struct LoadedTransforms {
     transforms: Vec<Transform>,
-    /// Rest of standard input after the rules that were read from it.
+    /// Rest of standard input after rules that were read from standard input, or `None`.
     stdin: Option<Vec<u8>>,
-    /// True if a rules file that could not be read iterates: no rules may follow it.
+    /// True if a rules file that could not be read has a TRANSFORM with iteration, after which no rules may follow.
     iterates: bool,
     /// True if the last rules file could not be read.
     failed: bool,
@@ -154,8 +154,8 @@ impl TransformAdsTool<'_> {
         Ok(())
     }
 
-    /// Loads rules from `PARAMETER[/NAMES]`: parameters that earlier rules files or the configuration define.
-    /// Unknown ones are skipped.
+    /// Loads rules from `PARAMETER[/NAMES]`, which are parameters in earlier rules files or in the configuration. Unknown
+    /// parameters are skipped.
     fn load_from_config(&self, knobs: &[u8], checking: &TransformSession<'_>, loaded: &mut LoadedTransforms) {
         let (pattern, names) = match memchr::memchr(b'/', knobs) {
             Some(slash) => (&knobs[..slash], &knobs[slash + 1..]),
@@ -169,13 +169,13 @@ impl TransformAdsTool<'_> {
             let knob = BString::from(pattern.replacen(b"%s", name, 1));
             let own = [&b"XFORM."[..], &knob].concat();
             let known = checking.macros.get(&own).or_else(|| checking.macros.get(&knob)).map(<[u8]>::to_vec);
-            // An empty parameter counts as missing; an empty macro of a rules file does not.
+            // An empty parameter counts as missing, but an empty macro of a rules file does not.
             let knob_text = || MacroSource::raw(self.view, &knob).filter(|raw| !raw.is_empty());
             let Some(text) = known.or_else(|| knob_text().map(|raw| raw.into_owned())) else { continue };
             let text = text.trim_start().to_vec();
             let name = name.to_str_lossy();
             let transform = if text.starts_with(b"[") {
-                // The tool rereads an old route from the configuration, with its macros expanded.
+                // As in the tool, a route in the old syntax is read again from the configuration, with its macros expanded.
                 let text = knob_text().and_then(|raw| self.view.expand_raw(&knob, &raw).ok());
                 route_conversion::transform_from_parameter(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
@@ -231,15 +231,15 @@ impl TransformAdsTool<'_> {
         run.writer.finish(&mut run.out)?;
         run.out.flush()?;
         let out = run.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        // If no file of ads could be opened, the old output is kept.
+        // If no file of ads could be opened, the output file keeps its old content.
         if run.opened {
             out.commit()?;
         }
         Ok(status)
     }
 
-    /// Returns true, with a message, if an input would be overwritten by the output. The reference truncates
-    /// it and then finds no ads.
+    /// Returns true, after printing a message, if the output would overwrite an input. The reference truncates the file and then
+    /// finds no ads in it.
     fn would_overwrite_input<'p>(&self, inputs: impl IntoIterator<Item = &'p OsStr>) -> bool {
         let Some(out) = self.output_path() else { return false };
         let Some(input) = find_overwritten_input(out, inputs.into_iter().map(Path::new)) else {
@@ -251,7 +251,7 @@ impl TransformAdsTool<'_> {
     }
 }
 
-/// Iteration of the last transform.
+/// Iteration of the last transform (TRANSFORM with several items).
 enum IterationState {
     Once,
     Plan(IterationPlan),
@@ -264,11 +264,11 @@ struct TransformAdsRun<'a> {
     plan: Option<IterationState>,
     writer: ListWriter,
     out: io::BufWriter<OutputTarget>,
-    /// True if any input could be opened.
+    /// True if at least one input could be opened.
     opened: bool,
 }
 
-/// Opens an input; for standard input, the rest after the rules.
+/// Opens an input. If rules were read from standard input, `-` is the text after them.
 fn open_input<'e>(
     name: &OsStr,
     loaded: &mut LoadedTransforms,
@@ -282,7 +282,7 @@ fn open_input<'e>(
 }
 
 impl TransformAdsRun<'_> {
-    /// Transforms the ads of one input and returns the status.
+    /// Transforms the ads of one input, and returns the exit status.
     fn transform_input(
         &mut self,
         name: &OsStr,
@@ -336,25 +336,23 @@ impl TransformAdsRun<'_> {
         Ok(status)
     }
 
-    /// Returns true if the output for an ad does not depend on other ads, so that several threads can be
-    /// used.
+    /// Returns true if the output for an ad does not depend on other ads, so that several threads can be used.
     fn can_run_in_parallel(&self, loaded: &LoadedTransforms) -> bool {
         let one_by_one = match self.tool.options.out_form {
             ListForm::Long | ListForm::JsonLines | ListForm::NewLines => true,
             ListForm::Json | ListForm::New | ListForm::Xml => false,
         };
-        // A TRANSFORM that results in one run sets macros, which the sessions of other threads do not have.
+        // A TRANSFORM without iteration sets macros that other threads do not have, so `plan` must be `None`.
         one_by_one
             && self.plan.is_none()
             && !self.tool.options.verbose
             && loaded.transforms.iter().all(Transform::has_no_includes)
     }
 
-    /// Plans the iteration of the last transform; returns the file of its items.
+    /// Plans the iteration of the last transform, and returns the file with its items, if it has one.
     fn make_plan(&mut self, loaded: &mut LoadedTransforms) -> Option<BString> {
         let last = loaded.transforms.last().filter(|last| last.envelope.iteration.is_some())?;
-        // The built-in macros are set up again, and the macros of the command line are lost with the old
-        // table.
+        // As in the reference, a new macro table has the built-in macros, but not those of the command line.
         self.session.macros = crate::transform::MacroTable::default();
         let world = self.tool.world;
         let mut read = |path: Option<&Path>| match path {
@@ -385,7 +383,7 @@ impl TransformAdsRun<'_> {
         items
     }
 
-    /// Transforms one ad; returns the status if a transform failed.
+    /// Transforms one ad; returns the exit status if a transform failed.
     fn transform_ad(&mut self, ad: &mut ClassAd, loaded: &LoadedTransforms) -> anyhow::Result<Option<u8>> {
         match self.plan.take() {
             Some(IterationState::Broken) => {

@@ -15,7 +15,7 @@ use crate::quirks::QuirkMode;
 use crate::transform::{Transform, TransformSession};
 use crate::world::World;
 
-/// The tool, with its command line and configuration.
+/// The tool `condor_transform_ads` with its command line and configuration.
 pub(super) struct TransformAdsTool<'a> {
     pub(super) program: &'a ProgramContext,
     pub(super) options: &'a TransformAdsOptions,
@@ -25,7 +25,7 @@ pub(super) struct TransformAdsTool<'a> {
 }
 
 impl TransformAdsTool<'_> {
-    /// Prints a line in the name of the tool.
+    /// Prints a line that begins with the name of the tool.
     pub(super) fn print_line(&self, text: &str) {
         self.program.write_line(text);
     }
@@ -50,8 +50,8 @@ impl TransformAdsTool<'_> {
         session
     }
 
-    /// Applies all transforms to one ad and writes it. Returns the status of the last transform that failed;
-    /// later transforms are applied even after a failure.
+    /// Applies all transforms to one ad, and writes the ad. After a failure, later transforms are still applied. Returns the exit
+    /// status of the last transform that failed.
     pub(super) fn apply_all(
         &self,
         transforms: &[Transform],
@@ -79,7 +79,7 @@ impl TransformAdsTool<'_> {
         }
         let steps = observer.take_lines();
         match self.output_path() {
-            // The steps go to standard output, wherever the ads go.
+            // Steps go to standard output, even if the ads go to a file.
             Some(_) => stdout().write_all(&steps)?,
             None => out.write_all(&steps)?,
         }
@@ -88,7 +88,7 @@ impl TransformAdsTool<'_> {
                 drop_shadowed(ad);
             }
             let text = writer.render_next(ad);
-            // The reference prints up to a NUL byte, which `SET X, 1` creates.
+            // The reference prints an ad only up to a NUL byte, which `SET X, 1` creates.
             let end = memchr::memchr(0, text).unwrap_or(text.len());
             out.write_all(&text[..end])?;
         }
@@ -99,11 +99,11 @@ impl TransformAdsTool<'_> {
 /// Exit status after a failed transform.
 pub(super) const FAILED_STATUS: u8 = 255;
 
-/// Exit status if includes are nested too deeply: the number of that error is passed on unchanged.
+/// Exit status if includes are nested too deeply. It is the number of this error.
 const TOO_DEEP_STATUS: u8 = 254;
 
-/// Removes attributes whose name up to the NUL byte that `SET X, 1` creates equals another name: the
-/// reference sorts names as C strings and keeps one of each.
+/// Removes each attribute whose name, up to the NUL byte that `SET X, 1` creates, equals another name. The reference sorts names
+/// as C strings and keeps only one of equal names.
 fn drop_shadowed(ad: &mut ClassAd) {
     let is_shadowed = |name: &&BStr| name.strip_suffix(b"\0").is_some_and(|plain| ad.contains(plain));
     let shadowed: Vec<BString> = ad.names().filter(is_shadowed).map(BString::from).collect();

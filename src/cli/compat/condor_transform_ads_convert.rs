@@ -1,5 +1,5 @@
-//! `condor_transform_ads -convertoldroutes`: converts old routes of the configuration, or of a configuration
-//! summary, to transforms.
+//! `condor_transform_ads -convertoldroutes`: converts routes in the old syntax to transforms. Routes are read from the
+//! configuration, or from a file with the summary of a configuration.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::transform::route_conversion::{self, ConversionOptions, OldRouteReader
 use crate::world::World;
 
 impl TransformAdsTool<'_> {
-    /// Writes the converted routes to `out` and returns the status.
+    /// Writes the converted routes to `out`, and returns the exit status.
     pub(super) fn convert(&self, mut options: ConversionOptions, out: &mut Vec<u8>) -> u8 {
         let mut foreign = None;
         if let Some(name) = &self.options.convert_file {
@@ -35,7 +35,7 @@ impl TransformAdsTool<'_> {
         let printer = RoutePrinter { program: self.program, defaults: &defaults, options, world: self.world };
         let mut names = Vec::new();
         match &foreign {
-            // The entries of a summary are used literally, without expanding macros.
+            // Macros in the entries of a summary are not expanded.
             Some(_) => {
                 let entries = knobs.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value);
                 entries.iter().for_each(|entries| printer.print_params(entries, out, &mut names));
@@ -72,7 +72,7 @@ impl TransformAdsTool<'_> {
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
 
-    /// Returns the defaults of routes; for a summary without generated ones.
+    /// Returns the defaults of all routes; for a summary, without those that the router generates.
     fn route_defaults(&self, knobs: &ConfigView<'_>, is_summary: bool) -> ClassAd {
         let read = |name: &str, merge| {
             let (ad, error) = route_conversion::parse_route_defaults(
@@ -97,7 +97,7 @@ impl TransformAdsTool<'_> {
     }
 }
 
-/// Reads a file in the format of `condor_config_val -summary`; only its own settings are used.
+/// Reads a file with the output of `condor_config_val -summary`. Only the settings in the file are used, without defaults.
 fn read_summary(name: &OsStr, world: &dyn World) -> Result<Config, String> {
     let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(name.into()), environment: false, ..LoadOptions::default() };
@@ -112,8 +112,8 @@ struct RoutePrinter<'a> {
 }
 
 impl RoutePrinter<'_> {
-    /// Prints the routes of a text under numbered titles. A text that is not an ad makes an empty entry, as
-    /// in the reference.
+    /// Prints the routes in a text, each with a numbered title. A text that is not an ad yields an empty entry, as in the
+    /// reference.
     fn print_list(&self, text: &[u8], title: &str, out: &mut Vec<u8>) {
         for (number, route) in OldRouteReader::new(text).enumerate() {
             let formatted = match route {
@@ -135,7 +135,7 @@ impl RoutePrinter<'_> {
         }
     }
 
-    /// Prints the routes of a text as parameter definitions; routes without a name are skipped.
+    /// Prints the routes in a text as definitions of parameters. Routes without a name are skipped.
     fn print_params(&self, text: &[u8], out: &mut Vec<u8>, names: &mut Vec<BString>) {
         let mut number = 1;
         for route in OldRouteReader::new(text) {
@@ -173,7 +173,7 @@ impl RoutePrinter<'_> {
     }
 }
 
-/// Returns a route's name as part of a parameter name: only letters, digits and `_`
+/// Returns a route's name in a form that can be part of a parameter name: only letters, digits and `_`
 /// (`cleanStringForUseAsAttr`).
 fn param_name_part(name: &[u8]) -> BString {
     name.iter().copied().filter(|b| b.is_ascii_alphanumeric() || *b == b'_').collect::<Vec<u8>>().into()

@@ -123,7 +123,7 @@ pub(super) fn parse_options(words: &[OsString], program: &ProgramContext) -> Par
     }
 }
 
-/// Parser of the command line. An error is the status of the tool; the message has been printed.
+/// Parser of the command line. Its errors are exit statuses of the tool; the message was printed before.
 struct OptionParser<'a> {
     options: TransformAdsOptions,
     words: CommandWords<'a, TransformAdsOption>,
@@ -161,7 +161,7 @@ impl OptionParser<'_> {
         self.options.inputs.push((file, self.options.default_form));
     }
 
-    /// Adds a macro as `key=value`, or a file of ads.
+    /// Adds a word without a dash: a macro `key=value`, or the name of a file of ads.
     fn add_operand(&mut self, word: OsString) -> Result<(), u8> {
         let Some(at) = memchr::memchr(b'=', word.as_bytes()) else {
             self.add_input(word);
@@ -185,8 +185,8 @@ impl OptionParser<'_> {
                 self.options.rules.push(file);
             }
             TransformAdsOption::In => {
-                // The reference passes the word with its colon to the parser of formats, which does not know
-                // it.
+                // In the reference, `-in:format` has no effect: the parser of formats does not know the word, because it includes
+                // the colon.
                 let file = self.file_value("in")?;
                 self.add_input(file);
             }
@@ -212,13 +212,13 @@ impl OptionParser<'_> {
         Ok(())
     }
 
-    /// Returns the file that an option names; `-` is standard input or output.
+    /// Returns the file that an option names. `-` means standard input or output.
     fn file_value(&mut self, option: &str) -> Result<OsString, u8> {
         let file = self.words.next_value_or_lone_dash().cloned();
         file.ok_or_else(|| self.refuse(&format!("-{option} requires another argument")))
     }
 
-    /// Adds rules from the configuration, from parameters with such names.
+    /// Adds rules that are parameters of the configuration. `knob` is the pattern of their names.
     fn add_config_rules(&mut self, option: &str, knob: &str) -> Result<(), u8> {
         let Some(names) = self.words.next_value_without_dash() else {
             return Err(self.refuse(&format!("-{option} requires another argument")));
@@ -229,7 +229,7 @@ impl OptionParser<'_> {
         Ok(())
     }
 
-    /// Sets the format of all following inputs, and of earlier ones without a format.
+    /// Sets the format of all following inputs, and of earlier inputs without a format.
     fn set_form(&mut self, form: AdForm) {
         self.options.default_form = Some(form);
         self.options.inputs.iter_mut().for_each(|(_, known)| *known = known.or(Some(form)));
@@ -246,8 +246,8 @@ impl OptionParser<'_> {
         0
     }
 
-    /// Handles `-convertoldroutes`: a number of bits, or the word `file`, whose value is a configuration of
-    /// another host.
+    /// Handles `-convertoldroutes`, whose suffix is a number of bits, or the word `file`; the value of `file` is a configuration
+    /// of another host.
     fn convert_old_routes(&mut self, suffix: &[u8]) -> Result<(), u8> {
         let number = atoi(suffix);
         if number == 0 {
@@ -274,7 +274,7 @@ impl TransformAdsOptions {
                 continue;
             }
             match word.to_ascii_lowercase().as_slice() {
-                // The format of the input is unknown when the output is written.
+                // The format of the input is not known when the output is written.
                 b"long" | b"auto" => self.out_form = ListForm::Long,
                 b"json" => self.out_form = ListForm::Json,
                 b"jsonl" => self.out_form = ListForm::JsonLines,
@@ -287,7 +287,7 @@ impl TransformAdsOptions {
     }
 }
 
-/// Splits `key=value`. In 25.14 the value is the word without its first character, whatever the key is.
+/// Splits `key=value`. As in 25.14, the value is the word without its first character, whatever the key is.
 fn split_key_value(word: &[u8], equals: usize) -> Result<(BString, BString), BString> {
     let mut name = BString::from(word[..equals].trim());
     if name.get(1) == Some(&b'+') {

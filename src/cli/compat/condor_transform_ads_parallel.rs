@@ -1,5 +1,5 @@
-//! `condor_transform_ads` with several threads: each transforms portions of a stream, which are written in
-//! their order.
+//! `condor_transform_ads` with several threads. Each thread transforms portions of a stream; the portions are written in their
+//! order.
 
 use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -9,18 +9,18 @@ use crate::classad::stream::ReferenceReader;
 use crate::os::{RealWorld, StopFlag, process_in_parallel};
 use crate::transform::Transform;
 
-/// Result of a portion.
+/// Result of transforming one portion of the stream.
 struct TransformedPortion {
     text: Vec<u8>,
     messages: String,
-    /// Result of the last ad: the status if it failed.
+    /// Result of the last ad: an exit status if a transform failed, otherwise `None`.
     last: anyhow::Result<Option<u8>>,
-    /// True if nothing after this portion is read.
+    /// True if reading must stop after this portion.
     is_last: bool,
 }
 
 impl TransformAdsTool<'_> {
-    /// Transforms the rest of a stream of long ads; returns the status of the last ad.
+    /// Transforms the rest of a stream of long ads, and returns the exit status of the last ad.
     pub(super) fn transform_in_parallel<R: Read + Send>(
         &self,
         transforms: &[Transform],
@@ -30,7 +30,7 @@ impl TransformAdsTool<'_> {
         out: &mut (dyn Write + Send),
     ) -> anyhow::Result<u8> {
         let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
-        // The first ad was transformed successfully.
+        // The caller has transformed the first ad successfully.
         let mut status = Ok(1);
         // Each thread has its own copy, because a transform keeps state.
         let transforms = Mutex::new(vec![transforms.to_vec(); threads]);

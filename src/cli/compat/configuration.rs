@@ -1,4 +1,4 @@
-//! Configuration as a tool of the reference loads it: without our options, and an invalid one ends the tool.
+//! Configuration as the condor tools load it: without options of these programs. An invalid configuration ends the tool.
 
 use crate::cli::common::{ProgramContext, Status};
 use crate::config::{Config, LoadOptions, LookupContext};

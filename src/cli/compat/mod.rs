@@ -1,4 +1,4 @@
-//! Command lines of the condor tools, for programs that are called by a tool's name.
+//! Command lines of the condor tools, for programs that are called by the name of a tool.
 
 mod command_words;
 pub mod condor_job_router_info;

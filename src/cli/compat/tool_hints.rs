@@ -1,8 +1,8 @@
-//! Hints for condor tools that this program does not imitate: the command to use instead.
+//! Hints for condor tools that these programs do not imitate: the command to use instead.
 
 use crate::cli::common::Problem;
 
-/// Condor tools, each with hints about the commands that show the same here.
+/// Condor tools, each with hints that name the commands to use instead.
 const TOOL_HINTS: &[(&str, &[&str])] = &[
     (
         "condor_status",
@@ -38,8 +38,8 @@ const TOOL_HINTS: &[(&str, &[&str])] = &[
     ("condor_reconfig", &["htc-slot-run reconfig"]),
 ];
 
-/// Returns the problem for a program that is called by the name of a tool that it does not imitate, or `None`
-/// for any other name.
+/// Returns the problem for a program that is called by the name of a tool which it does not imitate, or `None` for any other
+/// name.
 pub fn unsupported_tool_problem(tool: &str, program: &str) -> Option<Problem> {
     let tool = tool.strip_suffix(".exe").unwrap_or(tool);
     let problem = || Problem::usage(format!("{program} does not do what {tool} does"));

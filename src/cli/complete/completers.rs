@@ -1,4 +1,4 @@
-//! Completion of option values: fixed words, and names from the configuration that the typed line selects.
+//! Completion of option values: fixed words, and names from the configuration that the typed command line selects.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -17,8 +17,7 @@ use crate::router::{RouteLoadContext, RouteTable, RouterParameters};
 use crate::runner::slot::{SlotControlRequest, configured_surroundings, default_socket, send_request};
 use crate::slot::{ExitLimits, configure};
 
-/// Adds completers to the arguments of a command. `before` are the words before the cursor, as clap expects
-/// them.
+/// Adds completers to the arguments of a command. `before` are the words before the cursor, in the form that clap expects.
 pub(super) fn add_completers(command: Command, before: &[OsString]) -> Command {
     let asked = TypedConfig::from_words(before);
     add_completers_to(command, &asked)
@@ -34,7 +33,7 @@ fn add_completers_to(command: Command, asked: &TypedConfig) -> Command {
         .mut_subcommands(|verb| add_completers_to(verb, asked))
 }
 
-/// Returns the completer of an argument whose values clap does not know. `command` is the program or the
+/// Returns the completer for an argument whose values clap does not know, or `None`. `command` is the name of the program or
 /// verb.
 fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgValueCompleter> {
     let words = |words: Vec<String>| Some(prefix_completer(move || words.clone()));
@@ -71,7 +70,7 @@ fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgVal
     }
 }
 
-/// Returns a completer for the words that start with the typed text, ignoring case.
+/// Returns a completer that offers those of `words` that start with the typed text, ignoring case.
 fn prefix_completer(words: impl Fn() -> Vec<String> + Send + Sync + 'static) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
         let typed = typed.to_str().unwrap_or("\0");
@@ -79,8 +78,8 @@ fn prefix_completer(words: impl Fn() -> Vec<String> + Send + Sync + 'static) -> 
     })
 }
 
-/// Returns the words that begin with what is typed, whatever their case. If there are several, they keep the typed letters: a shell
-/// replaces the typed word by what all candidates have in common, which must not be shorter.
+/// Returns the words that begin with the typed text, ignoring case. If there are several, their beginning is replaced by the
+/// typed text: a shell replaces the typed text by the common prefix of all candidates, which must not be shorter.
 fn complete_prefix(typed: &str, words: Vec<String>) -> Vec<String> {
     let begins =
         |word: &String| word.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
@@ -96,7 +95,7 @@ fn hook_type_words() -> Vec<String> {
     hooks.chain(["startd-cron", "schedd-cron", "benchmark"].map(str::to_owned)).collect()
 }
 
-/// Completes categories first, then the templates of a category.
+/// Completes first the categories of templates, then the templates of the typed category.
 fn complete_templates(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str().map(str::to_ascii_lowercase) else { return Vec::new() };
     let mut names: Vec<String> = template::all()
@@ -135,7 +134,7 @@ impl TypedConfig {
         TypedConfig(options)
     }
 
-    /// Loads the configuration as this daemon reads it. Commands in it are never run for a completion.
+    /// Loads the configuration as the daemon `subsystem` reads it. Commands in the configuration are never run for a completion.
     fn load_config(&self, subsystem: &str) -> Option<(Config, RealWorld)> {
         let world = RealWorld::new();
         let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
@@ -154,8 +153,7 @@ impl TypedConfig {
         names.into_iter().map(|name| name + end).collect()
     }
 
-    /// Returns the slots of the execution point that runs with this configuration, otherwise those that it
-    /// would have.
+    /// Returns the slots of the execution point that runs with this configuration; if none runs, the slots that it would have.
     fn slot_names(&self) -> Vec<String> {
         self.running_slots().or_else(|| self.planned_slots()).unwrap_or_default()
     }
@@ -190,7 +188,7 @@ impl TypedConfig {
     }
 }
 
-/// Expands `~` as the shell will.
+/// Expands `~` at the start of a path as the shell does.
 fn expand_home(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),

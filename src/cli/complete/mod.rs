@@ -1,9 +1,9 @@
-//! Completion in the shell: bash, zsh and fish call the program itself, which knows its words and the
+//! Completion in the shell. The completion files for bash, zsh and fish call the program itself, which knows its words and the
 //! configuration.
 //!
-//! A completion file contains no words: it calls the program with [`COMPLETION_VARIABLE`] in its environment,
-//! the number of the word at the cursor and the words of the line. Candidates come from the program's own
-//! definition (clap), values from [`completers`].
+//! A completion file contains no words: it calls the program with [`COMPLETION_VARIABLE`] in its environment, the number of the
+//! word at the cursor and the words of the line. Candidates come from the program's own definition (clap), values from
+//! [`completers`].
 
 mod completers;
 mod typed_line;
@@ -19,7 +19,7 @@ use super::common::Program;
 /// Environment variable with which a shell requests completions; its value is the name of the shell.
 pub(crate) const COMPLETION_VARIABLE: &str = "HTC_COMPLETE";
 
-/// Supported shell: directory, name and content of its completion file, with `@PROGRAM@` for the program's
+/// Supported shell: directory, name and content of its completion file. The content has `@PROGRAM@` in place of the program's
 /// name.
 pub(super) struct ShellCompletion {
     pub directory: &'static str,
@@ -34,8 +34,8 @@ pub(super) const SHELLS: [ShellCompletion; 3] = [
     ShellCompletion { directory: "fish", file: "@PROGRAM@.fish", script: include_str!("complete.fish") },
 ];
 
-/// Returns the completions for the shell, one per line. For an invalid line, returns nothing and prints no
-/// message.
+/// Returns the completions in the form that the shell expects, one per line. For an invalid command line, returns nothing and
+/// prints no message.
 pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsString]) -> String {
     let Some(line) = TypedLine::from_shell(shell, words) else { return String::new() };
     let mut text = String::new();
@@ -60,7 +60,7 @@ pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsStrin
     text
 }
 
-/// Returns the candidates at the cursor.
+/// Returns the candidates for the word at the cursor.
 fn find_candidates(program: &Program, line: &TypedLine) -> Vec<CompletionCandidate> {
     let command = (program.command)();
     let before = line.words_before_cursor(&command);
@@ -73,7 +73,7 @@ fn find_candidates(program: &Program, line: &TypedLine) -> Vec<CompletionCandida
         let at = words.len() - 1;
         complete(command, words, at, std::env::current_dir().ok().as_deref()).unwrap_or_default()
     };
-    // One dash before a whole word means the same as two.
+    // One dash before a whole option name means the same as two.
     let with_two = line.with_two_dashes();
     let mut found = with_two.map(|word| ask(&word, &mut command)).unwrap_or_default();
     if found.is_empty() {
@@ -116,7 +116,7 @@ mod tests {
             assert_eq!(ask("bash", &format!("htc-hook-test prepare {line}")), ["grid"]);
         }
         assert_eq!(ask("zsh", "htc-hook-test prepare --sample-job=gr"), ["--sample-job=grid"]);
-        // bash gives what stands between its separators as words of their own, and replaces the last one.
+        // bash splits words at `=`, and replaces only the last part.
         assert_eq!(ask("bash", "htc-hook-test prepare --sample-job = gr"), ["grid"]);
         assert_eq!(ask("bash", "htc-hook-test prepare --quirks ="), ["none", "reference"]);
         assert_eq!(ask("bash", "htc-slot-run --quirks "), ["none", "reference"]);

@@ -7,24 +7,24 @@ use clap::Command;
 
 use crate::cli::common::normalise;
 
-/// Line that is being typed.
+/// Command line that is being typed.
 pub(super) struct TypedLine {
-    /// Words after the program's name and before the word at the cursor.
+    /// Words between the program's name and the word at the cursor.
     words: Vec<OsString>,
-    /// Typed part of the word at the cursor.
+    /// Part of the word at the cursor that is before the cursor.
     pub current: OsString,
-    /// Length of the part of the word that the shell does not replace.
+    /// Number of bytes at the start of the word that the shell does not replace.
     kept_prefix_length: usize,
 }
 
 impl TypedLine {
-    /// Parses the arguments of a shell's script: the number of the word at the cursor, and all words.
+    /// Parses the arguments that a completion script passes: the number of the word at the cursor, and all words.
     pub(super) fn from_shell(shell: &OsStr, given: &[OsString]) -> Option<TypedLine> {
         let (at, words) = given.split_first()?;
         let at: usize = at.to_str()?.parse().ok().filter(|at| *at > 0)?;
         let mut words = match words.len() {
             len if len > at => words[..=at].to_vec(),
-            // An empty word at the end may be missing.
+            // If the word at the cursor is empty, the script may leave it out.
             len if len == at => [words, &[OsString::new()]].concat(),
             _ => return None,
         };
@@ -39,19 +39,19 @@ impl TypedLine {
         Some(TypedLine { words, current, kept_prefix_length: kept })
     }
 
-    /// Returns the words before the cursor as clap expects them.
+    /// Returns the words before the cursor in the form that clap expects.
     pub(super) fn words_before_cursor(&self, command: &Command) -> Vec<OsString> {
         normalise(command, &self.words).unwrap_or_else(|_| self.words.clone())
     }
 
-    /// Returns the word at the cursor with a second dash if it has exactly one.
+    /// Returns the word at the cursor with a second dash if it begins with exactly one dash, otherwise `None`.
     pub(super) fn with_two_dashes(&self) -> Option<OsString> {
         let bytes = self.current.as_bytes();
         (bytes.starts_with(b"-") && !bytes.starts_with(b"--"))
             .then(|| OsString::from_vec([b"-", bytes].concat()))
     }
 
-    /// Returns a candidate without the part that the shell keeps.
+    /// Returns a candidate without the part that the shell does not replace.
     pub(super) fn without_kept_prefix<'a>(&self, value: &'a str) -> Option<&'a str> {
         value.get(self.kept_prefix_length..)
     }

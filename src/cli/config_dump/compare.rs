@@ -1,5 +1,4 @@
-//! `compare A B`: prints the effective values that differ between two configurations, and the daemons
-//! concerned.
+//! `compare A B`: prints the effective values that differ between two configurations, and the daemons that they affect.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -75,7 +74,7 @@ fn render(found: &ConfigDifferences, painter: Painter, files: [&Path; 2]) -> Str
     text
 }
 
-/// Row of a parameter that differs.
+/// Output row for a parameter that differs.
 #[derive(Serialize)]
 struct DifferenceRow<'a> {
     name: &'a str,
@@ -100,7 +99,7 @@ impl<'a> DifferenceRow<'a> {
     }
 }
 
-/// Compares and prints; exit status 1 if anything differs.
+/// Compares two configurations and prints the differences. The exit status is 1 if anything differs.
 pub(super) fn run(
     asked: &ConfigComparison<'_>,
     world: &dyn World,
@@ -111,7 +110,7 @@ pub(super) fn run(
         anyhow::Error::from(config_problem(&error)).context(format!("'{}'", file.display()))
     })?;
     let differs = !found.changed.is_empty();
-    // The text about all differences counts them.
+    // Sorting and limiting is refused for the text, which counts all differences.
     if rows.report_form().is_none() && !output.wants_json() {
         order.refuse("text: give --csv, --tsv, --null or --json")?;
     }

@@ -1,4 +1,4 @@
-//! `condor_config_val`: the tool's command line, parsed as the tool does (`config_val.cpp`, `main`).
+//! `condor_config_val`: command line of the tool, parsed as in the tool (`config_val.cpp`, `main`).
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -105,7 +105,7 @@ const OPTION_RULES: &[OptionRule<ConfigValOption>] = &[
     OptionRule { id: ConfigValOption::CheckIf, name: "check-if", least: MinimumLength::All, suffix: false },
 ];
 
-/// Options that may be typed with two dashes, in full.
+/// Options that may have two dashes, with their full names.
 const TWO_DASH_OPTIONS: [&[u8]; 4] = [b"--root-config", b"--help", b"--version", b"--check-if"];
 
 /// Returns the usage message.
@@ -124,7 +124,7 @@ fn usage_text(tool: &BStr) -> String {
     )
 }
 
-/// Options that concern a daemon.
+/// Options that query or change a running daemon.
 #[derive(Default)]
 struct DaemonQuery {
     name: Option<BString>,
@@ -135,7 +135,7 @@ struct DaemonQuery {
     change: bool,
 }
 
-/// Parser of the words; an invalid one ends it.
+/// Parser of the command line. The first invalid word ends the tool.
 struct CommandLineReader<'a> {
     tool: BString,
     request: ConfigRequest,
@@ -146,19 +146,19 @@ struct CommandLineReader<'a> {
     output: &'a mut ToolOutput,
 }
 
-/// Runs the tool.
+/// Runs the tool `condor_config_val`.
 pub(super) fn run(words: &[OsString], _session: &ProgramContext) -> anyhow::Result<Status> {
     let mut output = ToolOutput::default();
     let tool: BString = std::env::args_os().next().unwrap_or_default().into_vec().into();
     let world = RealWorld::new();
     let code = run_with(&tool, words, &world, &mut output);
-    // The tool prints its warnings before its answer.
+    // The tool prints warnings before its output.
     std::io::stderr().write_all(&output.err)?;
     stdout().write_all(&output.out)?;
     Ok(Status::Tool(code))
 }
 
-/// Runs the tool in a world and returns its exit status.
+/// Runs the tool in the given world, and returns its exit status.
 pub(super) fn run_with(tool: &BString, words: &[OsString], world: &dyn World, output: &mut ToolOutput) -> u8 {
     let mut reader = CommandLineReader {
         tool: tool.clone(),
@@ -176,7 +176,7 @@ pub(super) fn run_with(tool: &BString, words: &[OsString], world: &dyn World, ou
 }
 
 impl CommandLineReader<'_> {
-    /// Parses all words; returns the status if the tool ends at once.
+    /// Parses all words; returns the exit status if the tool ends at once.
     fn read_words(&mut self, words: &[OsString], world: &dyn World) -> Option<u8> {
         let mut left = CommandWords::new(OPTION_RULES, words);
         while let Some(word) = left.next() {
@@ -206,7 +206,7 @@ impl CommandLineReader<'_> {
                 CommandWord::Unknown(word) => return Some(self.refuse_word(word.as_bytes())),
                 CommandWord::Option { id, suffix } => (id, suffix),
             };
-            // Only a few options may have two dashes.
+            // Only the options in `TWO_DASH_OPTIONS` may have two dashes.
             let typed = words.len().checked_sub(left.len() + 1).and_then(|at| words.get(at));
             if let Some(typed) = typed.map(|typed| typed.as_bytes())
                 && typed.starts_with(b"--")
@@ -223,10 +223,10 @@ impl CommandLineReader<'_> {
         self.print_account(world)
     }
 
-    /// Prints the answer to -owner or -tilde and returns the status, or `None` if neither was given.
+    /// Prints the answer to -owner or -tilde, and returns the exit status; `None` if neither option is given.
     fn print_account(&mut self, world: &dyn World) -> Option<u8> {
         if self.owner {
-            // If the caller is not root, the daemons would run as the caller.
+            // If the caller is not root, daemons started by the caller would run as the caller.
             let uid = world.effective_uid();
             let account = if uid == 0 { world.account_by_name(b"root") } else { world.account_by_uid(uid) };
             let name = account.map_or_else(|| uid.to_string().into(), |account| account.name);
@@ -249,7 +249,7 @@ impl CommandLineReader<'_> {
         None
     }
 
-    /// Applies one option, which may end the tool with a status.
+    /// Applies one option; returns the exit status if the tool ends at once.
     fn apply_option(
         &mut self,
         id: ConfigValOption,
@@ -365,14 +365,14 @@ impl CommandLineReader<'_> {
         1
     }
 
-    /// Executes the request; reports that daemons are not queried if one would be.
+    /// Executes the request. If a running daemon would be queried, reports that this is unsupported.
     fn execute(&mut self, world: &dyn World) -> u8 {
         let daemon = &self.daemon;
         let other = daemon.kind.is_some_and(|kind| kind != "master");
         let asks = daemon.asks_master || daemon.name.is_some() || daemon.address || daemon.change || other;
         let mut request = std::mem::take(&mut self.request);
         if self.summary && asks {
-            // `-writeconfig` would write the daemon's configuration.
+            // In the tool, `-writeconfig` would write the configuration of the queried daemon.
             request.write = None;
         }
         let mut answer = match ConfigQuery::load(&request, world, self.output) {
@@ -413,7 +413,7 @@ impl CommandLineReader<'_> {
     }
 }
 
-/// Returns the value of an option.
+/// Returns the next word as the value of an option.
 fn option_value(
     left: &mut CommandWords<'_, ConfigValOption>,
     output: &mut ToolOutput,
@@ -426,7 +426,7 @@ fn option_value(
     ControlFlow::Continue(BString::from(value.as_bytes()))
 }
 
-/// Returns the words after a colon, separated by commas and colons.
+/// Returns the words in the suffix of an option, which are separated by commas and colons.
 fn suffix_words(suffix: &[u8]) -> impl Iterator<Item = &[u8]> {
     suffix.split(|b| b",:".contains(b)).map(|word| word.trim_ascii()).filter(|word| !word.is_empty())
 }

@@ -1,5 +1,4 @@
-//! Execution of a request: reads the configuration and prints the same bytes as the tool (`config_val.cpp`,
-//! `main`).
+//! Execution of a request: reads the configuration, and prints the same bytes as `condor_config_val` (`config_val.cpp`, `main`).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -26,17 +25,17 @@ use crate::world::World;
 
 mod dump;
 
-/// Output of the tool, written only at the end.
+/// Output of the tool, collected and written at the end.
 #[derive(Debug, Default)]
 pub(super) struct ToolOutput {
-    /// For stdout.
+    /// Text for standard output.
     pub(super) out: Vec<u8>,
-    /// For stderr.
+    /// Text for standard error.
     pub(super) err: Vec<u8>,
 }
 
 impl ToolOutput {
-    /// Adds a line to stderr.
+    /// Adds a line to the text for standard error.
     pub(super) fn write_err_line(&mut self, line: impl AsRef<[u8]>) {
         self.err.extend_from_slice(line.as_ref());
         self.err.push(b'\n');
@@ -50,14 +49,14 @@ impl ToolOutput {
     }
 }
 
-/// A configuration, and the request about it.
+/// Configuration with the request to answer.
 pub(super) struct ConfigQuery<'a> {
     request: &'a ConfigRequest,
     world: &'a dyn World,
     config: Config,
 }
 
-/// Returns the options for loading the configuration of a request.
+/// Returns the options with which the configuration of a request is loaded.
 pub(super) fn load_options(request: &ConfigRequest) -> LoadOptions {
     LoadOptions {
         file: request.root.as_ref().map(|root| PathBuf::from(OsStr::from_bytes(root))),
@@ -73,7 +72,7 @@ pub(super) fn load_options(request: &ConfigRequest) -> LoadOptions {
 }
 
 impl<'a> ConfigQuery<'a> {
-    /// Reads the configuration; the error is the exit status.
+    /// Reads the configuration. The error is the exit status of the tool.
     pub(super) fn load(
         request: &'a ConfigRequest,
         world: &'a dyn World,
@@ -120,7 +119,7 @@ impl<'a> ConfigQuery<'a> {
         self.config.view(self.world)
     }
 
-    /// `-trace`: prints each definition of a name that was defined before.
+    /// Handles `-trace`: prints each definition that replaces an earlier one of the same name.
     fn trace(&self, output: &mut ToolOutput) {
         if !self.request.trace {
             return;
@@ -154,9 +153,9 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Handles `-config`.
+    /// Handles `-config`: prints the files that were read.
     fn print_sources(&self, output: &mut ToolOutput) {
-        // The tool writes the headings to stderr, where they may appear after all files.
+        // The tool writes the headings to standard error, so they may appear after the names of all files.
         let is_native = self.request.native_headings;
         let heading = |output: &mut ToolOutput, text: &str| match is_native {
             true => output.write_out_line(&[text.as_bytes()]),
@@ -180,8 +179,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Handles requests that are answered before daemons are looked up: `-check-if`, `-summary`,
-    /// `-writeconfig`.
+    /// Handles `-check-if`, `-summary` and `-writeconfig`, which the tool answers before it looks up daemons. Returns the exit
+    /// status if the request is one of these.
     pub(super) fn run_before_daemons(&mut self, output: &mut ToolOutput) -> Option<u8> {
         if let Some(condition) = &self.request.check_if {
             let view = self.view();
@@ -212,7 +211,7 @@ impl<'a> ConfigQuery<'a> {
         None
     }
 
-    /// Handles `-dump` and `-stats`, which end the tool.
+    /// Handles `-dump` and `-stats`, after which the tool ends. Returns the exit status if the request is one of these.
     pub(super) fn run_dump_or_stats(&mut self, output: &mut ToolOutput) -> Option<u8> {
         if self.request.dump {
             self.dump(output);
@@ -228,7 +227,7 @@ impl<'a> ConfigQuery<'a> {
         None
     }
 
-    /// Prints the requested names; the status is 1 if one is not defined.
+    /// Prints the requested names. Returns the exit status, which is 1 if a name is not defined.
     pub(super) fn print_names(&mut self, output: &mut ToolOutput) -> u8 {
         let mut undefined = false;
         let view = self.view();
@@ -251,7 +250,7 @@ impl<'a> ConfigQuery<'a> {
         u8::from(undefined && !self.request.info)
     }
 
-    /// Handles `-macro`.
+    /// Handles `-macro`: prints a text with its macros expanded.
     fn expand_text(&self, text: &BStr, is_path: bool, view: &ConfigView<'_>, output: &mut ToolOutput) {
         let mut messages = Vec::new();
         let result = expand::expand_text(text, view, self.world, &mut |message| messages.push(message));
@@ -276,7 +275,7 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Prints one name; returns false if it is not defined.
+    /// Prints the value of one name; returns false if the name is not defined.
     fn print_name(&self, name: &BString, view: &ConfigView<'_>, output: &mut ToolOutput) -> bool {
         let request = self.request;
         let found = self.config.set.find_for_display(name, &self.config.context, self.world);
@@ -335,7 +334,7 @@ impl<'a> ConfigQuery<'a> {
         value.is_some()
     }
 
-    /// Prints possible reasons why a name has no value, if it has none.
+    /// Prints possible reasons why a name has no value, unless it has one.
     pub(super) fn explain_undefined(&self, name: &BString, output: &mut ToolOutput) {
         let view = self.view();
         let mut text = String::new();
@@ -365,7 +364,7 @@ impl<'a> ConfigQuery<'a> {
         output.err.extend_from_slice(text.as_bytes());
     }
 
-    /// Returns the expanded value; prints errors.
+    /// Returns the expanded value of a name. Errors are printed.
     fn expanded_value(&self, view: &ConfigView<'_>, name: &[u8], output: &mut ToolOutput) -> Option<BString> {
         let _reading = self.config.set.set_lookup_purpose(LookupPurpose::Parameter);
         let raw = view.raw_bytes(name)?;
@@ -393,8 +392,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Returns the name of an entry for output. A default of the subsystem is shown with the whole given
-    /// subsystem name, although only the part before its first dot selects it.
+    /// Returns the name of an entry in the form for output. For a default of the subsystem, this includes the whole given name of
+    /// the subsystem, although only the part before its first dot selects the default.
     fn display_name<'f>(&self, found: &FoundMacro<'f>, asked: &[u8]) -> Cow<'f, [u8]> {
         match found {
             FoundMacro::Default(parameter) if parameter.subsystem().is_some() && !asked.contains(&b'.') => {
@@ -407,7 +406,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Prints `# description:` of `-info`; ours, for parameters for which the tool has a text.
+    /// Prints `# description:` of `-info`, for parameters that have a description in the tool. The texts are not those of the
+    /// tool.
     fn describe(&self, name: &[u8], output: &mut ToolOutput) {
         if self.request.info
             && let Some(known) = descriptions::find_description(name).filter(|known| known.in_table)
@@ -416,8 +416,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Returns the use counts of an entry for output, given the counts before the lookup: the tool reads the
-    /// counts of a setting when it prints them, those of a default when it finds it.
+    /// Returns the use count of an entry for output. `before` is the count before the lookup: the tool reads the count of a
+    /// setting when it prints it, and that of a default when it finds it.
     fn use_count_after(&self, found: &FoundMacro<'_>, before: EntryUses) -> EntryUses {
         match found {
             FoundMacro::Default(_) => before,
@@ -425,8 +425,7 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Prints `# eval:`, which shows the default for all types but bool (`condor_config_val.cpp`,
-    /// `print_as_type`).
+    /// Prints `# eval:`, which shows the default for all types except bool (`condor_config_val.cpp`, `print_as_type`).
     fn print_as_type(
         &self,
         name: &[u8],
@@ -473,10 +472,10 @@ impl<'a> ConfigQuery<'a> {
     }
 }
 
-/// Returns the default of an entry, or `None` if the table has none.
+/// Returns the default of an entry, or `None` if the table of defaults has none.
 fn default_of_found<'a>(found: &FoundMacro<'a>) -> Option<Cow<'a, [u8]>> {
     let parameter = match found {
-        // A name with a prefix has the default of that subsystem or none.
+        // A name with the prefix of a subsystem has only the default of that subsystem.
         FoundMacro::Set(entry) => match memchr::memchr(b'.', &entry.name) {
             Some(dot) => defaults::find_in_subsystem(&entry.name[..dot], &entry.name[dot + 1..]),
             None => defaults::find(&entry.name),
@@ -486,7 +485,7 @@ fn default_of_found<'a>(found: &FoundMacro<'a>) -> Option<Cow<'a, [u8]>> {
     parameter.and_then(Parameter::explicit_default)
 }
 
-/// Returns the table's parameter for an entry.
+/// Returns the parameter in the table of defaults that belongs to an entry, or `None`.
 fn parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     match found {
         FoundMacro::Set(entry) => entry.parameter,
@@ -495,7 +494,7 @@ fn parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     }
 }
 
-/// Returns the table's general parameter for an entry.
+/// Returns the parameter without a subsystem that belongs to an entry, or `None`.
 fn general_parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     match parameter_of_found(found)? {
         special if special.subsystem().is_some() => defaults::find(special.name()),
@@ -503,7 +502,7 @@ fn general_parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     }
 }
 
-/// Prints the properties of a parameter for `-info`.
+/// Prints the properties of a parameter (`-info`).
 fn print_parameter(parameter: Parameter, output: &mut ToolOutput) {
     if parameter.has_flag("restart") {
         output.write_out_line(&[b" # restart required : true"]);
@@ -532,7 +531,7 @@ fn print_parameter(parameter: Parameter, output: &mut ToolOutput) {
     }
 }
 
-/// Formats a bound of a real parameter as `%g` does.
+/// Formats the limit of a real parameter as `%g` does.
 fn real_bound(bound: &[u8]) -> String {
     let bound = bound.to_str_lossy();
     let value = match bound.as_ref() {
@@ -543,8 +542,8 @@ fn real_bound(bound: &[u8]) -> String {
     crate::text::printf::format_general_lower(value, 6)
 }
 
-/// Collapses double slashes for `-macro:path`. As in the reference, only one byte is removed from the end of
-/// the text (`config.cpp`, `config_canonicalize_path`).
+/// Replaces double slashes by single ones, for `-macro:path`. As in the reference, only one byte is removed from the end of the
+/// text (`config.cpp`, `config_canonicalize_path`).
 fn collapse_slashes(text: &[u8]) -> BString {
     let start = usize::from(text.first() == Some(&b'/'));
     let doubled = |at: &usize| *at > start && text[*at] == b'/' && text[at - 1] == b'/';

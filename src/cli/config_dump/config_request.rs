@@ -1,5 +1,5 @@
-//! Request about a configuration, independent of its syntax: the options that `htc-config-dump` shares with
-//! the tool that it imitates.
+//! Request about a configuration, independent of the command-line syntax. It has the options that `htc-config-dump` and
+//! `condor_config_val` have in common.
 
 use bstr::BString;
 
@@ -7,17 +7,17 @@ use crate::config::CommandPolicy;
 use crate::config::defaults::ParameterType;
 use crate::config::write_config::RowFilter;
 
-/// Operand.
+/// Name or template on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestedName {
-    /// A parameter, or with `-dump` a regular expression.
+    /// Name of a parameter or, with `-dump`, a regular expression.
     Name(BString),
-    /// The word after `use`: `CATEGORY` or `CATEGORY:NAME(arguments)`.
+    /// Argument of `use`: `CATEGORY` or `CATEGORY:NAME(arguments)`.
     Template(BString),
 }
 
 impl RequestedName {
-    /// Returns the text as the tool stores it: a template is preceded by `^`.
+    /// Returns the text as the tool stores it: `^` is added before a template.
     pub(super) fn text(&self) -> BString {
         match self {
             RequestedName::Name(name) => name.clone(),
@@ -26,7 +26,7 @@ impl RequestedName {
     }
 }
 
-/// All requests of one call.
+/// Request of one call, with all its options.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ConfigRequest {
@@ -36,67 +36,66 @@ pub(super) struct ConfigRequest {
     pub(super) subsystem: BString,
     /// Local name for which the configuration is read.
     pub(super) local_name: BString,
-    /// `-root-config`, `--config-file`.
+    /// `-root-config` or `--config-file`: file to read as the main configuration.
     pub(super) root: Option<BString>,
-    /// True if the root file is given by this program's own option: its path is used unchanged, and it may
-    /// not be a directory.
+    /// True if the root file was given by `--config-file`: its path is then used unchanged, and it must not be a directory.
     pub(super) own_root: bool,
-    /// True if secrets are masked.
+    /// True if passwords and other secrets are masked.
     pub(super) redact: bool,
-    /// True if settings of the environment are used.
+    /// True if `_CONDOR_*` environment variables are used.
     pub(super) environment: bool,
     /// Settings that override all others.
     pub(super) overlay: Vec<(Vec<u8>, Vec<u8>)>,
     /// Policy for commands in the configuration.
     pub(super) commands: CommandPolicy,
-    /// `-raw`
+    /// `-raw`: prints values before expansion.
     pub(super) raw: bool,
-    /// `-default`
+    /// `-default`: prints defaults.
     pub(super) default: bool,
-    /// `-verbose`
+    /// `-verbose`: prints location, raw value and default as well.
     pub(super) verbose: bool,
-    /// `-verbose:use`
+    /// `-verbose:use`: prints use counts.
     pub(super) use_counts: bool,
-    /// `-verbose:strings`
+    /// `-verbose:strings`: prints the statistics of strings.
     pub(super) strings: bool,
-    /// `-verbose:both`
+    /// `-verbose:both`: prints settings and defaults.
     pub(super) both: bool,
-    /// `-verbose:type`
+    /// `-verbose:type`: prints types.
     pub(super) types: bool,
-    /// `-verbose:int` and so on
+    /// `-verbose:int` and similar options: prints parameters of this type only.
     pub(super) as_type: Option<ParameterType>,
-    /// `-info`
+    /// `-info`: prints the properties of parameters.
     pub(super) info: bool,
-    /// `-dump`
+    /// `-dump`: prints all parameters.
     pub(super) dump: bool,
-    /// `-expanded`
+    /// `-expanded`: prints expanded values.
     pub(super) expanded: bool,
-    /// `-trace`
+    /// `-trace`: prints changes of values while files are read.
     pub(super) trace: bool,
-    /// True if `--trace` prints the changes of all names; the tool's own `-trace` prints none without names.
+    /// True if `--trace` prints the changes of all names. `-trace` of the tool prints none if no name is given.
     pub(super) trace_all: bool,
-    /// `-stats`
+    /// `-stats`: prints statistics.
     pub(super) stats: bool,
-    /// `-stats:keep`
+    /// `-stats:keep`: keeps settings that equal their default.
     pub(super) keep_defaults: bool,
-    /// True if headings are written to standard output.
+    /// True if headings go to standard output instead of standard error.
     pub(super) native_headings: bool,
-    /// `-macro`; true for `-macro:path`
+    /// `-macro`: expands a text. True for `-macro:path`.
     pub(super) expand_text: Option<bool>,
-    /// `-used`, `-unused`
+    /// `-used` (true) or `-unused` (false).
     pub(super) used: Option<bool>,
-    /// `-writeconfig FILE`, or `-` for `-summary`
+    /// File of `-writeconfig`, or `-` for `-summary`, and the selection of rows.
     pub(super) write: Option<(BString, RowFilter)>,
-    /// `-config`
+    /// `-config`: prints the files that were read.
     pub(super) sources: bool,
-    /// `-reconfig FILE`
+    /// `-reconfig FILE`: reads this configuration afterwards.
     pub(super) reconfig: Option<BString>,
-    /// `-check-if CONDITION`
+    /// `-check-if CONDITION`: evaluates a condition.
     pub(super) check_if: Option<BString>,
 }
 
 impl ConfigRequest {
-    /// Creates an empty request for the configuration of tools.
+    /// Creates an empty request for the configuration that tools read.
     pub(super) fn new() -> Self {
         ConfigRequest {
             subsystem: "TOOL".into(),
@@ -106,7 +105,7 @@ impl ConfigRequest {
         }
     }
 
-    /// Returns true if the output includes the number of lookups.
+    /// Returns true if the output includes the number of times that each parameter was used.
     pub(super) fn counts_uses(&self) -> bool {
         self.use_counts || self.used.is_some() || self.both || self.stats
     }

@@ -1,4 +1,4 @@
-//! `--hooks`: a table of the hooks that would be called.
+//! `--hooks`: prints a table of the hooks that daemons would call.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub(super) fn render_report(report: &HookReport, painter: Painter) -> String {
                 row.path.clone().unwrap_or_else(|| "-".to_owned()),
                 row.time_out.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s")),
                 row.arguments.clone().unwrap_or_else(|| "-".to_owned()),
-                // The path is in its own column.
+                // The path is printed in another column.
                 row.refused.as_ref().map_or_else(|| row.verdict.clone(), |why| format!("refused: {why}")),
             ]
         });

@@ -1,4 +1,4 @@
-//! `--json` and `--jsonl`: parameters with all their properties.
+//! `--json` and `--jsonl`: prints parameters with all their properties.
 
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
@@ -8,32 +8,32 @@ use crate::config::parameter_rows::{ParameterRow, RowKind};
 use crate::config::redact;
 use crate::config::{Config, ConfigView, defaults};
 
-/// Parameter.
+/// Parameter in JSON output.
 #[derive(Debug, Serialize)]
 pub(super) struct ParameterRecord {
     name: String,
-    /// Value before expansion.
+    /// Value before expansion of its macros.
     raw: String,
-    /// Expanded value; missing if it cannot be expanded.
+    /// Expanded value, or `None` if the value cannot be expanded.
     #[serde(skip_serializing_if = "Option::is_none")]
     expanded: Option<String>,
-    /// Reason why the value cannot be expanded.
+    /// Reason why the value cannot be expanded, or `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// Messages of functions that failed.
+    /// Messages of macro functions that failed during the expansion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<String>,
-    /// Default of the table, before expansion.
+    /// Default in the table of parameters, before expansion.
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<String>,
-    /// Type of the table.
+    /// Type in the table of parameters.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     #[serde(flatten)]
     place: DefinitionPlaceRecord,
-    /// Definitions that this one replaced, oldest first.
+    /// Earlier definitions that the current one has replaced, oldest first.
     overridden: Vec<OverriddenDefinition>,
-    /// True if the value is masked.
+    /// True if the value is masked, because it is a secret.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     redacted: bool,
 }
@@ -46,7 +46,7 @@ impl ParameterRecord {
     }
 }
 
-/// Place of a definition.
+/// Location of a definition in JSON output.
 #[derive(Debug, Serialize)]
 struct DefinitionPlaceRecord {
     source: String,
@@ -55,7 +55,7 @@ struct DefinitionPlaceRecord {
     template: Option<String>,
 }
 
-/// Definition that has been replaced.
+/// Definition that a later one has replaced.
 #[derive(Debug, Serialize)]
 struct OverriddenDefinition {
     raw: String,
@@ -79,7 +79,7 @@ fn special_place(source: &str) -> DefinitionPlaceRecord {
     DefinitionPlaceRecord { source: source.to_owned(), line: None, template: None }
 }
 
-/// Returns the record of a row.
+/// Returns the JSON record for a row.
 pub(super) fn parameter_record(
     row: &ParameterRow<'_>,
     config: &Config,

@@ -1,4 +1,4 @@
-//! `htc-config-dump lint`: mistakes in a configuration, a rules file or a job ad.
+//! `htc-config-dump lint`: reports mistakes in a configuration, in a rules file or in a job ad.
 
 use std::path::{Path, PathBuf};
 
@@ -12,31 +12,31 @@ use crate::lint::daemons::rules_file::{FileLanguage, detect_language, is_file_of
 use crate::lint::daemons::{LintRequest, LintResult};
 use crate::world::World;
 
-/// Subject of `lint`.
+/// Request of a `lint` verb.
 pub(in crate::cli) struct LintCommand<'a> {
-    /// Files that are the configuration; empty for the one that is found as usual, with the paths that it names.
+    /// Files to read as the configuration. If empty, the default configuration is read, together with the files that it names.
     pub(in crate::cli) files: Vec<PathBuf>,
-    /// Ad of a fetched job to check in place of the configuration.
+    /// Ad of a fetched job, which is checked instead of the configuration, or `None`.
     pub(in crate::cli) job_ad: Option<PathBuf>,
-    /// True to report what is unsupported here, in place of mistakes.
+    /// True to report settings that these programs do not support, instead of mistakes.
     pub(in crate::cli) here: bool,
-    /// Options of loading.
+    /// Options for loading the configuration.
     pub(in crate::cli) options: LoadOptions,
-    /// Subsystem and local name.
+    /// Subsystem and local name for which the configuration is read.
     pub(in crate::cli) who: LookupContext,
-    /// Options of the verb.
+    /// Options of the verb `lint`.
     pub(in crate::cli) lint: &'a LintOptions,
     /// Output options.
     pub(in crate::cli) output: OutputOptions,
-    /// True if secrets are masked.
+    /// True if passwords and other secrets are masked.
     pub(in crate::cli) redact: bool,
 }
 
-/// Path and name in messages of standard input.
+/// Path of standard input, and its name in messages.
 const STDIN: (&str, &str) = ("/dev/stdin", "<stdin>");
-/// Maximum size of a job ad or rules file.
+/// Maximum size of a job ad or rules file, in bytes.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
-/// Maximum number of warnings of loading that are printed.
+/// Maximum number of warnings from loading that are printed.
 const MAX_WARNINGS: usize = 100;
 
 /// Checks a configuration, rules files or a job ad, and prints the findings.
@@ -69,7 +69,7 @@ pub(in crate::cli) fn run(
     lint::finish(report, request.lint, &request.output, session)
 }
 
-/// Refuses files of ads, each of whose attributes would be an unknown parameter.
+/// Refuses files of ads, because each attribute would be reported as an unknown parameter.
 fn refuse_ads(request: &LintCommand<'_>, world: &dyn World) -> anyhow::Result<()> {
     for file in request.files.iter().filter(|file| file.as_os_str() != "-" && file.is_file()) {
         let text = world.read_file(file, Some(MAX_TEXT_BYTES)).unwrap_or_default();
@@ -95,7 +95,7 @@ fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintReq
     }
 }
 
-/// Returns the path that is opened for a file of the command line.
+/// Returns the path to open for a file on the command line.
 fn path_of(file: &Path) -> PathBuf {
     if file.as_os_str() == "-" { PathBuf::from(STDIN.0) } else { file.to_owned() }
 }
@@ -114,7 +114,7 @@ fn lines_read(text: &[u8]) -> String {
     format!("{} read", count_text(lines, "line"))
 }
 
-/// Checks files that are all rules files of transforms; `None` if one is not.
+/// Checks files that are all rules files of transforms; returns `None` if a file is not a rules file.
 fn rules_findings(request: &LintCommand<'_>, world: &dyn World) -> anyhow::Result<Option<LintReport>> {
     let is_stdin = |file: &PathBuf| file.as_os_str() == "-";
     if request.here || request.files.is_empty() || request.files.iter().any(is_stdin) {

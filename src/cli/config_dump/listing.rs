@@ -1,4 +1,4 @@
-//! Parameters as statements that can be read back, as JSON, and explanations of their values.
+//! Output of parameters: as statements that can be read back, as JSON, and as explanations of values.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ use crate::lint::value_explanation::{self, ValueExplanation};
 use crate::text::caseless;
 use crate::world::World;
 
-/// Handles `--why`, `--json`, and whole configurations as statements.
+/// Prints parameters as statements, as JSON (`--json`) or as explanations (`--why`).
 pub(super) fn print_listing(
     cli: &ConfigDumpCli,
     world: &dyn World,
@@ -58,7 +58,7 @@ pub(super) fn print_listing(
         }
         stdout().write_all(&rows)?;
     } else {
-        // A line of a dump has about 40 bytes.
+        // A line of a dump has about 48 bytes.
         let mut out = Vec::with_capacity(chosen.len() * 48);
         write_statements(cli, &chosen, &config, &view, &mut out);
         stdout().write_all(&out)?;
@@ -72,7 +72,7 @@ pub(super) fn print_listing(
     Ok(if missing.is_empty() { Status::Done } else { Status::Undefined })
 }
 
-/// Returns the requested rows, and the requested names that are not defined.
+/// Returns the rows of the requested parameters, and the requested names that are not defined.
 fn choose<'r, 'c>(
     cli: &ConfigDumpCli,
     rows: &'r [ParameterRow<'c>],
@@ -102,7 +102,7 @@ fn choose<'r, 'c>(
         let name = name.as_bytes();
         let shown = config.set.find_for_display(name, &config.context, world);
         let shown = shown.map(|found| BString::from(found.display_name().into_owned()));
-        // The name that applies to the subsystem takes precedence, wherever it is in the list.
+        // The name that applies to the subsystem takes precedence, even if the requested name comes first in the list.
         let named = |wanted: &[u8]| rows.iter().find(|row| caseless::eq(&row.name, wanted));
         match shown.and_then(|shown| named(&shown)).or_else(|| named(name)) {
             Some(row) => chosen.push(row),
@@ -112,7 +112,7 @@ fn choose<'r, 'c>(
     Ok((chosen, missing))
 }
 
-/// Writes statements that, read back, give this configuration.
+/// Writes statements that give the same configuration when they are read back.
 fn write_statements(
     cli: &ConfigDumpCli,
     rows: &[&ParameterRow<'_>],
@@ -148,7 +148,7 @@ fn write_statements(
     }
 }
 
-/// Handles `--why`.
+/// Handles `--why`: prints explanations of values.
 fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Result<Status> {
     let redacting = cli.show.redact;
     let complete = subject.config.unread_sources.is_empty();
@@ -184,7 +184,7 @@ fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Resu
     Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
 }
 
-/// Writes one parameter as a statement that can be read back.
+/// Writes one parameter as a statement that gives the same value when it is read back.
 fn write_statement(
     cli: &ConfigDumpCli,
     row: &ParameterRow<'_>,
@@ -212,7 +212,7 @@ fn write_statement(
     };
     let value = if cli.show.redact { redact::mask_value(name, &value) } else { Cow::Borrowed(&value[..]) };
     if !statement_text::push_statement(name, &value, out) {
-        // Not representable in a file: environment variables may have any name and contain newlines.
+        // A file cannot represent every setting, because environment variables may have any name and contain newlines.
         let shown = match value.first().is_some_and(|first| b" \t".contains(first)) && !value.contains(&b'\n')
         {
             true => format!(

@@ -1,4 +1,4 @@
-//! Loading of a configuration for output: secrets are masked on request, and errors have their place.
+//! Loading of a configuration for output: secrets are masked on request, and errors have their location.
 
 use bstr::ByteSlice;
 
@@ -8,7 +8,7 @@ use crate::config::{Config, ConfigError, LoadOptions, LookupContext, redact};
 use crate::text::caret::LineCaret;
 use crate::world::World;
 
-/// Loads a configuration, and masks its secrets on request.
+/// Loads a configuration. If `redact` is true, its secrets are masked.
 pub(super) fn load(
     world: &dyn World,
     who: &LookupContext,

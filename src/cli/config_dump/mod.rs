@@ -1,5 +1,4 @@
-//! `htc-config-dump`: prints, explains and checks a configuration; imitates the tool when called as
-//! `condor_config_val`.
+//! `htc-config-dump`: prints, explains and checks a configuration. Imitates `condor_config_val` when called by that name.
 
 mod compare;
 mod condor_config_val;
@@ -47,7 +46,7 @@ pub const PROGRAM: Program = Program {
     compat: &[CompatTool { tool: "condor_config_val", run: condor_config_val::run }],
 };
 
-/// Global options that have no effect in a verb.
+/// Global options that have no effect in a verb, by verb.
 const OPTIONS_WITHOUT_EFFECT: [(&str, &[&str]); 4] = [
     ("lint", &["verbose", "expanded"]),
     ("compare", &["verbose", "expanded", "config_file"]),

@@ -1,4 +1,4 @@
-//! Behaviour under the program's own name: selects the task that the command line requests.
+//! Behaviour under the name `htc-config-dump`: selects the task that the command line requests.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -67,7 +67,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
     if let Some(ConfigDumpVerb::Compare { before, after, rows, order }) = &cli.verb {
         let request = ConfigComparison {
             files: [before, after],
-            // A setting equal to its default is not a difference.
+            // A setting that equals its default counts as unset, so that the comparison does not report it.
             options: LoadOptions { keep_defaults: false, ..cli.load_options() },
             subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
             local_name: cli.who.local_name.as_bytes().into(),
@@ -115,7 +115,7 @@ fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     }
 }
 
-/// Refuses a name that is not of a daemon or tool; a local name and a dot may precede it.
+/// Refuses a name that is not the name of a daemon or tool. A local name and a dot may precede the name.
 fn refuse_unknown_subsystem(name: &BStr) -> anyhow::Result<()> {
     let is_known = |name: &[u8]| DAEMON_NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
     if is_known(name.split_once_str(".").map_or(name.as_bytes(), |(name, _)| name)) {
@@ -179,7 +179,7 @@ fn print_hooks(cli: &ConfigDumpCli, world: &dyn World, session: &ProgramContext)
     Ok(if any_refused { Status::No } else { Status::Done })
 }
 
-/// Prints values according to the tool's own rules, with hints about undefined names.
+/// Prints values by the rules of the tool, with hints about undefined names.
 fn print_values(
     request: &ConfigRequest,
     world: &dyn World,

@@ -1,4 +1,4 @@
-//! Command line of the program.
+//! Command line of `htc-config-dump`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -176,7 +176,7 @@ impl ConfigDumpCli {
         }
     }
 
-    /// Returns the part of the request that the tool also supports.
+    /// Returns the part of the request that `condor_config_val` also supports.
     pub(super) fn request(&self) -> ConfigRequest {
         let options = self.load_options();
         let asked = match &self.verb {
@@ -198,7 +198,7 @@ impl ConfigDumpCli {
         ConfigRequest {
             requested: asked,
             own_root: true,
-            // Conditions are evaluated with the real values; the answer shows none.
+            // Conditions are evaluated with the real values, because the output contains none of them.
             redact: self.show.redact && self.show.check_if.is_none(),
             subsystem: self.who.subsystem.as_bytes().into(),
             local_name: self.who.local_name.as_bytes().into(),

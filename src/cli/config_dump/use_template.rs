@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::template;
 
-/// Returns the output of `use` with an argument, and a warning if any.
+/// Returns the text that `use` prints for an argument, and a warning or `None`.
 pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
     let mut warning = None;
     let (category, rest) = match asked.iter().position(|b| matches!(b, b'=' | b':')) {
@@ -60,7 +60,7 @@ fn substitute_arguments(body: &[u8], arguments: &[u8]) -> BString {
     template::insert_arguments(body, arguments).unwrap_or_else(|_| body.into())
 }
 
-/// Printer of template bodies in which `use` statements are replaced by the template's content.
+/// Printer of template bodies. It replaces `use` statements in a body by the content of the named template.
 struct UseExpander<'o> {
     verbose: bool,
     depth: usize,

@@ -1,4 +1,4 @@
-//! `--why NAME`: the explanation of one value as text and as JSON.
+//! `--why NAME`: prints the explanation of one value as text or as JSON.
 
 use crate::config::lint_rule::LintRule;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::lint::value_explanation::{
     self, DefinitionRecord, ExpandedValue, ExpansionRecord, ValueExplanation, ValueOrigin,
 };
 
-/// Value for display, masked on request.
+/// Printer of a value, which masks it if requested.
 struct ValueDisplay<'a> {
     name: &'a BStr,
     redacting: bool,
@@ -32,12 +32,13 @@ impl ValueDisplay<'_> {
     }
 }
 
-/// Returns true if a finding is about the value itself. The explanation already says what reads it.
+/// Returns true if a finding is about the value itself. Findings about what reads the value are not repeated, because the
+/// explanation contains this.
 pub(super) fn is_about_value(finding: &Finding) -> bool {
     !matches!(finding.rule, LintRule::UnknownParameter | LintRule::RemovedParameter | LintRule::UnusedMacro)
 }
 
-/// Prints the explanation, and the findings of lint about the value.
+/// Appends the explanation, and the findings of lint about the value, to the text.
 pub(super) fn render_story(
     story: &ValueExplanation,
     findings: &[Finding],
@@ -88,7 +89,7 @@ pub(super) fn render_story(
     }
 }
 
-/// Adds a line about what reads the value, unless a daemon reads it.
+/// Adds a line that says what reads the value, unless a daemon reads it.
 fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
     let is_set = !story.definitions.is_empty();
     match &story.usage {
@@ -107,7 +108,7 @@ fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
             line("  HTCondor 25 no longer reads it (earlier versions did)".to_owned());
             line(format!("  {instead}"));
         }
-        // If nothing sets the name, further lines follow later.
+        // If the name is not set, `render_story` adds other lines about it.
         NameUsage::Misspelled(_) | NameUsage::SiteOwn if !is_set => {}
         NameUsage::Misspelled(near) => {
             line("  HTCondor has no such parameter, and nothing refers to it".to_owned());
@@ -188,15 +189,15 @@ fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut
     }
 }
 
-/// Explanation as JSON.
+/// Explanation of a value as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct StoryRecord {
     name: String,
-    /// `set`, `detected`, `default` or `nowhere`.
+    /// Origin of the value: `set`, `detected`, `default` or `nowhere`.
     from: &'static str,
-    /// `daemons`, `other values`, `scripts` or `nobody`.
+    /// Reader of the value: `daemons`, `other values`, `scripts` or `nobody`.
     read_by: &'static str,
-    /// Reason why nothing reads it, or the name that was probably intended.
+    /// Reason why nothing reads the value, or the name that was probably intended, or `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     looked_up: Vec<LookUpRecord>,
@@ -221,7 +222,7 @@ pub(super) struct StoryRecord {
     findings: Vec<StoryFinding>,
 }
 
-/// Finding of lint.
+/// Finding of lint in the JSON output.
 #[derive(Debug, Serialize)]
 struct StoryFinding {
     rule: LintRule,
@@ -258,7 +259,7 @@ struct ExpansionStepRecord {
     origin: String,
 }
 
-/// Returns what reads a value, and the reason why nothing does or the name that was probably intended.
+/// Returns what reads a value, with the reason why nothing does, or the name that was probably intended.
 fn reader_words(usage: &NameUsage) -> (&'static str, Option<String>) {
     match usage {
         NameUsage::Read => ("daemons", None),
@@ -271,7 +272,7 @@ fn reader_words(usage: &NameUsage) -> (&'static str, Option<String>) {
     }
 }
 
-/// Returns the explanation as JSON.
+/// Returns the explanation of a value as JSON.
 pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redacting: bool) -> StoryRecord {
     let shown = ValueDisplay { name: story.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
@@ -337,7 +338,7 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
     }
 }
 
-/// Adds hints about a name, one per line.
+/// Appends hints about a name to `out`, one per line.
 pub(super) fn push_hints(hints: &[String], out: &mut String) {
     for hint in hints {
         let _ = writeln!(out, "  {hint}");

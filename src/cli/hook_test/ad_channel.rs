@@ -1,5 +1,4 @@
-//! Ads that a separate thread reads, so that running calls, their output and signals need not wait for the
-//! next ad.
+//! Channel for ads that a separate thread reads, so that running calls, their output and signals do not wait for the next ad.
 
 use std::cell::Cell;
 use std::io;
@@ -14,12 +13,12 @@ use crate::classad::ClassAd;
 use crate::cli::common::{AdStream, InputWatch};
 use crate::hook_testing::CallSource;
 
-/// Ads of which the first have already been read.
+/// Ads of a stream up to a limit. The first ones were read before.
 pub(super) struct LimitedAds<'a> {
     pub first: std::vec::IntoIter<ClassAd>,
     pub rest: AdStream<'a>,
     pub left: u64,
-    /// Limit of the time that is waited for ads.
+    /// Watch that limits how long the program waits for ads.
     pub watch: InputWatch,
 }
 
@@ -36,16 +35,16 @@ impl LimitedAds<'_> {
     }
 }
 
-/// Ads that were read but not processed yet.
+/// Channel of ads that were read but not processed yet.
 pub(super) struct AdChannel {
     ads: Receiver<anyhow::Result<ClassAd>>,
-    /// Descriptor that is readable when there may be more ads.
+    /// Descriptor that is readable when another ad may be available.
     bell: Arc<EventFd>,
     over: Cell<bool>,
 }
 
 impl AdChannel {
-    /// Starts reading, with at most `ahead` ads in advance.
+    /// Starts the thread, which reads at most `ahead` ads in advance.
     ///
     /// # Errors
     /// Returns an error if the thread or descriptor cannot be created.
@@ -61,13 +60,13 @@ impl AdChannel {
         Ok(AdChannel { ads: receiver, bell, over: Cell::new(false) })
     }
 
-    /// Returns the next ad, if it has been read.
+    /// Returns the next ad if it has been read, otherwise `None`.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read.
+    /// Returns an error if the ad could not be read.
     pub(super) fn next(&self) -> anyhow::Result<Option<ClassAd>> {
         match self.try_receive() {
-            // An ad that arrives after this point makes the descriptor readable again.
+            // Any ad that arrives later makes the descriptor readable again.
             None if !self.over.get() => {
                 let _ = self.bell.read();
                 self.try_receive().transpose()
@@ -105,7 +104,7 @@ fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>
         if is_last || !is_taken {
             break;
         }
-        // The pipe cannot be full, because the reader empties it long before.
+        // The write cannot fail, because the reader resets the counter long before it reaches its maximum.
         let _ = bell.write(1);
     }
     drop(sender);

@@ -14,7 +14,7 @@ use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// Returns the reactor of the program, which ends calls cleanly after a signal.
+/// Returns the event loop of the program. After a signal, it ends running calls cleanly.
 pub(super) fn program_reactor() -> anyhow::Result<Reactor> {
     new_reactor().context("cannot set up signals and child processes")
 }
@@ -24,12 +24,12 @@ pub(super) fn new_reactor() -> std::io::Result<Reactor> {
     Reactor::new(&requests.into_iter().chain(ENDING_SIGNALS).collect::<Vec<i32>>())
 }
 
-/// Returns the default number of parallel calls.
+/// Returns the default number of calls that run at the same time.
 pub(super) fn default_parallelism() -> usize {
     std::thread::available_parallelism().map_or(4, |n| n.get() * 2)
 }
 
-/// Opens the event stream for calls, if one is requested.
+/// Opens the event stream for calls (`--events`), or returns `None` if it is not requested.
 pub(super) fn open_events(
     cli: &SharedOptions,
     session: &ProgramContext,
@@ -39,7 +39,7 @@ pub(super) fn open_events(
     Ok(cli.events.open()?.map(stream))
 }
 
-/// Reports a call as the runners do.
+/// Reports a call as an event, in the same form as the runners.
 pub(super) fn report_call(events: &mut EventStream, setup: &CallSetup, shown: &CallReport) {
     let hook = setup.case.hook.name();
     let about = |kind| {
@@ -90,7 +90,7 @@ pub(super) fn parse_expectations(texts: &[String]) -> anyhow::Result<Vec<Expecta
     texts.iter().map(|text| parse_expectation(text, "--expect")).collect()
 }
 
-/// Parses an expectation; `source` names its place.
+/// Parses an expectation. `source` is its location in messages.
 pub(super) fn parse_expectation(text: &str, source: &str) -> anyhow::Result<Expectation> {
     match Expectation::parse(text) {
         Ok(read) => Ok(read),

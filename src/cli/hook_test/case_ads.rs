@@ -1,4 +1,4 @@
-//! Ads of a call: from files, standard input, or built in; changed by options.
+//! Ads of a call. They come from files, standard input or built-in samples, and options can change them.
 
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
@@ -12,7 +12,7 @@ use crate::hook_testing::{AdChanges, Assignments, Case, SlotAdSource, samples};
 use crate::text::Span;
 use crate::text::caret::Caret;
 
-/// Sets the ads of a case, changed by options. Returns the source of the slot ad, and the changes.
+/// Sets the ads of a case, and applies the changes that options request. Returns the source of the slot ad, and the changes.
 pub(super) fn apply_ads(
     case: &mut Case,
     one: &HookCallArgs,
@@ -42,7 +42,7 @@ pub(super) fn apply_ads(
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
             _ => case.job = first,
         }
-        // The input of these hooks consists of two ads, and so does our output for them.
+        // These hooks read two ads, so the second given ad is used as well.
         match (hook, given.next()) {
             (HookType::JobFinalize, Some(second)) => case.routed = second,
             (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => {
@@ -75,8 +75,8 @@ fn no_ad_problem(name: &str) -> Problem {
     Problem::unreadable(format!("{name}: it has no ad")).hint("--sample-job vanilla uses a built-in job")
 }
 
-/// Returns the note about the ad that the hook gets because none is given, or `None`. `configured_slot` is the slot of the
-/// configuration that is used.
+/// Returns the note about the built-in ad that the hook gets because no ad is given, or `None`. `configured_slot` is the slot of
+/// the configuration whose ad is used.
 pub(super) fn built_in_note(
     hook: HookType,
     one: &HookCallArgs,
@@ -109,7 +109,7 @@ pub(super) fn ads_read_by(hook: HookType) -> usize {
     }
 }
 
-/// Opens the given ads, or returns `None` if there are none.
+/// Opens the given ads, or returns `None` if no ads are given.
 pub(super) fn open_given_ads<'a>(
     one: &HookCallArgs,
     clock: &ClockOptions,
@@ -121,7 +121,7 @@ pub(super) fn open_given_ads<'a>(
     Ok(Some(stream.select(selection, clock.world())))
 }
 
-/// Returns the files to read: those of `--ads`, otherwise standard input if it may provide ads.
+/// Returns the files to read: those of `--ads`, otherwise standard input if it may contain ads, otherwise `None`.
 fn input_paths(one: &HookCallArgs) -> Option<Vec<std::path::PathBuf>> {
     let paths = one.input.paths();
     if one.names_ads {
@@ -154,7 +154,7 @@ fn ad_changes(ads: &AdOptions) -> anyhow::Result<AdChanges> {
     })
 }
 
-/// Parses `NAME=EXPR`; the whole text must be used.
+/// Parses `NAME=EXPR`. The expression must extend to the end of the text.
 fn parse_ad_assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr)> {
     let bad = |message: &str, span: Span| {
         let caret = Caret { source: option, text: line.as_bytes(), span };
@@ -173,8 +173,7 @@ fn parse_ad_assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr
     Ok((name.trim().to_owned(), value))
 }
 
-/// Returns the error in the name before the `=` and its place, or `None` for a name that an expression can
-/// refer to.
+/// Returns the error in the name before the `=` and its location, or `None` if an expression can refer to the name.
 fn find_name_error(text: &str) -> Option<(&'static str, Span)> {
     let name = text.trim();
     let start = text.len() - text.trim_start().len();

@@ -1,5 +1,5 @@
-//! `htc-hook-test startd-cron` and `schedd-cron`: runs one cron job, or the whole list of a configuration,
-//! and shows the resulting slot ads.
+//! `htc-hook-test startd-cron` and `schedd-cron`: runs one cron job, or all that a configuration lists, and shows the resulting
+//! ads.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ pub(super) fn run(
     })
 }
 
-/// Returns the plan of the session according to the command line.
+/// Returns the plan of the cron session that the command line requests.
 fn cron_plan(args: &CronArgs, time_limit: Option<Duration>) -> CronPlan {
     CronPlan {
         runs: args.runs,
@@ -154,8 +154,7 @@ fn cron_plan(args: &CronArgs, time_limit: Option<Duration>) -> CronPlan {
     }
 }
 
-/// Returns the settings that programs get from the daemon, and their directory, which is removed when
-/// dropped.
+/// Returns the settings that programs get from the daemon, and their directory, which is removed when dropped.
 fn make_surroundings(
     cli: &SharedOptions,
     manager: CronManager,
@@ -164,7 +163,7 @@ fn make_surroundings(
     world: &RealWorld,
 ) -> anyhow::Result<(CronContext, tempfile::TempDir)> {
     let daemon = identity::account_by_uid(identity::effective_uid());
-    // Cron jobs do not get the daemons' session keys, in the reference either.
+    // In the reference, too, cron jobs do not get the session keys of the daemons.
     let mut environment =
         hook_test::caller_environment(world, &cli.config.to_config_choice(), QuirkMode::Manual);
     hook_test::set_variables(
@@ -211,7 +210,7 @@ fn print_ads(cli: &SharedOptions, slots: &[ClassAd]) -> anyhow::Result<()> {
     Ok(stdout().write_all(&out)?)
 }
 
-/// Reduces an internal ad to the one that is sent, and reports the attributes that are not sent.
+/// Reduces an internal ad to the ad that is sent, and reports the attributes that are not sent.
 fn reduce_to_advertised(
     slot: &mut ClassAd,
     running: i64,
@@ -227,7 +226,7 @@ fn reduce_to_advertised(
     }
 }
 
-/// Source of the jobs: the command line or the configuration.
+/// Source of the list of jobs: the command line, or the configuration.
 struct CronListSource<'a> {
     cli: &'a SharedOptions,
     manager: CronManager,
@@ -237,7 +236,7 @@ struct CronListSource<'a> {
 }
 
 impl CronListSource<'_> {
-    /// Reads the jobs; `file` replaces the named configuration.
+    /// Reads the list of jobs. `file`, if given, replaces the configuration of the command line.
     fn read(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
         match &self.args.program {
             Some(program) => self.single_job(program),
@@ -285,7 +284,7 @@ impl CronListSource<'_> {
         Ok(list)
     }
 
-    /// Merges the output of the jobs into the ads, and reports for which slots it is.
+    /// Merges the output of the jobs into the ads, and reports which slots it applies to.
     fn merge_output(&self, play: &CronSession<'_>, slots: &mut [ClassAd]) {
         let CronListSource { cli, manager, world, session, .. } = *self;
         let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);

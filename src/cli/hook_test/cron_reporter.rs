@@ -18,19 +18,19 @@ use crate::slot::cron_schedule::CronNote;
 use crate::text::control_characters::mask_terminal_controls;
 use crate::text::plural::counted;
 
-/// Maximum number of characters of an invalid line that are shown, and of such lines.
+/// Maximum number of invalid lines that are shown, and of the characters shown of each.
 const MAX_SHOWN_CHARACTERS: usize = 120;
 const MAX_BAD_LINES: usize = 50;
 
-/// Reporter of events.
+/// Reporter of events of cron jobs.
 pub(super) struct CronReporter<'a> {
     session: &'a ProgramContext,
     painter: Painter,
     quiet: bool,
-    /// True if messages begin with the time: in a session of fixed duration.
+    /// True if messages begin with the time, because the session has a fixed duration.
     timed: bool,
     patience: Duration,
-    /// Lines that were reported as invalid; each is reported once.
+    /// Invalid lines that were reported; each line is reported only once.
     bad_lines: RefCell<BTreeSet<BString>>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> CronReporter<'a> {
         }
     }
 
-    /// Reports a block of output: its invalid lines, and what happened to the others.
+    /// Reports a block of output: its invalid lines, and what happens to the valid ones.
     fn report_published(&self, play: &CronSession<'_>, job: &BString, block: &CronPublication) {
         let mut bad_lines = self.bad_lines.borrow_mut();
         for line in &block.bad_lines {
@@ -171,7 +171,7 @@ impl<'a> CronReporter<'a> {
         self.report_line(play, name, &format!("{exit}, {:.1} ms{note}", took.as_secs_f64() * 1e3));
     }
 
-    /// Reports the processes that a program left behind, and its standard error.
+    /// Reports the processes that a program left running, and its standard error.
     fn report_left_behind(&self, play: &CronSession<'_>, left_behind: &[LeftoverProcess], stderr: &[u8]) {
         for left in left_behind {
             let name = left.command.as_bstr();

@@ -1,4 +1,4 @@
-//! Variables that options add to the environment of a call.
+//! Environment variables that options add to a call (`--env`).
 
 use bstr::BString;
 

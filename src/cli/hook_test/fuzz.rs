@@ -1,5 +1,5 @@
-//! `--fuzz N`: calls the hook with random changes of its ad; shows crashes, time-outs and output that its
-//! caller would refuse, each with the smallest ad that causes it.
+//! `--fuzz N`: calls the hook with random changes of its ad. Shows crashes, time-outs and output that its caller would refuse,
+//! each with the smallest ad that causes the failure.
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt;
@@ -87,7 +87,7 @@ pub(super) fn run(
     Ok(if kinds == 0 { Status::Done } else { Status::No })
 }
 
-/// Writes a failure and the mutations that first showed it, which are returned.
+/// Prints a failure to standard error, and returns the mutations that first caused it.
 fn write_failure(
     what: &str,
     failure: &FuzzFailure,
@@ -102,7 +102,7 @@ fn write_failure(
     words
 }
 
-/// Returns the other options that are needed to repeat the call.
+/// Returns the options that, in addition to the ad, are needed to repeat the call.
 fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookCallArgs) -> String {
     let mut words = CommandLineWords::default();
     if one.hook.is_some() {
@@ -126,7 +126,7 @@ fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookC
     words.0.iter().map(|word| format!(" {}", shell_quoted(word))).collect()
 }
 
-/// Words of a command line.
+/// Words of a command line, collected one by one.
 #[derive(Default)]
 struct CommandLineWords(Vec<Vec<u8>>);
 
@@ -135,7 +135,7 @@ impl CommandLineWords {
         self.0.extend(words.iter().map(|word| word.to_vec()));
     }
 
-    /// Adds the options for the ads that are not changed, and those that change ads.
+    /// Adds the options for ads that the test does not change, and the options that change ads.
     fn add_ads(&mut self, hook: HookType, ads: &AdOptions) {
         let subject_is_slot = hook == HookType::FetchWork;
         let subject_is_routed = matches!(hook, HookType::RouterUpdateJobInfo | HookType::JobCleanup);
@@ -151,13 +151,13 @@ impl CommandLineWords {
         for (option, lines) in [("--set-slot", &ads.set_slot), ("--set-routed", &ads.set_routed)] {
             lines.iter().for_each(|line| self.add(&[option.as_bytes(), line.as_bytes()]));
         }
-        // If other ads are named, standard input is read only if it is named too.
+        // If other ads are named, standard input is read only if the command line names it.
         if !subject_is_slot && (ads.slot_ads.is_some() || ads.sample_slot.is_some()) {
             self.add(&[b"--ads", b"/dev/stdin"]);
         }
     }
 
-    /// Adds the options about the call.
+    /// Adds the options for the call of the hook.
     fn add_call(&mut self, call: &CallOptions) {
         for (option, value) in [
             ("--keyword", &call.keyword),
@@ -199,7 +199,7 @@ fn absolute_path(path: &Path) -> Vec<u8> {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word, so that a shell reads it unchanged.
 fn shell_quoted(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(word);
     let plain = word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+".contains(byte));

@@ -33,8 +33,8 @@ pub(super) fn print_first_suite(args: &InitArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Returns the path of the hook relative to the suite: to the directory of the file that standard output is
-/// redirected to, otherwise to the current directory.
+/// Returns the path of the hook relative to the directory of the suite. This is the directory of the file to which standard
+/// output is redirected, otherwise the current directory.
 fn path_from_suite(hook: &Path) -> String {
     let whole = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
     let written = std::fs::read_link("/proc/self/fd/1").ok().filter(|path| path.is_file());

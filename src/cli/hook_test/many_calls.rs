@@ -1,5 +1,4 @@
-//! Calls of one hook for many ads: a table of verdicts, and the common attributes of ads with unusual
-//! verdicts.
+//! Calls of one hook for many ads: prints a table of verdicts, and the attributes that ads with unusual verdicts have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -33,15 +32,15 @@ struct CallSummary<'a> {
     one: &'a HookCallArgs,
     expectations: &'a [Expectation],
     tally: VerdictTally,
-    /// Rules of findings, with the number of calls, the first ad and the message.
+    /// Findings by rule, with the number of calls, the first ad and the message.
     findings: BTreeMap<&'static str, (u64, String, String)>,
     events: Option<EventStream>,
-    /// Texts that wait for those of earlier ads, by the number of the ad.
+    /// Output texts by number of the ad, which wait for the texts of earlier ads.
     waiting: BTreeMap<usize, Vec<u8>>,
     printed: usize,
 }
 
-/// Group of equal verdicts, as a row of `--summary`.
+/// Group of calls with equal verdicts, as a row of `--summary`.
 #[derive(Serialize)]
 struct VerdictRow<'a> {
     ads: u64,
@@ -116,7 +115,7 @@ fn refuse_single_ad_options(one: &HookCallArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Error that ends the calls.
+/// Error that ends all calls.
 struct CallFailure(anyhow::Error);
 
 impl From<CallError> for CallFailure {
@@ -125,7 +124,7 @@ impl From<CallError> for CallFailure {
     }
 }
 
-/// Makes all calls, several at a time; returns the signal that ended them early, or `None`.
+/// Makes all calls, several at a time. Returns the signal that ended them early, or `None`.
 fn make_calls(
     seen: &mut CallSummary<'_>,
     hook: HookType,
@@ -139,14 +138,14 @@ fn make_calls(
         let feed =
             AdChannel::start(scope, ads, parallel).context("cannot read ads while hooks are called")?;
         let ended = make_calls_from(&feed, seen, hook, &mut reactor, parallel, session);
-        // Ends the thread that reads ads, which may be waiting for more.
+        // Ends the thread that reads ads, even if it waits for another ad.
         drop(feed);
         enough.set();
         ended
     })
 }
 
-/// Makes the calls for the ads of the channel.
+/// Makes the calls for all ads of the channel.
 fn make_calls_from(
     feed: &AdChannel,
     seen: &mut CallSummary<'_>,
@@ -220,7 +219,7 @@ impl CallSummary<'_> {
         self.print_ready_texts()
     }
 
-    /// Prints the texts whose earlier ones have all been printed.
+    /// Prints each text for which the texts of all earlier ads were printed.
     fn print_ready_texts(&mut self) -> anyhow::Result<()> {
         let mut stdout = stdout();
         while let Some(text) = self.waiting.remove(&(self.printed + 1)) {
@@ -293,7 +292,7 @@ impl CallSummary<'_> {
         render_table(&columns, rows, painter)
     }
 
-    /// Describes all groups but the largest, and their common attributes.
+    /// Returns the descriptions of all groups except the largest, with the attributes that their ads have in common.
     fn describe_odd_groups(&self, painter: Painter) -> String {
         let groups = self.tally.groups();
         let mut text = String::new();

@@ -56,8 +56,8 @@ pub(super) struct HookCallArgs {
 }
 
 impl HookCallArgs {
-    /// Interprets a single word as the hook's argument, if it is one of the words that the hook may get; the
-    /// hook is then the configured one. A file with that name can be given as `./reject`.
+    /// Treats a single word as the argument of the hook if the hook can get this word; the hook is then the configured one. A
+    /// file with such a name can be given as `./reject`.
     pub(super) fn with_path_as_word(&self, told: Option<&[&str]>) -> HookCallArgs {
         let mut one = self.clone();
         if let (Some(told), Some(first)) = (told, self.hook.as_ref().and_then(|hook| hook.to_str()))
@@ -69,7 +69,7 @@ impl HookCallArgs {
         one
     }
 
-    /// Returns the same call for this ad.
+    /// Returns the same call with this ad instead of `--ads`.
     pub(super) fn with_ad(&self, ad: ClassAd) -> HookCallArgs {
         HookCallArgs { given: Some(vec![ad]), ..self.clone() }
     }
@@ -210,7 +210,7 @@ pub(super) struct ExtraActionOptions {
     pub explain: bool,
 }
 
-/// Parses the word of a verdict.
+/// Parses the name of a verdict.
 pub(super) fn parse_verdict(text: &str) -> Result<String, String> {
     Decision::check_word(text).map(|()| text.to_owned())
 }

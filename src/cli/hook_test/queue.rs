@@ -53,8 +53,8 @@ pub(super) struct QueueArgs {
     pub keyword: Option<String>,
 }
 
-/// Returns the rounds of the test: hooks one at a time, to observe the effects of each; many slots at once,
-/// where no job may be lost; and again with calls that are killed. In place, there is only one round.
+/// Returns the rounds of the test. The first calls one hook at a time, to observe the effects of each; the second has many slots
+/// at once, and no job may be lost; in the third, some calls are killed as well. With --in-place, there is only one round.
 fn test_rounds(args: &QueueArgs) -> Vec<TestRound> {
     let plain = TestRound {
         name: "at once",
@@ -153,7 +153,7 @@ fn queue_problem(error: QueueError) -> anyhow::Error {
     hint.into_iter().fold(problem, Problem::hint).into()
 }
 
-/// Returns the violations of the contract that need no call to detect.
+/// Returns the violations of the contract that are known without any call.
 fn contract_violations_without_calls(proof: &QueueTestReport) -> Vec<&'static str> {
     let no_exit = "no JOB_EXIT is configured: no accepted job has an exit record";
     proof.no_exit.then_some(no_exit).into_iter().collect()
@@ -202,7 +202,7 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
     }
 }
 
-/// Prints where exit records were looked for.
+/// Prints the places at which exit records are expected.
 fn print_record_places(proof: &QueueTestReport, session: &ProgramContext) {
     let effects = &proof.effects;
     if effects.can_count_records() {

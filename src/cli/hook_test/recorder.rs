@@ -1,5 +1,4 @@
-//! `htc-hook-test record`: takes the place of a hook in a live pool, calls it, and records its input and
-//! output.
+//! `htc-hook-test record`: runs in place of a hook in a live pool, calls the hook, and records its input and output.
 
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -34,9 +33,9 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
     let Some((program, words)) = args.command.split_first() else {
         return Err(Problem::usage("the case has no `hook`").into());
     };
-    // The recorder is created before any other file is opened.
+    // The recorder must be created before any other file is opened.
     let recorder = CallRecorder::from_this_process(program, words, parse_hook_type(args.kind.as_deref())?)?;
-    // The handles of the standard library are not used, because their buffers would keep bytes.
+    // The handles of the standard library are not used, because bytes could remain in their buffers.
     let outside = [
         std::io::stdin().as_fd().try_clone_to_owned()?,
         std::io::stdout().as_fd().try_clone_to_owned()?,
@@ -44,7 +43,7 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
     ];
     let RecordedCall { record, end, interrupted } = recorder.run(outside)?;
     if let Err(error) = &end {
-        // If an interpreter is missing, the message already contains the reason.
+        // If an interpreter is missing, the message contains the reason already.
         let why = error.interpreter.is_none().then(|| format!(": {}", error.reason()));
         let message = format!("{error}{}", why.unwrap_or_default());
         session.report(&Problem::new(Status::Failed, message).into());
@@ -56,7 +55,7 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
         Err(_) => return Ok(Status::NotExecutable),
     };
     if let (Exit::Signal { number, .. }, _) | (_, Some(number)) = (exit, interrupted) {
-        // Ends with the same signal, so that the caller sees the end of the hook unchanged.
+        // The program ends with the same signal as the hook, so that its caller observes the same end.
         let _ = signal_hook::low_level::emulate_default_handler(number);
     }
     Ok(Status::Relayed(exit))
@@ -71,7 +70,7 @@ pub(super) fn parse_hook_type(name: Option<&str>) -> anyhow::Result<Option<HookT
     name.map(named).transpose()
 }
 
-/// Stores the call. A failure, or an unknown type, is only reported; the hook's caller gets the output in any
+/// Stores the call. A failure to store it, or an unknown hook type, is only reported; the hook's caller gets the output in any
 /// case.
 fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) {
     let is_first =

@@ -71,7 +71,7 @@ pub(super) fn run(
     report.end()
 }
 
-/// Report of the calls.
+/// Report about all replayed calls.
 struct ReplayReport<'a> {
     cli: &'a SharedOptions,
     args: &'a ReplayArgs,
@@ -100,7 +100,7 @@ impl<'a> ReplayReport<'a> {
         }
     }
 
-    /// Adds one call to the report and prints it.
+    /// Adds one call to the report, and prints its result.
     fn add_call(
         &mut self,
         directory: &Path,
@@ -144,7 +144,7 @@ impl<'a> ReplayReport<'a> {
         Ok(())
     }
 
-    /// Prints the result of all calls.
+    /// Prints the totals of all calls, and returns the exit status.
     fn end(self) -> anyhow::Result<Status> {
         if let Some(text) = self.cli.output.render_json(&self.rows)? {
             stdout().write_all(text.as_bytes())?;
@@ -172,7 +172,7 @@ impl<'a> ReplayReport<'a> {
     }
 }
 
-/// Describes the records that are not replayed, by reason.
+/// Returns a text about the records that are not replayed, by reason.
 fn skipped_records_text(all: &[SkipReason]) -> String {
     let why = [
         (SkipReason::Untyped, "hook type unknown"),

@@ -1,4 +1,4 @@
-//! Complete report of one call as JSON.
+//! Complete report about one call, as JSON.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::classad::{ClassAd, format::long};
 use crate::hook_testing::{AttributeChange, CallEnding, CallReport, CallSetup, Finding, Rule, Verdict};
 use crate::text::caret::Caret;
 
-/// Call with its failed expectations.
+/// Call whose expectations were checked, with those that failed.
 pub(super) struct CheckedCall<'a> {
     pub setup: &'a CallSetup,
     pub shown: &'a CallReport,
@@ -22,7 +22,7 @@ struct CallJsonRecord<'a> {
     seconds: f64,
     exit: Option<String>,
     verdict: VerdictRecord,
-    /// Verdict with the other setting of `--quirks`, if it differs.
+    /// Verdict with the other setting of `--quirks`, or `None` if it is the same.
     other: Option<VerdictRecord>,
     quirks: Vec<&'a str>,
     changes: Vec<ChangeRecord>,
@@ -90,7 +90,7 @@ impl CheckedCall<'_> {
         let (setup, shown) = (self.setup, self.shown);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
-        // Positions count the bytes of the output, not those of its displayed text.
+        // Positions are byte offsets in the output, not in the text that displays it.
         let mut printed: &[u8] = b"";
         if let CallEnding::Ran(ended) = &shown.outcome.ending {
             exit = ended.exit.map(|exit| exit.to_string());
@@ -148,7 +148,7 @@ pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Formats ads in the long form, separated as JOB_FINALIZE reads them, with an empty line at the end.
+/// Formats ads in the long form, separated as JOB_FINALIZE reads them, with an empty line after the last ad.
 pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, ad) in ads.iter().enumerate() {

@@ -11,10 +11,10 @@ use crate::process::{ChildSpec, SessionMode as ProcessSession, Stdio};
 use crate::text::control_characters::mask_terminal_controls;
 use crate::text::plural::counted;
 
-/// Maximum number of ignored attributes that are named.
+/// Maximum number of ignored attributes that are named in the report.
 const MAX_IGNORED_NAMES: usize = 10;
 
-/// Maximum number of changed attributes that are shown; the rest is counted.
+/// Maximum number of changed attributes that are shown. Of further ones, only the number is printed.
 const MAX_SHOWN_CHANGES: usize = 20;
 
 /// Formats the verdict, the changes and the findings.
@@ -109,8 +109,8 @@ fn render_changes(verdict: &Verdict, painter: Painter) -> String {
     text
 }
 
-/// Prints how the hook would be called to standard error, and its input to standard output. With `--json` and
-/// `--jsonl`, prints everything to standard output.
+/// Prints how the hook would be called to standard error, and its input to standard output. With `--json` or `--jsonl`, prints
+/// both to standard output.
 pub(super) fn show_input(
     setup: &CallSetup,
     output: &OutputOptions,
@@ -120,7 +120,7 @@ pub(super) fn show_input(
     let environment = setup.hook_environment(&place);
     let spec = setup.child_spec(&place, environment).map_err(super::call::call_problem)?;
     let stdin = place.case().input(setup.quirks);
-    // Signals are not caught here, and the reader of the output may be slow.
+    // The temporary files are removed before the output is written: signals are not caught here, and writing may take long.
     drop(place);
     let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
     let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -152,7 +152,7 @@ pub(super) fn show_input(
     Ok(status)
 }
 
-/// Describes how a program is called: words, directory, umask, session, signals, descriptors, environment.
+/// Returns a text that describes how a program is called: words, directory, umask, session, signals, descriptors, environment.
 pub(super) fn render_call(spec: &ChildSpec) -> String {
     let mut text = String::new();
     for (at, word) in spec.argv.iter().enumerate() {

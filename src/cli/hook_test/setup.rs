@@ -1,4 +1,4 @@
-//! Conversion of the command line to a call that can be made.
+//! Conversion of the command line to a hook call.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::hook_testing::{
 use crate::os::identity;
 use crate::world::Account;
 
-/// Returns the call described by the command line and the configuration.
+/// Returns the hook call that the command line and the configuration describe.
 pub(super) fn make_setup(
     cli: &SharedOptions,
     hook: HookType,
@@ -30,7 +30,7 @@ pub(super) fn make_setup(
         ..CallSetup::without_hook(Rc::new(cli.clock.world()), case, cli.quirks.quirks)
     };
     if call.user.is_some() {
-        // Switching to one's own account is not necessary, and needs privileges.
+        // Switching to the current account is not necessary, but would need privileges.
         let own = |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
         setup.identity =
             setup.account.as_ref().filter(|account| !own(account)).map(identity::identity_of_account);
@@ -57,7 +57,7 @@ pub(super) fn make_setup(
     Ok(setup)
 }
 
-/// Returns the case without its ads and words.
+/// Returns the test case without its ads and arguments.
 fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     let mut case = Case::new(hook);
     let call = &one.call;
@@ -82,14 +82,14 @@ fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     Ok(case)
 }
 
-/// Returns the name of the slot; a number alone means a slot with the default name prefix.
+/// Returns the name of the slot. A number alone means a slot with the default name prefix.
 fn slot_name_of(one: &HookCallArgs) -> String {
     let slot = &one.call.slot;
     let number = slot.starts_with(|first: char| first.is_ascii_digit());
     if number { format!("slot{slot}") } else { slot.clone() }
 }
 
-/// Sets the words of REPLY_FETCH and JOB_EXIT, or the arguments of other hooks.
+/// Sets the arguments of the hook. The first one of REPLY_FETCH and JOB_EXIT is a word that the hook may get.
 fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
     let Some(allowed) = known_argument_words(case.hook) else {
         case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
@@ -108,7 +108,7 @@ fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the account of `--user`, otherwise that of this program.
+/// Returns the account of `--user`, otherwise the account of this program, or `None` if the system does not know that account.
 pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>> {
     let Some(name) = user else {
         return Ok(identity::account_by_uid(identity::effective_uid()));
@@ -121,12 +121,12 @@ pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>
     Ok(Some(account))
 }
 
-/// Returns the problem for a configuration that does not yield a call.
+/// Returns the problem for a configuration with which the hook cannot be called.
 fn setup_problem(error: SetupError) -> Problem {
     let hint = error.hint();
     match error {
         SetupError::Config(error) => Problem::from_config_error(error),
-        // A missing slot is an error of the command line; all other errors are those of the configuration.
+        // A missing slot is an error of the command line; all other errors are about the configuration.
         error @ SetupError::NoSlot { .. } => {
             hint.into_iter().fold(Problem::usage(error.to_string()), Problem::hint)
         }

@@ -1,4 +1,4 @@
-//! One call: makes it, judges it, checks the hook, and reports.
+//! One call of a hook: makes the call, judges its output, checks the hook, and reports the result.
 
 use std::io::Write;
 
@@ -38,7 +38,7 @@ pub(super) fn run(
                 None => break,
             }
         }
-        // A table of one verdict is a table, too.
+        // With --summary, even one ad gets a table of verdicts.
         let is_list = first.len() > enough || one.also.summary && enough == 1 && !first.is_empty();
         if is_list {
             let ads = LimitedAds { first: first.into_iter(), rest: stream, left, watch };
@@ -89,7 +89,7 @@ pub(super) fn run(
     Ok(events.map_or(status, |events| finish_events(events, status)))
 }
 
-/// Refuses options about the ads that are read where none are read.
+/// Refuses options for streams of ads if no ads are read.
 fn refuse_options_of_many_ads(one: &HookCallArgs) -> Result<(), Problem> {
     let selection = &one.selection;
     let is_read = one.given.is_some();
@@ -107,8 +107,7 @@ fn refuse_options_of_many_ads(one: &HookCallArgs) -> Result<(), Problem> {
     }
 }
 
-/// Makes the call and shows the hook's standard error while it runs; returns the signal that interrupted it,
-/// if any.
+/// Makes the call, and shows the hook's standard error while it runs. Returns the signal that interrupted the call, or `None`.
 fn call_and_show(
     setup: &CallSetup,
     reactor: &mut Reactor,
@@ -131,14 +130,14 @@ fn call_and_show(
         }
     });
     let shown = shown.map_err(call::call_problem)?;
-    // The last line of the hook's standard error may lack its newline.
+    // If the last line of the hook's standard error has no newline, one is added.
     if open_line && shown.signal().is_none() {
         session.write_stderr("\n");
     }
     Ok(shown)
 }
 
-/// Records the call, and repeats it if requested; returns the signal that interrupted it, if any.
+/// Records the call, and repeats it if requested. Returns the signal that interrupted this, or `None`.
 fn keep_and_repeat(
     setup: &CallSetup,
     reactor: &mut Reactor,
@@ -160,7 +159,7 @@ fn keep_and_repeat(
     Ok(interrupted)
 }
 
-/// Prints the result.
+/// Prints the result of the call.
 fn print_result(
     cli: &SharedOptions,
     report: &CheckedCall<'_>,
@@ -179,7 +178,7 @@ fn print_result(
     Ok(())
 }
 
-/// Returns the exit status, after reporting the expectations that are not met.
+/// Returns the exit status, after reporting the expectations that failed.
 fn exit_status(report: &CheckedCall<'_>, one: &HookCallArgs, session: &ProgramContext) -> Status {
     let CheckedCall { shown, failed, .. } = report;
     let wanted = one.also.expect_verdict.as_deref();
@@ -209,8 +208,8 @@ fn exit_status(report: &CheckedCall<'_>, one: &HookCallArgs, session: &ProgramCo
     }
 }
 
-/// Warns if an argument of the hook is the name of a file of ads, which is probably to be read: the verdict is then about
-/// another ad, so that --quiet does not hide the warning.
+/// Warns if an argument of the hook is the name of a file of ads, because the user probably wanted to read the file. The verdict
+/// is then about another ad, so `--quiet` does not suppress the warning.
 fn warn_of_ad_files(one: &HookCallArgs, session: &ProgramContext) {
     let is_ad_file = |word: &&String| {
         let path = std::path::Path::new(word);

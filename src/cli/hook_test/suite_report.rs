@@ -1,4 +1,4 @@
-//! Results of a suite: on the screen, as TAP, as JUnit XML, as JSON.
+//! Output of the results of a suite: on the screen, as TAP, as JUnit XML, and as JSON.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -93,16 +93,16 @@ pub(super) fn report_cases(
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
 
-/// Replaces control characters, since a name with a newline would break a line-based format.
+/// Replaces control characters, because a name with a newline would break line-based formats.
 fn to_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Line of a report: `suite: case`, and the reasons for a failure.
+/// Result of one case in a report: `suite: case`, and the reasons for a failure.
 pub(super) struct CaseReport {
     pub name: String,
     pub seconds: f64,
-    /// Empty if the case passed.
+    /// Reasons for the failure; empty if the case passed.
     pub failures: Vec<String>,
     pub skipped: Option<String>,
 }

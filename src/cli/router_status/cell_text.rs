@@ -1,6 +1,6 @@
-//! Formatting of jobs.
+//! Formatting of values in the tables of jobs.
 
-/// Returns the letter of a JobStatus, as the scripts print it.
+/// Returns the letter for a JobStatus, as `condor_router_q` prints it.
 pub(super) fn status_letter(status: i64) -> String {
     match usize::try_from(status).ok().and_then(|at| b"UIRXCHE".get(at)) {
         Some(&letter) => char::from(letter).to_string(),

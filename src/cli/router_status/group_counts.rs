@@ -1,4 +1,4 @@
-//! `--count-by`, `--sum` and the like: numbers of routed jobs by the values of expressions.
+//! `--count-by`, `--sum` and similar options: prints the number of routed jobs for each value of an expression.
 
 use super::options::RoutedJobOptions;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
@@ -9,17 +9,17 @@ use crate::cli::common::{
 use crate::world::World;
 use std::io::IsTerminal;
 
-/// Expressions by which jobs are counted, and aggregates of each group.
+/// Expressions by which jobs are grouped and counted, and the aggregates of each group.
 pub(super) struct GroupCounts {
     by: Vec<Expr>,
     aggregates: Vec<Aggregate>,
 }
 
 impl GroupCounts {
-    /// Returns the requested counts, or `None` if no option asks for them.
+    /// Returns the requested counts, or `None` if no option requests them.
     ///
     /// # Errors
-    /// Returns an error for an invalid expression, or an option that counts cannot use.
+    /// Returns an error for an invalid expression, or for an option that cannot be combined with counts.
     pub(super) fn from_options(common: &RoutedJobOptions, is_doctor: bool) -> anyhow::Result<Option<Self>> {
         let by = parse_expressions("--count-by", &common.count_by)?;
         let mut aggregates = Vec::new();
@@ -49,12 +49,12 @@ impl GroupCounts {
         Ok(Some(GroupCounts { by, aggregates }))
     }
 
-    /// Returns the expressions by which jobs are counted, and those of aggregates.
+    /// Returns the expressions by which jobs are counted, and those in the aggregates.
     pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.by.iter().chain(self.aggregates.iter().map(|aggregate| &aggregate.expr))
     }
 
-    /// Formats the groups of these ads.
+    /// Groups these ads, and formats the counts.
     ///
     /// # Errors
     /// Returns an error if a group cannot be formatted.

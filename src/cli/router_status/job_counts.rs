@@ -1,4 +1,4 @@
-//! Numbers of jobs by route, user or site, and by state.
+//! Number of jobs by route, user or site, and by state.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::job::JobStatus;
 use crate::router::job_pairs::JobPair;
 use crate::world::World;
 
-/// Names of the counts in JSON and ads.
+/// Names of the counts in JSON and in ads: of all jobs, then by state.
 const COUNT_NAMES: [&str; 6] = ["Jobs", "Idle", "Running", "Held", "Done", "Other"];
 
-/// Numbers of jobs of one group: all, then by state.
+/// Number of jobs of one group: all jobs, then jobs by state.
 pub(super) struct JobStateCounts {
-    /// Kind of the group.
+    /// Kind of the group, which is the attribute with the group's name in ads and in JSON.
     group_kind: &'static str,
     name: BString,
     counts: [u64; 6],
@@ -54,7 +54,7 @@ const ROUTED_JOBS: Metric =
 pub(super) fn render_metrics(rows: &[JobPair]) -> String {
     let mut metrics = OpenMetrics::default();
     let counts = count_jobs(rows, |row| &row.route);
-    // The first count is that of all states.
+    // The first count, which is that of all jobs, is left out.
     let samples = counts.iter().flat_map(|(route, counts)| {
         let states = COUNT_NAMES.iter().zip(counts).skip(1);
         states.map(|(state, &count)| {
@@ -66,7 +66,7 @@ pub(super) fn render_metrics(rows: &[JobPair]) -> String {
     metrics.finish()
 }
 
-/// Counts jobs by a name and by state.
+/// Counts jobs by a name that `name` returns for each job, and by state.
 fn count_jobs<'a>(
     rows: &'a [JobPair],
     name: impl Fn(&'a JobPair) -> &'a BString,
@@ -87,7 +87,7 @@ fn count_jobs<'a>(
     counts
 }
 
-/// Returns the name of a kind of groups, and its heading in tables.
+/// Returns the name of the kind of group that `--by` selects, and its heading in tables.
 fn group_kind(by: &str) -> (&'static str, &'static str) {
     match by {
         "user" => ("User", "<USER"),
@@ -111,7 +111,7 @@ pub(super) fn count_by(rows: &[JobPair], by: &str) -> Vec<JobStateCounts> {
     counts.collect()
 }
 
-/// Formats the counts of jobs by `by` in the requested form.
+/// Formats the counts of jobs, grouped by `by`, in the requested form.
 pub(super) fn render_counts(
     counts: &[JobStateCounts],
     by: &str,

@@ -1,4 +1,4 @@
-//! Reading of jobs: from a queue log, ads in any format, or history files.
+//! Reading of jobs from a queue log, ads in any format, or history files.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -23,22 +23,24 @@ use crate::router::job_pairs;
 use crate::text::plural::counted;
 use crate::world::World;
 
-/// Number of ads without ids of one file that are reported one by one.
+/// Maximum number of ads without job ids in one file that are reported one by one.
 const MAX_REPORTED_ERRORS: u64 = 10;
 
-/// Jobs and attributes of a queue log that are needed.
+/// Jobs and attributes of a queue log that the output needs.
 #[derive(Clone, Copy)]
 pub(super) struct NeededJobs<'a> {
-    /// Attributes that are needed, or `None` for all.
+    /// Attributes that the output needs, or `None` if it needs all.
     pub(super) attributes: Option<&'a [AttrName]>,
-    /// A job without any of these attributes may have an empty ad, unless there are none.
+    /// Attributes of which each needed job has at least one. The ad of any other job may be empty. If there are none, all jobs
+    /// are needed.
     pub(super) any_of: &'a [&'a str],
 }
 
-/// Maximum number of attempts to read a queue log with few attributes; each fails because values refer to others.
+/// Maximum number of attempts to read a queue log with few attributes. An attempt fails if values refer to attributes that were
+/// not read.
 const MAX_PROJECTIONS: u32 = 8;
 
-/// Reads the jobs of a queue log, compressed or not.
+/// Reads the jobs of a queue log, which may be compressed.
 pub(super) fn read_queue_log_file(
     path: &Path,
     needed: NeededJobs<'_>,
@@ -51,7 +53,8 @@ pub(super) fn read_queue_log_file(
     read_opened_queue_log(input, path, needed, program)
 }
 
-/// Reads the jobs of an opened queue log. Only a regular file can be read again if the attributes refer to others.
+/// Reads the jobs of an opened queue log. If values refer to attributes that were not read, a regular file is read again; from
+/// other files, all attributes are read.
 fn read_opened_queue_log(
     mut input: OpenInput,
     path: &Path,
@@ -89,7 +92,7 @@ pub(super) fn read_jobs_of_file(
     for file in &files {
         match read_jobs_of_input(file, strict, needed, program, world) {
             Ok(read) => jobs.extend(read),
-            // In a queue directory that is in use, a job may have left since the files were listed.
+            // In a queue directory that is in use, a job's file may have been removed since the files were listed.
             Err(error) if file != path && is_not_found(&error) => {}
             Err(error) => return Err(error),
         }
@@ -142,26 +145,26 @@ fn read_jobs_of_input(
     Ok(jobs)
 }
 
-/// Ads of a history that are wanted, the newest first.
+/// Reader state for the selected ads of a history, newest first.
 pub(super) struct PastAds<'a> {
-    /// Called with each wanted ad.
+    /// Function that is called with each selected ad.
     pub(super) keep: &'a mut dyn FnMut(&ClassAd) -> anyhow::Result<()>,
-    /// Number of wanted ads so far.
+    /// Number of selected ads so far.
     pub(super) kept: usize,
-    /// Attributes that are needed, or `None` for all.
+    /// Attributes that the output needs, or `None` if it needs all.
     pub(super) projection: Option<Projection>,
-    /// Number of records with lines that are not attributes.
+    /// Number of records that contain lines which are not attributes.
     pub(super) broken: u64,
-    /// Maximum number of ads.
+    /// Maximum number of ads to select.
     pub(super) limit: usize,
-    /// True if a malformed ad is refused.
+    /// True if a malformed ad is an error.
     pub(super) strict: bool,
-    /// Returns true if an ad is wanted.
+    /// Function that returns true if an ad is selected.
     pub(super) selects: &'a dyn Fn(&ClassAd) -> bool,
 }
 
 impl PastAds<'_> {
-    /// Keeps an ad if it is wanted.
+    /// Calls `keep` with an ad if it is selected.
     fn take(&mut self, ad: &ClassAd) -> anyhow::Result<()> {
         if (self.selects)(ad) {
             self.kept += 1;
@@ -171,7 +174,7 @@ impl PastAds<'_> {
     }
 }
 
-/// Reads the next ad, with only the needed attributes if they are known. Returns false at the end.
+/// Reads the next ad. If the needed attributes are known, reads only these. Returns false at the end.
 fn read_next<R: io::Read>(
     ads: &mut AdReader<R>,
     projection: &mut Option<Projection>,
@@ -189,7 +192,7 @@ fn read_next<R: io::Read>(
     }
 }
 
-/// Numbers of records of one history.
+/// Numbers of records and ads in one history.
 #[derive(Default)]
 struct RecordCounts {
     all: u64,
@@ -211,8 +214,8 @@ impl RecordCounts {
     }
 }
 
-/// Adds the wanted ads of a history. A directory stands for its history files. A file without trailers is read as ads, in the order
-/// in which `condor_history -long` prints them.
+/// Adds the selected ads of a history. A directory is read as its history files. A file without trailer lines is read as ads in
+/// the order in which `condor_history -long` prints them.
 pub(super) fn read_history(
     path: &Path,
     world: &dyn World,
@@ -242,7 +245,7 @@ pub(super) fn read_history(
                 .into());
         }
     }
-    // Only an uncompressed regular file can be read backwards without reading it whole.
+    // Only an uncompressed regular file can be read backwards without reading all of it.
     if !input.is_compressed && path.is_file() {
         let file = open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
         let mut reader = BackwardHistoryReader::new(file).with_context(problem)?;
@@ -278,7 +281,7 @@ fn read_backwards<R: io::Read + io::Seek>(
     counts.check(path)
 }
 
-/// Reads a history backwards through the reader of ads, which remembers the lines of similar ads.
+/// Reads a history backwards with a reader of ads, which reuses lines that similar ads have in common.
 fn read_reversed<R: io::Read + io::Seek>(
     reader: BackwardHistoryReader<R>,
     path: &Path,
@@ -303,30 +306,30 @@ fn read_reversed<R: io::Read + io::Seek>(
         }
     }
     past.projection = projection;
-    // Records without attributes are no ads.
+    // Records without attributes are counted here, because the reader of ads does not return them.
     counts.all = records.get();
     counts.check(path)
 }
 
-/// Beginning of the line after each record of a history.
+/// Beginning of the trailer line after each record of a history.
 const HISTORY_TRAILER: &[u8] = b"***";
 
-/// Text of a history with the newest record first.
+/// Reader of the text of a history, newest record first.
 struct ReversedHistory<R> {
     reader: BackwardHistoryReader<R>,
-    /// Rest of a record that did not fit into a block.
+    /// Rest of the last record that did not fit into the caller's block.
     rest: Vec<u8>,
-    /// Number of bytes of the rest that were read.
+    /// Number of bytes of `rest` that were read.
     at: usize,
-    /// Error after the records that were read.
+    /// Error to return after all records before it were read, or `None`.
     error: Option<io::Error>,
-    /// Number of records read.
+    /// Number of records that were read.
     records: Rc<Cell<u64>>,
 }
 
 impl<R: io::Read + io::Seek> ReversedHistory<R> {
-    /// Copies the previous record to the start of a block, and keeps what does not fit. Returns the number of bytes, which
-    /// is 0 at the start of the history.
+    /// Copies the previous record to the start of a block, and keeps in `rest` what does not fit. Returns the number of copied
+    /// bytes, which is 0 at the start of the history.
     fn copy_previous(&mut self, block: &mut [u8]) -> io::Result<usize> {
         let Some(record) = self.reader.previous()? else { return Ok(0) };
         self.records.set(self.records.get() + 1);
@@ -356,7 +359,7 @@ impl<R: io::Read + io::Seek> io::Read for ReversedHistory<R> {
             match self.copy_previous(&mut block[length..]) {
                 Ok(0) => break,
                 Ok(copied) => length += copied,
-                // The records before the error come first.
+                // The records that were read before the error are returned first.
                 Err(error) if length > 0 => {
                     self.error = Some(error);
                     break;
@@ -368,7 +371,7 @@ impl<R: io::Read + io::Seek> io::Read for ReversedHistory<R> {
     }
 }
 
-/// Reads a history from its start: of a history with trailers the last ads are kept, the newest first.
+/// Reads a history from its start. If the history has trailer lines, keeps the last ads, newest first.
 fn read_forwards(
     input: OpenInput,
     path: &Path,
@@ -414,7 +417,8 @@ fn read_forwards(
     }
 }
 
-/// Reads the queue log that a configuration names: that of the copies, or that of the source jobs.
+/// Reads the queue log that the configuration names: that of routed copies if `copies` is true, otherwise that of the source
+/// jobs.
 pub(in crate::cli) fn read_configured_queue(
     config: &Config,
     copies: bool,

@@ -10,14 +10,14 @@ use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{OutputOptions, Painter, Problem, RowForm, render_objects};
 use crate::world::World;
 
-/// Requested format.
+/// Requested output format.
 pub(super) enum StatusOutputForm {
     Table(Painter),
-    /// JSON objects.
+    /// JSON objects, one array or one object per line.
     Objects(OutputOptions),
-    /// The values of these expressions; true if NUL ends each line.
+    /// Values of these expressions; the flag is true if each row ends with NUL.
     Columns(Vec<Expr>, bool),
-    /// Separated rows: of the values of these expressions, or of all that a table shows.
+    /// Separated rows with the values of these expressions; if there are none, with the columns of the table.
     Rows(RowForm, Vec<Expr>),
     /// Whole ads.
     Ads,
@@ -30,7 +30,8 @@ pub(super) trait Renderable {
 }
 
 impl StatusOutputForm {
-    /// Returns the requested format. Only one can be requested, and doctor's findings are not ads.
+    /// Returns the requested format. Fails if several are requested, or if ads are requested of `doctor`, whose findings are not
+    /// ads.
     pub(super) fn from_options(common: &RoutedJobOptions, findings: bool) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
         let objects = "use --json to get its findings as objects";
@@ -65,7 +66,7 @@ impl StatusOutputForm {
         }
     }
 
-    /// Formats all items; `table` makes a table of them.
+    /// Formats all items. `table` formats them as a table.
     pub(super) fn render<T: Renderable>(
         &self,
         all: &[T],
@@ -91,7 +92,7 @@ impl StatusOutputForm {
         })
     }
 
-    /// Returns the expressions of columns.
+    /// Returns the expressions of the columns.
     pub(super) fn columns(&self) -> &[Expr] {
         match self {
             StatusOutputForm::Columns(columns, _) | StatusOutputForm::Rows(_, columns) => columns,
@@ -99,7 +100,7 @@ impl StatusOutputForm {
         }
     }
 
-    /// True if each ad is printed on its own, without regard to the others.
+    /// True if each ad is printed independently of the others.
     pub(super) fn is_stream(&self) -> bool {
         match self {
             StatusOutputForm::Columns(..) | StatusOutputForm::Ads => true,
@@ -108,14 +109,14 @@ impl StatusOutputForm {
         }
     }
 
-    /// Appends the header of separated columns.
+    /// Appends the header of separated rows.
     pub(super) fn push_header(&self, text: &mut Vec<u8>) {
         if let StatusOutputForm::Rows(form, columns) = self {
             form.push_header(columns.iter().map(Expr::unparse), text);
         }
     }
 
-    /// Appends an ad in a form that is a stream.
+    /// Appends an ad, in a format that prints each ad independently of the others.
     pub(super) fn push_item(&self, ad: &ClassAd, world: &dyn World, text: &mut Vec<u8>) {
         match self {
             StatusOutputForm::Columns(columns, ends_with_nul) => {
@@ -137,7 +138,7 @@ impl StatusOutputForm {
     }
 }
 
-/// Parses the expressions of --af: each word is one expression, or several separated by commas.
+/// Parses the expressions of --af. Each word is one expression, or several separated by commas.
 fn parse_columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
     let mut columns = Vec::new();
     for word in words {

@@ -1,11 +1,11 @@
-//! Attributes of jobs that tables and counts are made of.
+//! Attributes of jobs from which tables and counts are computed.
 
 use super::cell_text::status_letter;
 use crate::classad::{ClassAd, Context};
 use crate::text::calendar::CivilTime;
 use crate::world::World;
 
-/// Attributes of a queue's jobs that pairs are made of.
+/// Attributes of jobs in a queue from which pairs of source and routed job are built.
 pub(super) const QUEUE_ATTRIBUTES: [&str; 14] = [
     "ClusterId",
     "ProcId",
@@ -23,10 +23,10 @@ pub(super) const QUEUE_ATTRIBUTES: [&str; 14] = [
     "HoldReason",
 ];
 
-/// Attributes of which a job has at least one if it is part of a pair.
+/// Attributes of which each source job and routed job has at least one.
 pub(super) const PAIR_ATTRIBUTES: [&str; 3] = ["RouteName", "RoutedBy", "Managed"];
 
-/// Attributes of a history's jobs that the table and counts are made of.
+/// Attributes of jobs in a history from which the table and counts are computed.
 pub(super) const HISTORY_ATTRIBUTES: [&str; 11] = [
     "ClusterId",
     "ProcId",
@@ -45,7 +45,7 @@ pub(super) const HISTORY_ATTRIBUTES: [&str; 11] = [
 pub(super) const HISTORY_COLUMNS: [&str; 7] =
     ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<COMPLETED", ">RUNTIME"];
 
-/// Returns the cells of a job that has left the queue.
+/// Returns the cells of the table row for a job that has left the queue.
 pub(super) fn past_job_cells(ad: &ClassAd, world: &dyn World) -> [String; 7] {
     let context = Context::new(world).my(ad);
     let int = |name: &str| context.int(name);

@@ -1,4 +1,4 @@
-//! Input and output of ads for the router's verbs.
+//! Input and output of ads for the verbs of the router.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::ControlFlow;
@@ -35,8 +35,8 @@ impl InputFiles {
     }
 }
 
-/// Reads all ads of all inputs in the mode of `world`; returns the number of malformed parts. The output that
-/// belongs to `stdin` is flushed before a read that would block.
+/// Reads all ads of all inputs, with the dialect of `world`, and returns the number of malformed parts. Before a read that would
+/// block, the output that belongs to `stdin` is flushed.
 pub(super) fn for_each_ad(
     inputs: &InputFiles,
     world: &dyn World,
@@ -65,12 +65,12 @@ pub(super) fn for_each_ad(
     })
 }
 
-/// Returns whether reading continues.
+/// Returns `Break` if the selection needs no further ads.
 fn flow(selection: &AdSelection) -> ControlFlow<()> {
     if selection.is_finished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Processes the ads of all inputs, each passed through `prepare`.
+/// Processes the ads of all inputs. `prepare` wraps the reader of each input.
 fn for_each_ad_with<R: Read>(
     inputs: &InputFiles,
     world: &dyn World,
@@ -83,7 +83,7 @@ fn for_each_ad_with<R: Read>(
     for path in list_inputs(&inputs.paths(), program)? {
         let opened = open_input(&path, stdin.take().unwrap_or_else(|| open_stdio_pipe().0), program);
         let (file, name) = match opened {
-            // In a queue directory that is in use, a job may have left since the files were listed.
+            // In a queue directory that is in use, a job's file may have been removed since the files were listed.
             Err(error) if !inputs.paths().contains(&path) && is_not_found(&error) => continue,
             opened => opened?,
         };
@@ -114,8 +114,7 @@ pub(super) struct AdPrinter {
 }
 
 impl AdPrinter {
-    /// Creates a writer for the format that the options select; long ads are sorted by bytes, as routers
-    /// print them.
+    /// Creates a writer in the format that the options select. Attributes of long ads are sorted by bytes, as routers print them.
     pub(super) fn new(options: &OutputOptions, out: PipedStdout) -> Self {
         let list = match options {
             OutputOptions { json: true, .. } => Some(ListForm::Json),
@@ -138,8 +137,7 @@ impl AdPrinter {
         }
     }
 
-    /// Writes a source and its copy: in the long form with a line of dashes between them, otherwise as two
-    /// ads.
+    /// Writes a source job and its routed copy: in the long form with a line of dashes between them, otherwise as two ads.
     pub(super) fn write_pair(&mut self, source: &ClassAd, routed: &ClassAd) -> io::Result<()> {
         if self.list.is_some() {
             self.write(source)?;
@@ -158,7 +156,7 @@ impl AdPrinter {
     }
 }
 
-/// Processes pairs of ads: a source followed by its copy, as [`AdPrinter::write_pair`] writes them.
+/// Processes pairs of ads: a source job followed by its routed copy, as [`AdPrinter::write_pair`] writes them.
 pub(super) fn for_each_pair(
     inputs: &InputFiles,
     world: &dyn World,
@@ -198,7 +196,7 @@ pub(super) fn for_each_pair(
     Ok(malformed)
 }
 
-/// Filter that replaces the dashes between two ads of a pair by empty lines, which end an ad in every format.
+/// Filter that replaces a line of dashes between two ads by empty lines, which end an ad in every format.
 struct DashLineFilter<R> {
     inner: R,
     line_start: bool,
@@ -210,7 +208,7 @@ impl<R: io::BufRead> io::Read for DashLineFilter<R> {
         let length = available.len().min(into.len());
         into[..length].copy_from_slice(&available[..length]);
         self.inner.consume(length);
-        // A line that begins with a dash is not an attribute: each of its dashes becomes a newline.
+        // No attribute begins with a dash, so each dash at the start of a line is replaced by a newline.
         let mut dashing = false;
         for byte in &mut into[..length] {
             dashing = (dashing || self.line_start) && *byte == b'-';

@@ -26,10 +26,11 @@ use crate::why::transform_comparison::{
     TransformComparison, TransformDifference, TransformOutcome, TransformSide,
 };
 
-/// Maximum number of bytes of a file that are searched for parameters of a router.
+/// Maximum number of bytes at the start of a file in which parameters of a router are searched for.
 const MAX_SNIFFED_BYTES: u64 = 16 << 20;
 
-/// Runs the verb: status 0 if no difference was found, otherwise 1 with the smallest ad that shows it.
+/// Runs the verb `compare`. The exit status is 0 if no difference was found, otherwise 1, and the smallest ad that shows a
+/// difference is printed.
 pub(super) fn run(arguments: &CompareArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     if arguments.left == Path::new("-") && arguments.right == Path::new("-") {
         return Err(Problem::usage("both files are standard input").into());
@@ -73,7 +74,7 @@ pub(super) fn run(arguments: &CompareArguments, program: &ProgramContext) -> any
     looked.report_no_difference(&unreached, &cover, &[])
 }
 
-/// Returns true if a file sets parameters of the router. An unreadable file is reported later.
+/// Returns true if a file sets parameters of the router. If the file cannot be read, returns false; the error is reported later.
 fn is_configuration(path: &std::path::Path) -> bool {
     let mut text = Vec::new();
     if let Ok(file) = File::open(path) {
@@ -93,7 +94,7 @@ fn load(file: &ComparedFile, dialect: Dialect) -> anyhow::Result<[Transform; 1]>
         .map_err(|error| report::load_problem(&error, Status::Unreadable))
 }
 
-/// Creates one side of the comparison. Its commands are run only with --exec, and only once.
+/// Creates one side of the comparison from a rules file. Commands in the file are run only with --exec, and only once.
 fn make_side<'a>(
     rules: &'a [Transform],
     arguments: &CompareArguments,
@@ -108,7 +109,7 @@ fn make_side<'a>(
     Ok(TransformSide::new(rules, session, plan))
 }
 
-/// Difference as JSON.
+/// Difference between two rule sets as JSON.
 #[derive(Serialize)]
 struct RulesDifferenceRecord {
     same: bool,
@@ -119,7 +120,7 @@ struct RulesDifferenceRecord {
     right: SideResultRecord,
 }
 
-/// Result of one side for the ad.
+/// Result of one rule set for the ad as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum SideResultRecord {
@@ -185,7 +186,7 @@ fn print_difference(
     Ok(Status::No)
 }
 
-/// Formats the results of the iterations for an ad.
+/// Formats the ads that the iterations produce from one ad.
 fn render_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
     let changes = |ad| {
         let difference = report::AdDifference::between(before, ad).to_string();
@@ -205,5 +206,5 @@ fn render_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
     }
 }
 
-/// Maximum number of iterations that are shown.
+/// Maximum number of iterations that are shown of each side.
 const MAX_SHOWN_TURNS: usize = 10;

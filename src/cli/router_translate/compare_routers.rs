@@ -20,7 +20,8 @@ use crate::router::TranslateError;
 use crate::runner::configured_world;
 use crate::why::router_comparison::{RouterComparison, RouterDifference, RouterOutcome, RouterSide};
 
-/// Runs the verb: status 0 if no difference was found, otherwise 1 with the smallest job that shows it.
+/// Runs the verb `compare` for two routers. The exit status is 0 if no difference was found, otherwise 1, and the smallest job
+/// that shows a difference is printed.
 pub(super) fn run(
     files: [&ComparedFile; 2],
     arguments: &CompareArguments,
@@ -91,7 +92,7 @@ pub(super) fn run(
     Ok(Status::No)
 }
 
-/// Difference as JSON.
+/// Difference between two routers as JSON.
 #[derive(Serialize)]
 struct RouterDifferenceRecord<'a> {
     same: bool,
@@ -104,7 +105,7 @@ struct RouterDifferenceRecord<'a> {
     right: RouterResultRecord,
 }
 
-/// Result of one router for the job.
+/// Result of one router for the job as JSON.
 #[derive(Serialize)]
 struct RouterResultRecord {
     outcome: &'static str,
@@ -176,7 +177,7 @@ fn print_difference(
     Ok(Status::No)
 }
 
-/// Returns the reason why a copy could not be made, as in the reference's log.
+/// Returns the reason why a job could not be copied, in the words of the reference's log.
 fn failure_reason(route: &BString, error: &TranslateError) -> String {
     error.reference_text("", route.as_ref()).trim_end().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Search of `compare` for a difference: on the given ads, then on generated ones.
+//! Search for a difference between two sides: first on the given ads, then on generated ones.
 
 use std::path::PathBuf;
 
@@ -60,35 +60,35 @@ pub(super) struct CompareArguments {
 }
 
 impl CompareArguments {
-    /// True if the result is printed as JSON or as a separated row.
+    /// True if the result is printed as JSON or as separated rows.
     pub(super) fn wants_rows(&self) -> bool {
         self.output.wants_json() || self.rows.report_form().is_some()
     }
 }
 
-/// Maximum number of given ads that are also mutated to generate others.
+/// Maximum number of given ads that are mutated to generate other ads.
 const MAX_SEEDS: usize = 256;
-/// Returns the world with a fixed clock, so that both sides see the same time.
+/// Returns a world whose clock does not advance, so that both sides see the same time.
 pub(super) fn world_with_stopped_clock() -> RealWorld {
     let world = RealWorld::new();
     let now = world.now();
     world.with_fixed_time(now)
 }
 
-/// Progress of the search.
+/// Progress and result of the search for a difference.
 pub(super) struct DifferenceSearch<'a, D> {
     arguments: &'a CompareArguments,
-    /// Noun for an ad.
+    /// Noun for an ad in messages.
     ad_noun: &'static str,
-    /// Number of given ads.
+    /// Number of given ads that were compared.
     pub(super) given: u64,
-    /// Number of given ads that differ.
+    /// Number of given ads for which the sides differ.
     pub(super) changed: u64,
-    /// Given ads from which others are generated.
+    /// Given ads from which other ads are generated.
     seeds: Vec<ClassAd>,
-    /// Number of generated ads.
+    /// Number of generated ads that were compared.
     pub(super) generated: u64,
-    /// First difference.
+    /// First difference that was found, or `None`.
     pub(super) difference: Option<D>,
 }
 
@@ -132,8 +132,8 @@ impl<'a, D> DifferenceSearch<'a, D> {
         Ok(all)
     }
 
-    /// Searches for a difference on ads that make each condition true and false, and on random ones, until
-    /// there is one. `evaluated` adds the conditions that were evaluated.
+    /// Searches for a difference, on ads that make each condition true or false and on random ads, until one is found.
+    /// `evaluated` adds the conditions that an evaluation reached.
     pub(super) fn search_generated_ads(
         &mut self,
         cover: &mut ConditionCoverage<'_>,
@@ -201,7 +201,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         print_row(&answer, self.arguments)
     }
 
-    /// Describes how many of the given ads differ.
+    /// Returns a text that says for how many of the given ads the sides differ.
     pub(super) fn changed_ads_text(&self) -> String {
         let what = self.ad_noun;
         match (self.given, self.changed) {
@@ -218,14 +218,14 @@ impl<'a, D> DifferenceSearch<'a, D> {
         }
     }
 
-    /// Describes how many ads were searched.
+    /// Returns a text that says how many ads were searched.
     pub(super) fn searched_ads_text(&self) -> String {
         let number = self.given + self.generated;
         format!("{number} {}{}", self.ad_noun, if number == 1 { "" } else { "s" })
     }
 }
 
-/// Describes how thorough a search without a difference was.
+/// Returns a text about the coverage of a search that found no difference.
 fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String {
     match (unreached.len(), cover.condition_count()) {
         (0, 0) => "no condition depends on them".into(),
@@ -242,7 +242,7 @@ fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String 
     }
 }
 
-/// Prints one row: separated, or as a JSON value, with --json in an array.
+/// Prints one row: separated, or as a JSON value, which is in an array with --json.
 pub(super) fn print_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
     if let Some(rows) = arguments.rows.render(&[row])? {
         return write_to_stdout(rows);

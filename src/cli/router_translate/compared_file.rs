@@ -1,4 +1,4 @@
-//! Files that `compare` reads more than once, including pipes and standard input.
+//! Files that `compare` must read more than once, including pipes and standard input.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,13 +10,13 @@ use anyhow::Context;
 use crate::cli::common::Problem;
 use crate::os::read_whole;
 
-/// File to compare. A pipe or standard input, which can be read only once, is copied to an unnamed file.
+/// File to compare. A pipe or standard input can be read only once, so it is copied to an unnamed file.
 pub(super) struct ComparedFile {
-    /// Name for messages.
+    /// Name of the file in messages.
     pub(super) name: String,
-    /// Path that can be read more than once.
+    /// Path of the file or its copy, which can be read more than once.
     pub(super) path: PathBuf,
-    /// Copy of a pipe's text, kept open while `path` is used.
+    /// Unnamed copy of a pipe, which stays open while `path` is used.
     _copy: Option<File>,
 }
 
@@ -24,7 +24,7 @@ impl ComparedFile {
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read.
+    /// Returns an error if the file cannot be read.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let is_stdin = path == Path::new("-");

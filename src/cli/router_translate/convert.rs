@@ -26,7 +26,7 @@ pub(super) struct ConvertArguments {
     jsonl: bool,
 }
 
-/// Runs the verb: status 0 if all routes were converted, otherwise 1.
+/// Runs the verb `convert`. The exit status is 0 if all routes were converted, otherwise 1.
 pub(super) fn run(arguments: &ConvertArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };

@@ -1,5 +1,5 @@
-//! `htc-router-translate translate|update|finalize|cleanup|finish`: the router's hooks and its final update,
-//! one at a time.
+//! `htc-router-translate translate|update|finalize|cleanup|finish`: runs one stage of the router, which is a hook or the final
+//! update.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(super) struct HookCallOptions {
     pub(super) options: RouterVerbOptions,
 }
 
-/// Stage that calls one hook for each ad of a stream.
+/// Stage that calls a hook for each ad of a stream.
 struct HookStage<'a> {
     program: &'a ProgramContext,
     call_options: &'a HookCallOptions,
@@ -54,17 +54,17 @@ struct HookStage<'a> {
     world: &'a dyn World,
     quirks: QuirkMode,
     failed: u64,
-    /// Parameters that would name a hook and are not set: each is reported once.
+    /// Unset parameters that would name a hook; each is reported once.
     unset_parameters: BTreeSet<BString>,
 }
 
-/// Outcome of a call.
+/// Outcome of a hook call.
 enum HookCallOutcome {
-    /// No hook is configured for this job.
+    /// No hook is configured for the job.
     NoHook,
-    /// The verdict on the output.
+    /// Verdict on the output of the hook.
     Verdict(Box<HookVerdict>),
-    /// The hook could not be called, timed out, or was only shown.
+    /// No result: the hook could not be called, timed out, or its input was only shown.
     Nothing,
 }
 
@@ -124,14 +124,14 @@ impl HookStage<'_> {
             edit_in_place: false,
         };
         let verdict = judge_hook_call(&answer, self.quirks);
-        // Ignored output also has a reason.
+        // A verdict on ignored output may be a success and still have a reason.
         if !verdict.decision.is_success() || !verdict.reason.is_empty() {
             self.report_failure(key, &format!("{} {}: {}", hook.name(), called.path, verdict_text(&verdict)));
         }
         Ok(HookCallOutcome::Verdict(Box::new(verdict)))
     }
 
-    /// Reports a keyword without this hook, whose jobs are printed unchanged.
+    /// Reports that no hook of this type is configured for a job's keyword, so that the job is printed unchanged.
     fn report_missing_hook(&mut self, hook: HookType, source: &ClassAd, key: &str) {
         let lookup = keyword::router_keyword(source, self.hooks.knobs, self.world);
         let parameter = match &lookup.keyword {
@@ -149,12 +149,12 @@ impl HookStage<'_> {
     }
 }
 
-/// Runs `translate`: status 0 if all hooks succeeded, otherwise 1.
+/// Runs the verb `translate`. The exit status is 0 if all hooks succeeded, otherwise 1.
 pub(super) fn translate(options: &TranslateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     run_hook_stage(HookType::TranslateJob, options.route.as_deref(), &options.call, program)
 }
 
-/// Runs one of the other hook verbs.
+/// Runs the verb `update`, `finalize` or `cleanup`.
 pub(super) fn run_hook_verb(
     hook: HookType,
     call: &HookCallOptions,
@@ -163,7 +163,7 @@ pub(super) fn run_hook_verb(
     run_hook_stage(hook, None, call, program)
 }
 
-/// Formats a verdict, with the difference to a real router.
+/// Formats a verdict, and how a real router differs.
 fn verdict_text(verdict: &HookVerdict) -> String {
     let why = if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
     let there: String = verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
@@ -231,13 +231,13 @@ fn run_hook_stage(
     } else {
         for_each_ad(&options.inputs, &world, program, Some(stdin), |mut ad| {
             let key = router_setup::job_key(&ad, stage.world);
-            // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route
+            // Hooks of a routed copy are looked up by its source job. The copy has the keyword of the source job unless a route
             // changed it.
             match stage.call_hook(hook, &route, &ad, &ad, &key)? {
                 HookCallOutcome::Verdict(verdict) => match verdict.decision {
                     HookDecision::Routed | HookDecision::Edited => ad = verdict.output_ad,
                     HookDecision::Updated => ad.update(&verdict.output_ad),
-                    // A job that is given back leaves the pipeline.
+                    // After these decisions, the job is not passed to the next stage.
                     HookDecision::Dropped | HookDecision::Stuck | HookDecision::RouterAbort => return Ok(()),
                     _ => {}
                 },
@@ -251,7 +251,7 @@ fn run_hook_stage(
     Ok(if stage.failed + malformed > 0 { Status::No } else { Status::Done })
 }
 
-/// Runs `finish`: updates each source from the state of its copy, and writes the source.
+/// Runs the verb `finish`: updates each source job from the state of its routed copy, and writes the source job.
 pub(super) fn finish(options: &RouterVerbOptions, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = options.clock.world();
     let setup = RouterSetup::load(&options.config, options.quirks.quirks, &world, program)?;

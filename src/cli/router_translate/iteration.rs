@@ -1,4 +1,4 @@
-//! Iteration of the last transform's TRANSFORM statement.
+//! Iteration of the TRANSFORM statement in the last transform.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -8,8 +8,8 @@ use crate::config::command::{self, CommandError};
 use crate::os::read_whole;
 use crate::transform::{IterationPlan, Observer, Transform, TransformSession};
 
-/// Plans the iteration of a rule set. `stdin` is the rest of standard input after rules that were read from
-/// it; items in it are removed.
+/// Plans the iteration of a rule set. `stdin` is the rest of standard input after rules that were read from it; items that the
+/// iteration reads are removed from `stdin`.
 pub(super) fn plan_iteration(
     session: &mut TransformSession<'_>,
     transforms: &[Transform],

@@ -34,7 +34,7 @@ pub(super) struct LintArguments {
     files: Vec<PathBuf>,
 }
 
-/// Runs the verb: status 0 if nothing was found, 1 otherwise, 3 if a transform cannot be loaded.
+/// Runs the verb `lint`. The exit status is 0 if nothing was found, 1 if something was found, 3 if a transform cannot be loaded.
 pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     if let Some(rule) = arguments.lint.explain {
         return print_explanation(rule, &arguments.output);
@@ -46,8 +46,8 @@ pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow
 }
 
 impl LintArguments {
-    /// Returns the files that are checked as a configuration, or `None` if rules are named. No file stands for the
-    /// configuration that is found as usual.
+    /// Returns the files to check as a configuration, or `None` if rules are named. If the list is empty, the default
+    /// configuration is checked.
     fn config_files(&self) -> Option<Vec<PathBuf>> {
         if self.rules.needs_config() || !self.rules.rules.is_empty() {
             return None;

@@ -45,7 +45,7 @@ pub(super) struct MatchArguments {
     pub(super) options: RouterVerbOptions,
 }
 
-/// Runs the verb: status 0 if every job got a route, otherwise 1.
+/// Runs the verb `match`. The exit status is 0 if every job got a route, otherwise 1.
 pub(super) fn run(arguments: &MatchArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     if let (Some(option), true, false) = (arguments.rows.given_option(), arguments.explain, arguments.summary)
     {
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &MatchArguments, program: &ProgramContext) -> anyho
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
-/// Explains any number of jobs on one screen, in rows or on a page. Exit status 0: every job has a route.
+/// Explains any number of jobs on one screen, in rows or on a web page. The exit status is 0 if every job gets a route.
 fn explain_every_job(
     arguments: &MatchArguments,
     routes: &RouteSet<'_>,
@@ -116,14 +116,14 @@ fn explain_every_job(
     }
 }
 
-/// Report about the jobs.
+/// Report about the routes of all jobs.
 struct MatchReport<'a> {
     arguments: &'a MatchArguments,
     setup: &'a RouterSetup,
     pass: RoutingPass<'a>,
     out: BufWriter<PipedStdout>,
     json: Option<JsonObjectPrinter>,
-    /// Number of jobs of each route.
+    /// Number of jobs that got each route.
     counts: Vec<u64>,
     reasons: ReasonCounts,
 }
@@ -143,7 +143,7 @@ impl MatchReport<'_> {
     fn match_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let MatchArguments { summary, explain, .. } = *self.arguments;
         let wants_story = !summary && (explain || self.json.is_some());
-        // The explanation uses the route states before this job is counted.
+        // The explanation needs the states of the routes before this job is counted.
         let before = wants_story.then(|| self.pass.route_states().to_vec());
         let choice = self.pass.choose(job);
         let story = before.map(|states| self.pass.explain(&states, job, usize::MAX));
@@ -155,7 +155,7 @@ impl MatchReport<'_> {
             Ok(at) => self.counts[*at] += 1,
             Err(reason) => self.reasons.add(reason.clone()),
         }
-        // The umbrella constraint is rebuilt when a route is full, as in the daemon's next cycle.
+        // When all routes are full, the umbrella constraint is rebuilt, as the daemon does in its next cycle.
         if choice == RouteChoice::AllFull {
             self.pass.mark_all_full();
         }
@@ -226,7 +226,7 @@ impl MatchReport<'_> {
         self.out.flush()
     }
 
-    /// Prints the jobs of each route, and those without one, as rows.
+    /// Prints the number of jobs of each route, and of jobs without a route, as rows.
     fn print_summary_rows(&mut self, form: RowForm) -> io::Result<()> {
         let mut rows = Vec::new();
         for (at, route) in self.setup.table.routes_in_order() {
@@ -254,7 +254,7 @@ fn truth_word(truth: Truth) -> &'static str {
     }
 }
 
-/// Returns the search for one job's route as a JSON object; `reason` is given if it gets no route.
+/// Returns the search for one job's route as a JSON object. `reason` is set if the job gets no route.
 fn route_search_to_json(
     job: &str,
     chosen: Option<&[u8]>,

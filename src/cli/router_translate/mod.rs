@@ -1,4 +1,4 @@
-//! `htc-router-translate`: one file per verb.
+//! `htc-router-translate`. Each verb has its own file.
 
 mod ad_pipeline;
 mod compare;
@@ -86,7 +86,7 @@ enum RouterTranslateVerb {
 }
 
 impl RouterTranslateVerb {
-    /// Returns the format of the ads that the verb reads, and the quirks that apply to them.
+    /// Returns the format of the ads that the verb reads, and the selection of quirks that apply to them.
     fn input_settings(&self) -> (Option<AdForm>, QuirkMode) {
         let of_options =
             |options: &options::RouterVerbOptions| (options.inputs.input.from, options.quirks.quirks);

@@ -48,7 +48,7 @@ pub(super) struct RouteArguments {
     pub(super) options: RouterVerbOptions,
 }
 
-/// Tracer of transforms.
+/// Observer that prints each step of a transform.
 struct TransformTracer<'a> {
     program: &'a ProgramContext,
     trace: bool,
@@ -107,7 +107,7 @@ struct RoutingRun<'a> {
     program: &'a ProgramContext,
     setup: &'a RouterSetup,
     pass: RoutingPass<'a>,
-    /// Route that every job gets, or `None` if it is chosen.
+    /// Index of the route that `--route` sets for every job, or `None` if routes are chosen.
     forced: Option<usize>,
     ads: AdPrinter,
     reasons: ReasonCounts,
@@ -115,7 +115,7 @@ struct RoutingRun<'a> {
     jobs: SingleJobRouter<'a>,
 }
 
-/// Runs the verb: status 0 if every job was routed, otherwise 1.
+/// Runs the verb `route`. The exit status is 0 if every job was routed, otherwise 1.
 pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let quirks = arguments.options.quirks.quirks;
@@ -180,7 +180,7 @@ impl RouterSetup {
 }
 
 impl<'a> RoutingRun<'a> {
-    /// Finds the route of a job, and performs the router's actions for it.
+    /// Finds the route of a job, and does for the job what the router would do.
     fn process_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let Some(route) = self.choose_route(key, job) else { return Ok(()) };
         let outcome = self.route_one_job(route, key, job)?;
@@ -202,7 +202,7 @@ impl<'a> RoutingRun<'a> {
         Ok(())
     }
 
-    /// Returns the route of a job; if it has none, counts the reason.
+    /// Returns the route of a job. If the job gets no route, counts the reason and returns `None`.
     fn choose_route(&mut self, key: &str, job: &ClassAd) -> Option<&'a Route> {
         let is_told = self.arguments.explain;
         let before = is_told.then(|| self.pass.route_states().to_vec());
@@ -228,7 +228,7 @@ impl<'a> RoutingRun<'a> {
         chosen
     }
 
-    /// Performs the router's actions for a job and its route.
+    /// Does for a job with a route what the router would do.
     fn route_one_job(&mut self, route: &Route, key: &str, job: &ClassAd) -> std::io::Result<RoutingOutcome> {
         let (program, arguments) = (self.program, self.arguments);
         let mut tracer = TransformTracer { program, trace: arguments.trace };

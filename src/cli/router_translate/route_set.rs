@@ -1,4 +1,4 @@
-//! Routes as the engine of explanations sees them: conditions that are evaluated in the job's own ad.
+//! Routes in the form that explanations of matches need: each route is a "slot" whose conditions are evaluated in the job's ad.
 
 use super::router_setup::RouterSetup;
 use crate::classad::{ClassAd, Context, Expr, Truth, explain};
@@ -6,16 +6,16 @@ use crate::router::{RouteChooser, RouteState};
 use crate::why::matching::{ClauseSide, JobCondition, OtherRefusal, SideNames, SlotSet};
 use crate::world::World;
 
-/// Condition that each job in a queue meets; it would make each job a kind of its own.
+/// Condition that every job in a queue meets. It is left out, because it would put each job in a group of its own.
 const ALWAYS_TRUE: &str = "target.ProcId >= 0";
 
-/// Route with the ad that holds its Requirements.
+/// Route, and an ad with its Requirements.
 struct RouteEntry {
-    /// Index in the table.
+    /// Index of the route in the routing table.
     index: usize,
     name: String,
     ad: ClassAd,
-    /// Why it takes no more jobs, or `None`.
+    /// Reason why the route accepts no more jobs, or `None`.
     full: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct RouteSet<'a> {
 }
 
 impl<'a> RouteSet<'a> {
-    /// Creates the set of the routes of a table, with their states.
+    /// Creates the set of all routes in a routing table, with their current states.
     pub(super) fn new(setup: &'a RouterSetup, states: &[RouteState], world: &'a dyn World) -> Self {
         let chooser = RouteChooser::new(&setup.table, &setup.knobs, None, world);
         let routes = setup.table.routes_in_order().map(|(index, route)| {
@@ -77,7 +77,8 @@ impl SlotSet for RouteSet<'_> {
         SideNames::ROUTES
     }
 
-    /// A route's Requirements are evaluated in the job's ad; the constraint of the router with the job as TARGET.
+    /// Returns the context of a condition: the job's ad for a route's Requirements; for the constraint of the router, the job is
+    /// TARGET.
     fn context<'c>(&'c self, side: ClauseSide, _slot: &'c ClassAd, job: &'c ClassAd) -> Context<'c> {
         match side {
             ClauseSide::Slot => Context::new(self.world).my(job).without_enclosing_ad(),
@@ -113,7 +114,7 @@ impl SlotSet for RouteSet<'_> {
         if let Some(full) = &route.full {
             return Some(OtherRefusal::new(full.clone(), Vec::new()));
         }
-        // The router evaluates Requirements a second time, with the job as TARGET.
+        // The router evaluates Requirements a second time with the job as TARGET.
         match self.chooser.evaluate_requirements(route.index, job) {
             (Truth::True, Truth::True) => None,
             _ => Some(OtherRefusal::new(

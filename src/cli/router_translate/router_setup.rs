@@ -1,4 +1,4 @@
-//! Router as the verbs use it: configuration, routing table, its errors, and the states of the routes.
+//! Router for the verbs: configuration, routing table with its errors, and the states of the routes.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct RouteStateOptions {
     pub ignore_prior_routing: bool,
 }
 
-/// Configuration, parameters and routes.
+/// Configuration, parameters and routes of a router.
 pub(super) struct RouterSetup {
     pub config: Config,
     pub knobs: RouterParameters,
@@ -42,7 +42,7 @@ pub(super) struct RouterSetup {
 }
 
 impl RouterSetup {
-    /// Reads the configuration and the routes; prints errors in routes to standard error.
+    /// Reads the configuration and the routes. Errors in routes are printed to standard error.
     pub(super) fn load(
         options: &ConfigOptions,
         quirks: QuirkMode,
@@ -71,7 +71,7 @@ impl RouterSetup {
         Ok(RouterSetup { config, knobs, table })
     }
 
-    /// Creates a routing pass over jobs with the current states of the routes.
+    /// Creates a routing pass over jobs, which starts with the current states of the routes.
     pub(super) fn make_pass<'a>(
         &'a self,
         options: &RouteStateOptions,
@@ -83,7 +83,7 @@ impl RouterSetup {
         Ok(pass.map_err(|error| Problem::unreadable(shorten_message(&error.to_string()).into_owned()))?)
     }
 
-    /// Returns the states of all routes: nothing routed yet, or according to a queue log.
+    /// Returns the states of all routes, counted from the queue log if one is given; otherwise no job is routed yet.
     fn states(&self, options: &RouteStateOptions, world: &dyn World) -> anyhow::Result<Vec<RouteState>> {
         let log = options.queue_log.as_ref().map(|path| read_whole_queue_log(path, world)).transpose()?;
         Ok(self.table.states_from_queue(log.as_ref().map(QueueLogReader::queue), world.now().epoch(), world))
@@ -112,7 +112,7 @@ pub(super) fn read_whole_queue_log(path: &Path, world: &dyn World) -> anyhow::Re
     }
 }
 
-/// Returns the ID of a job for messages, or `?` if the ad has none.
+/// Returns the id of a job for messages, or `?` if the ad has no id.
 pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
     let context = Eval::new(world).my(ad);
     match (context.int("ClusterId"), context.int("ProcId")) {
@@ -121,7 +121,7 @@ pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
     }
 }
 
-/// Counter of reasons, with a limit on the number of different ones.
+/// Counter of reasons, which distinguishes a limited number of them.
 #[derive(Default)]
 pub(super) struct ReasonCounts {
     counts: FxHashMap<String, u64>,
@@ -138,7 +138,7 @@ impl ReasonCounts {
         }
     }
 
-    /// Returns lines such as `8112 jobs not routed` with the reasons below, the most frequent first.
+    /// Returns a line such as `8112 jobs not routed`, and below it a line for each reason, the most frequent first.
     pub(super) fn to_lines(&self, what: &str) -> Vec<String> {
         let sorted = self.sorted();
         let mut lines = vec![format!("{} {what}", counted(self.total, "job"))];
@@ -167,14 +167,14 @@ impl ReasonCounts {
     }
 }
 
-/// Writer of JSON objects: one per line, or one array.
+/// Writer of JSON objects, one per line or as one array.
 pub(super) struct JsonObjectPrinter {
     array: bool,
     has_objects: bool,
 }
 
 impl JsonObjectPrinter {
-    /// Creates a writer, or returns `None` if no JSON is requested.
+    /// Creates a writer, or returns `None` if JSON is not requested.
     pub(super) fn new(output: &OutputOptions) -> Option<Self> {
         output.wants_json().then_some(JsonObjectPrinter { array: output.json, has_objects: false })
     }

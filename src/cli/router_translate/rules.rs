@@ -1,4 +1,4 @@
-//! Selection and loading of transforms: rules files and parameters of the configuration.
+//! Selection and loading of transforms from rules files and from parameters of the configuration.
 
 use crate::classad::Dialect;
 use crate::text::plural::counted;
@@ -36,44 +36,43 @@ pub(super) struct RulesOptions {
 }
 
 impl RulesOptions {
-    /// Returns the policy for commands: they are run only on request, because rules may come from anywhere.
+    /// Returns the policy for commands. They are run only with --exec, because rules may come from anywhere.
     pub(super) fn command_policy(&self) -> CommandPolicy {
         if self.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused }
     }
 
-    /// Returns true if only job transforms of the configuration are named.
+    /// Returns true if all named transforms are job transforms of the configuration.
     fn is_schedd_only(&self) -> bool {
         !self.job_transforms.is_empty() && self.rules.is_empty() && self.route.is_empty()
     }
 
-    /// True if rules are parameters of the configuration.
+    /// True if any named rules are parameters of the configuration.
     pub(super) fn needs_config(&self) -> bool {
         [&self.job_transforms, &self.route].iter().any(|names| !names.is_empty())
     }
 }
 
-/// Loaded transforms.
+/// Transforms that were loaded.
 pub(super) struct LoadedRules {
-    /// Transforms in order of application, each with the daemon that would run it.
+    /// Transforms in the order in which they are applied, each with the daemon that would apply it.
     pub transforms: Vec<(Transform, TransformRunner)>,
-    /// Rest of standard input after the rules that were read from it.
+    /// Rest of standard input after rules that were read from standard input, or `None`.
     pub stdin: Option<Vec<u8>>,
-    /// Number of transforms that could not be read.
+    /// Number of transforms that could not be loaded.
     pub broken: usize,
-    /// Number of transforms with the old syntax, which the schedd ignores.
+    /// Number of transforms in the old syntax, which the schedd ignores.
     pub ignored: usize,
 }
 
-/// Loads the configuration. If no file is named and no parameters are needed, a missing configuration counts
-/// as empty.
+/// Loads the configuration. If no file is named and no parameters are needed, a missing configuration counts as an empty one.
 pub(super) fn load_config(
     options: &ConfigOptions,
     rules: &RulesOptions,
     world: &dyn World,
     program: &ProgramContext,
 ) -> anyhow::Result<Option<Config>> {
-    // Job transforms belong to the access point; together with rules or routes, all are read as the router
-    // reads them.
+    // Job transforms are read as the schedd reads its configuration; if rules or routes are named too, all are read as the router
+    // does.
     let subsystem = if rules.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
     let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
     let load = options.load_options(CommandPolicy::BOUNDED_RUN);
@@ -89,7 +88,7 @@ pub(super) fn load_config(
     }
 }
 
-/// Loads the transforms, all of which must be valid.
+/// Loads all transforms; fails if one is invalid.
 pub(super) fn load(
     options: &RulesOptions,
     quirks: QuirkMode,
@@ -107,7 +106,7 @@ pub(super) fn load(
     Ok(loaded)
 }
 
-/// Loads the valid transforms and reports the others.
+/// Loads the valid transforms, and reports the invalid ones.
 pub(super) fn load_usable(
     options: &RulesOptions,
     quirks: QuirkMode,
@@ -141,8 +140,8 @@ pub(super) fn load_usable(
     }
     let mut loaded = loading.loaded;
     if options.needs_config() {
-        // A file that only defines parameters is not a transform. If an include cannot be read, its content
-        // is unknown, so the file is kept and fails later.
+        // A file that only defines parameters is not a transform. If an include cannot be read, it is not known what it contains,
+        // so the file is kept and fails later.
         loaded.transforms.retain(|(transform, runner)| {
             if *runner != TransformRunner::Tool {
                 return true;
@@ -160,7 +159,7 @@ pub(super) fn load_usable(
     }
 }
 
-/// Returns the problem that there is no transform to apply.
+/// Returns the problem for a command line that names no transform.
 fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
     let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
     match old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob))) {
@@ -179,7 +178,7 @@ struct RulesLoader<'a> {
     world: &'a dyn World,
     program: &'a ProgramContext,
     quirks: QuirkMode,
-    /// Macros of rules files, which may define the requested parameters.
+    /// Macros of the rules files so far, which may define requested parameters.
     defined: TransformSession<'a>,
     loaded: LoadedRules,
 }
@@ -195,7 +194,7 @@ impl RulesLoader<'_> {
         }
     }
 
-    /// Returns true if an old-syntax transform is skipped, as in 25.14; prints a warning in any case.
+    /// Returns true if a transform in the old syntax is skipped, as by 25.14. Prints a warning in any case.
     fn skips_old_syntax(&self, knob: &BString, runner: TransformRunner) -> bool {
         if runner != TransformRunner::Schedd {
             self.program.warn(&format!(
@@ -214,7 +213,7 @@ impl RulesLoader<'_> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
         let mut text = read_rules_file(path)?;
-        // What follows the rules on standard input is ads.
+        // On standard input, the text after the rules may be ads, so it is not checked.
         let ignored = if is_stdin { None } else { IgnoredStatements::find(&text, self.world) };
         if let Some(ignored) = ignored {
             let place = ignored.first.position(&text);
@@ -236,7 +235,7 @@ impl RulesLoader<'_> {
         Ok(())
     }
 
-    /// Loads the transform of a parameter, in the current syntax or that of old routes.
+    /// Loads the transform in a parameter, which may have the current syntax or that of old routes.
     fn load_param(&mut self, name: &str, prefix: &str, runner: TransformRunner) -> anyhow::Result<()> {
         let knob = BString::from(format!("{prefix}{name}"));
         let own = self.defined.macros.get(&knob).map(<[u8]>::to_vec);
@@ -278,7 +277,7 @@ impl RulesLoader<'_> {
     }
 }
 
-/// Returns the name of a parameter's text for messages: the parameter, and where the configuration sets it.
+/// Returns the name of a parameter's text in messages: the parameter, and where the configuration sets it.
 fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
     let origin = view.and_then(|view| view.raw(&knob.to_str_lossy())).map(|setting| setting.origin);
     match origin {

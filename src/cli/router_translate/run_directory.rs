@@ -64,7 +64,7 @@ pub(super) struct RunDirectoryArguments {
     quirks: QuirksOptions,
 }
 
-/// Warns about settings that are configured but unsupported.
+/// Warns about parameters that are set but unsupported.
 fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>, program: &ProgramContext) {
     for line in UnsupportedSettings::collect(view).warning_lines(view, &["router"]) {
         program.warn(&line);
@@ -80,7 +80,7 @@ fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>,
     }
 }
 
-/// Runs the verb.
+/// Runs the verb `run`.
 pub(super) fn run(arguments: &RunDirectoryArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let quirks = arguments.quirks.quirks;
@@ -136,9 +136,9 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &ProgramContext) -
     Ok(finish_events(events.into_inner(), status))
 }
 
-/// Reports the failures and returns the exit status.
+/// Reports failures, and returns the exit status.
 fn report_failures(failures: &[RoutingFailure], program: &ProgramContext) -> Status {
-    /// Maximum number of failures that are reported individually.
+    /// Maximum number of failures that are reported one by one.
     const MAX_REPORTED_FAILURES: usize = 20;
     for failure in failures.iter().take(MAX_REPORTED_FAILURES) {
         program.warn(&format!("{}: {}", failure.source, failure.reason));

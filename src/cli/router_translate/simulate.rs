@@ -1,5 +1,5 @@
-//! `htc-router-translate simulate`: jobs over time with the routes' limits, failure rates and polling
-//! periods.
+//! `htc-router-translate simulate`: simulates the routing of jobs over time, with limits, failure rates and polling periods of
+//! routes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -67,7 +67,7 @@ pub(super) struct SimulateArguments {
     quirks: QuirksOptions,
 }
 
-/// Runs the verb.
+/// Runs the verb `simulate`.
 pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let (path, events) = find_scenario_and_events(arguments.scenario.as_deref(), arguments.events.as_ref())?;
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     if uses_stdout {
         arguments.order.refuse("--events")?;
     }
-    // Opened first, so that no other file has the number of a given descriptor.
+    // The target of events is opened first, so that no other file gets the number of the given descriptor.
     let mut sink = match events {
         Some(SimulationEvents::Written(target)) => Some(target.open()?),
         Some(SimulationEvents::Printed) | None => None,
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     let scenario = read_scenario(path, arguments.seed, SimulationKind::Routes, program)?;
     let quirks = arguments.quirks.quirks;
     let mut config = arguments.config.clone();
-    // Parameters of the scenario override those of files; those of the command line override both.
+    // Parameters of the scenario override those of files, and parameters of the command line override both.
     config.param = scenario.knobs.0.clone().into_iter().chain(config.param).collect();
     let setup = RouterSetup::load(&config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
@@ -139,14 +139,14 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     Ok(Status::Done)
 }
 
-/// Writes the state of all routes at each poll, one JSON object per line.
+/// Writes the states of all routes at each poll, as one JSON object per line.
 fn write_events(sink: &mut LineOutput, points: &[RouterSnapshot]) -> anyhow::Result<()> {
     let problem = || Problem::new(Status::Failed, "cannot write the events");
     for point in points {
         let mut line = serde_json::to_vec(&point_to_json(point))?;
         line.push(b'\n');
         sink.write_line(line).with_context(problem)?;
-        // The simulation waits for a slow reader.
+        // If the reader is slow, the simulation waits for it.
         while sink.has_pending_lines() && !sink.is_disk_full() {
             sink.finish(Duration::from_secs(1));
             sink.flush().with_context(problem)?;
@@ -158,7 +158,7 @@ fn write_events(sink: &mut LineOutput, points: &[RouterSnapshot]) -> anyhow::Res
     Ok(())
 }
 
-/// Formats the results on one screen.
+/// Formats the results of the simulation on one screen.
 fn render_summary(totals: &RouterTotals, painter: Painter) -> String {
     let RouterTotals { length, arrived, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
         totals;
@@ -236,7 +236,7 @@ fn render_timeline(points: &[RouterSnapshot], painter: Painter) -> String {
     render_table(&columns, rows, painter)
 }
 
-/// Draws one band per route whose height is the number of its jobs; red while the route is throttled.
+/// Draws one band per route. Its height is the number of the route's jobs; it is red while the route is throttled.
 fn draw_svg(points: &[RouterSnapshot]) -> String {
     let names = points.first().map_or(&[][..], |point| &point.routes);
     let names: Vec<String> = names.iter().map(|route| route.name.to_string()).collect();

@@ -32,10 +32,10 @@ use crate::os::{RealWorld, thread_count};
 use crate::text::plural::counted;
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
-/// Number of ads made of one ad that is probably a mistake.
+/// Number of ads from one ad at which the user is warned, because so many are probably a mistake.
 const SUSPICIOUS_TURN_COUNT: u64 = 1_000_000;
 
-/// Runs the verb: status 0 if all transforms of all ads succeeded, otherwise 1.
+/// Runs the verb `transform`. The exit status is 0 if all transforms of all ads succeeded, otherwise 1.
 pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     arguments.refuse_overwriting_inputs()?;
     let world = arguments.clock.world();
@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     }
     run.transform_sorted(&mut session)?;
     run.writer.finish(&mut run.out).with_context(written)?;
-    // The old content of the file is replaced only at this point.
+    // The old content of the output file is replaced only now.
     let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
     out.commit().with_context(written)?;
     if run.failed > 0 && !arguments.output.quiet {
@@ -107,8 +107,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     Ok(if run.failed + run.malformed + broken > 0 { Status::No } else { Status::Done })
 }
 
-/// Reports all statements that can never work. If one of them is not within an `if`, the run ends before the
-/// first ad, and ineffective statements are reported too, so that one run shows everything to correct.
+/// Reports all statements that can never work. If one of them is not within an `if`, the program ends before it reads any ad.
+/// Ineffective statements are then reported too, so that one run shows everything to correct.
 fn refuse_bad_statements(
     loaded: &LoadedRules,
     world: &RealWorld,
@@ -126,7 +126,7 @@ fn refuse_bad_statements(
     for finding in told.by_ref().take(MAX_REPORTED_STATEMENTS) {
         program.report(&report::finding_problem(finding, Status::Unreadable));
     }
-    // A file that is not a rules file has an error in every line.
+    // A file that is not a rules file has an error in every line, so the number of messages is limited.
     let rest = told.count();
     if rest > 0 {
         program.warn(&format!("also wrong: {}; lint lists all", counted(rest, "more statement")));
@@ -138,11 +138,11 @@ fn refuse_bad_statements(
     Ok(())
 }
 
-/// Maximum number of invalid statements that are reported before the first ad.
+/// Maximum number of invalid statements that are reported before any ad is read.
 const MAX_REPORTED_STATEMENTS: usize = 100;
 
-/// Transforms the ads of a file, with several threads if that does not change the output. `rest` is the rest
-/// of standard input after the rules.
+/// Transforms the ads of a file, with several threads if this does not change the output. `rest` is the rest of standard input
+/// after the rules.
 fn transform_input<W: Write + Send>(
     run: &mut AdTransformer<'_, W>,
     path: &Path,
@@ -158,7 +158,7 @@ fn transform_input<W: Write + Send>(
         Some(Some(rest)) => Box::new(io::Cursor::new(rest)),
         _ => OpenInput::open(path, stdin)?.into_ads(run.program)?,
     };
-    // The reader has its own buffer.
+    // `AdReader` has its own buffer.
     let mut reader = run
         .program
         .with_dialect(Dialect::of_world(session.world))

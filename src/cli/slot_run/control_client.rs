@@ -1,4 +1,4 @@
-//! Requests to a running execution point.
+//! Client for requests to a running execution point.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::runner::slot::{
 };
 use crate::slot::{DrainCompletion, DrainSpeed, ShutdownMode};
 
-/// Request of a verb: the target, the request, and the ad that is sent with it.
+/// Request of a verb, its target slot, and the ad that is sent with it.
 struct ControlQuery<'a> {
     of: &'a ExecutionPointOptions,
     request: SlotControlRequest,
@@ -35,7 +35,7 @@ impl<'a> ControlQuery<'a> {
     }
 }
 
-/// Describes what a request without an answer of its own has started, or returns `None` for requests about one slot.
+/// Returns a text that says what a request has started if its answer does not, or `None` for requests about one slot.
 fn started_text(verb: &SlotRunVerb) -> Option<&'static str> {
     match verb {
         SlotRunVerb::Drain(_) => {
@@ -123,7 +123,7 @@ pub(super) fn run_control_verb(
             let how = match (options.peaceful, options.fast) {
                 (true, _) => Some(ShutdownMode::Peaceful),
                 (_, true) => Some(ShutdownMode::Fast),
-                // Graceful is the default.
+                // Graceful is the default of the execution point.
                 _ => None,
             };
             ControlQuery::new(&options.of, SlotControlRequest::Off { how })
@@ -153,7 +153,8 @@ pub(super) fn run_control_verb(
     Ok(Status::Done)
 }
 
-/// Returns the socket of a running execution point: as given, otherwise that of the same configuration.
+/// Returns the socket of the running execution point: the given one, otherwise that of an execution point with the same
+/// configuration.
 fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBuf> {
     if let Some(path) = &of.control {
         return Ok(path.clone());
@@ -166,10 +167,10 @@ fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBu
     Ok(default_socket(&log, cli.local_name.as_deref()))
 }
 
-/// Sends a request without an ad to a running execution point and returns the answer.
+/// Sends a request without an ad to a running execution point, and returns the answer.
 ///
 /// # Errors
-/// No execution point answers, or it refuses the request.
+/// Fails if no execution point answers, or if it refuses the request.
 pub(super) fn ask(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -222,7 +223,7 @@ fn send(
     Err(Problem::new(status, error).into())
 }
 
-/// Converts the only ad of a text in the format of `--from` to the long form, which the execution point reads.
+/// Converts the only ad in a text, in the format of `--from`, to the long form, which the execution point reads.
 fn job_in_long_form(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<Vec<u8>> {
     let mut reader = session.ad_reader(text);
     let mut next = || reader.next_record().map_err(|error| Problem::cannot_read(name).caused_by(error));
@@ -238,7 +239,7 @@ fn job_in_long_form(text: &[u8], name: &str, session: &ProgramContext) -> anyhow
     }
 }
 
-/// Returns the request for a drain, with the name of the user.
+/// Returns the request that starts a drain, with the name of the user.
 fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
     let how = match (options.quick, options.fast) {
         (true, _) => DrainSpeed::Quick,
@@ -267,8 +268,8 @@ fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
     ControlQuery::new(&options.of, request)
 }
 
-/// Prints the name of the claimed slot, or its row as JSON, and messages about what the claim waits for and
-/// what is unsupported.
+/// Prints the name of the claimed slot, or its row as JSON. Also prints messages about what the claim waits for and about what is
+/// unsupported.
 fn print_claimed_slot(
     cli: &SlotRunCli,
     session: &ProgramContext,

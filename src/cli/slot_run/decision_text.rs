@@ -1,10 +1,10 @@
-//! Text about the expression that decided.
+//! Text about the expression that decided a change or a refusal.
 
 use crate::simulate::DecidingExpression;
 use crate::slot::EvaluatedCondition;
 use crate::text::control_characters::mask_control_characters;
 
-/// Formats the decision as indented lines.
+/// Formats the deciding expression as indented lines.
 pub(super) fn indented_lines(decided: &DecidingExpression, indent: &str) -> String {
     let place = if decided.place.is_empty() { String::new() } else { format!(" ({})", decided.place) };
     let mut text =

@@ -1,4 +1,4 @@
-//! `doctor`: checks if this configuration will work on this machine.
+//! `doctor`: checks whether the configuration works on this machine.
 
 use std::sync::atomic::Ordering;
 
@@ -16,7 +16,7 @@ use crate::runner::slot::{StarterConfig, hook_account};
 use crate::slot::HookWarning;
 use crate::world::World;
 
-/// Prints a line for each check. Exit status 0: nothing will fail.
+/// Prints a line for each check. The exit status is 0 if no check predicts a failure.
 pub(super) fn doctor(
     cli: &SlotRunCli,
     options: &DoctorOptions,
@@ -30,7 +30,7 @@ pub(super) fn doctor(
             checks
         }
         Err(error) if exit_status_of(&error) == Status::TimedOut => return Err(error),
-        // Checks that depend on the configuration are not possible.
+        // Without a valid configuration, all further checks are skipped.
         Err(error) => vec![HealthCheck::failed(
             "configuration",
             format!("{error:#}").trim_end_matches('.').to_owned(),
@@ -84,7 +84,7 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
     };
     checks.extend(run_all_checks(&patient));
     checks.extend(check_job(cli, &patient, &checks));
-    // Warnings about refused hooks are already among the checks.
+    // Warnings about refused hooks are left out, because other checks report them.
     let known = |text: &str| {
         let mut found = checks.iter().filter(|check| check.standing != CheckStatus::Good);
         found.any(|check| text.contains(check.found.as_str()))
@@ -100,7 +100,7 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
     checks
 }
 
-/// Reports what lint finds in the configuration, so that neither calls good what the other reports.
+/// Reports the findings of lint about the configuration, so that `doctor` does not approve what `lint` reports.
 fn check_configuration(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck> {
     let context = LookupContext { subsystem: "STARTD".into(), local_name: "".into() };
     let options = cli.config.to_config_choice().load_options(CommandPolicy::BOUNDED_RUN);
@@ -120,7 +120,7 @@ fn check_configuration(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthChec
     configuration_checks(&findings)
 }
 
-/// Rehearses a job, if the previous checks allow it.
+/// Rehearses a job, unless the results of earlier checks prevent it.
 fn check_job(cli: &SlotRunCli, patient: &DoctorInput<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
     let lacks = |check: &HealthCheck| {
         check.standing == CheckStatus::Fails && ["configuration", "execute", "users"].contains(&check.subject)

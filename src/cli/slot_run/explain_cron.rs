@@ -1,4 +1,4 @@
-//! Attributes published by cron jobs, for `explain`: from a file, or by running each of them once.
+//! Attributes that cron jobs publish, for `explain`. They are read from a file, or each cron job is run once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::simulate::plan::parse_cron_output;
 use crate::slot::ExecutionPoint;
 use crate::world::{FrozenClockWorld, World};
 
-/// Maximum size of a file of attributes, in bytes.
+/// Maximum size of a file with attributes, in bytes.
 const MAX_CRON_OUTPUT_BYTES: u64 = 64 << 20;
-/// Time after which a program is killed.
+/// Time after which a cron job is killed.
 const CRON_TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Publishes the attributes of a file in a machine, as if a cron job had printed them.
+/// Publishes the attributes in a file, as if a cron job had printed them.
 pub(super) fn publish_attribute_file(
     machine: &mut ExecutionPoint,
     path: &Path,
@@ -36,8 +36,7 @@ pub(super) fn publish_attribute_file(
     Ok(())
 }
 
-/// Runs each cron job of the configuration once, and publishes its output in the machine. Failures are
-/// reported.
+/// Runs each cron job of the configuration once, and publishes its output. Failures are reported.
 pub(super) fn run_cron_jobs_once(
     machine: &mut ExecutionPoint,
     cli: &SlotRunCli,

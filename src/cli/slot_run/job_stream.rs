@@ -1,4 +1,4 @@
-//! Jobs to explain, read one by one.
+//! Stream of the jobs to explain, which are read one by one.
 
 use super::options::ExplainOptions;
 use crate::classad::ClassAd;
@@ -9,14 +9,14 @@ use crate::slot::job_id;
 use crate::why::matching::JobGrouper;
 use crate::world::World;
 
-/// Jobs that are read one by one.
+/// Stream of jobs that are read one by one.
 pub(super) struct JobStream<'a> {
     ads: AdStream<'a>,
     is_strict: bool,
     is_finished: bool,
 }
 
-/// Returns the name of a job: its id, and for an ad without an id that is not the first, also its number.
+/// Returns the name of a job, which is its id. If an ad other than the first has no id, its number is added.
 pub(super) fn job_name(job: &ClassAd, number: u64, world: &dyn World) -> String {
     let id = job_id(job, world);
     match number > 1 && !job.contains(CLUSTER_ID) {
@@ -26,10 +26,10 @@ pub(super) fn job_name(job: &ClassAd, number: u64, world: &dyn World) -> String 
 }
 
 impl<'a> JobStream<'a> {
-    /// Opens the jobs of the command line.
+    /// Opens the files of jobs that the command line names.
     ///
     /// # Errors
-    /// Fails if they cannot be read.
+    /// Fails if a file cannot be read.
     pub(super) fn open(arguments: &ExplainOptions, session: &'a ProgramContext) -> anyhow::Result<Self> {
         let input = &arguments.input;
         let mut ads = AdStream::open(&input.paths(), input.strict_input, session)?;
@@ -40,20 +40,20 @@ impl<'a> JobStream<'a> {
         Ok(JobStream { ads, is_strict: input.strict_input, is_finished: false })
     }
 
-    /// Returns the next job.
+    /// Returns the next job, or `None` at the end.
     ///
     /// # Errors
-    /// Fails if it cannot be read.
+    /// Fails if the job cannot be read.
     pub(super) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
         let job = self.ads.next()?;
         self.is_finished |= job.is_none();
         Ok(job)
     }
 
-    /// Returns the next jobs, and notices the end if there are no more than `most`.
+    /// Returns the next jobs: all if there are at most `most` of them, otherwise `most` + 1 jobs.
     ///
     /// # Errors
-    /// Fails if one of them cannot be read.
+    /// Fails if a job cannot be read.
     pub(super) fn take(&mut self, most: usize) -> anyhow::Result<Vec<ClassAd>> {
         let mut jobs = Vec::new();
         while jobs.len() <= most {
@@ -65,10 +65,10 @@ impl<'a> JobStream<'a> {
         Ok(jobs)
     }
 
-    /// Adds all further jobs to a grouping; those in the long form are read by several threads.
+    /// Adds all further jobs to a grouping. Jobs in the long form are read by several threads.
     ///
     /// # Errors
-    /// Fails if one of them cannot be read.
+    /// Fails if a job cannot be read.
     pub(super) fn group_rest(
         &mut self,
         grouper: &mut JobGrouper<'_>,

@@ -313,7 +313,7 @@ pub(super) struct RunOptions {
 }
 
 impl RunOptions {
-    /// Returns these options with those that were given after the verb `run`.
+    /// Returns these options, completed by those that were given after the verb `run`.
     pub(super) fn merged_with(self, later: &RunOptions) -> RunOptions {
         RunOptions {
             once: self.once || later.once,
@@ -373,7 +373,7 @@ pub(super) struct SimulateOptions {
 }
 
 impl ExplainOptions {
-    /// True if the slots of a running execution point are explained.
+    /// True if `explain` reads the slots of a running execution point.
     pub(super) fn is_about_running_slots(&self) -> bool {
         self.live || self.running.control.is_some()
     }

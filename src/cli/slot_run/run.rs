@@ -1,4 +1,4 @@
-//! Run of the slots: accounts, directories, the starter, then the event loop.
+//! Run of the slots: prepares accounts, directories and the starter, then runs the event loop.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,8 @@ use crate::text::arguments::join_v2_raw;
 use crate::text::plural::counted;
 use crate::world::World;
 
-/// Returns the cleaner for leftovers of starters. Errors in its parameters are ignored here, because starters
-/// report them.
+/// Returns the cleaner of what killed starters left behind. Errors in its parameters are ignored here, because starters report
+/// them.
 fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
     let base = view.string("BASE_CGROUP").ok().flatten().map(|setting| setting.value).unwrap_or_default();
     let group = VolumeGroup::read(view).unwrap_or_default();
@@ -43,7 +43,7 @@ fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
 }
 
 pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
-    // The event file is opened first, so that no other file gets the number of a given descriptor.
+    // The event file is opened first, so that no other file gets the number of the given descriptor.
     let json = cli.events.open()?;
     let mut events = EventStream::new(&format!("{}: ", session.name()), stderr_outlet(), json)
         .with_errors_only(cli.output.quiet)
@@ -73,7 +73,7 @@ pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<
     }
 }
 
-/// Returns a warning about FETCH_WORK calls that may have taken a job without reporting it, or `None`.
+/// Returns a warning about FETCH_WORK calls that may have taken a job from the queue without reporting it, or `None`.
 fn explain_unknown_fetches(outcome: &ExecutionPointOutcome) -> Option<String> {
     let (first, more) = outcome.unknown_fetches.split_first()?;
     let more = match more.len() {
@@ -83,8 +83,8 @@ fn explain_unknown_fetches(outcome: &ExecutionPointOutcome) -> Option<String> {
     Some(format!("a job may be lost: {first}{more}"))
 }
 
-/// Returns the reason why work may remain although the run ended because there was no more; `refused` are
-/// hooks that could not be used.
+/// Returns the reason why the queue may still have work although the run ended because no more was returned, or `None`. `refused`
+/// are the hooks that could not be used.
 fn explain_unfetched_work(
     cli: &SlotRunCli,
     outcome: &ExecutionPointOutcome,
@@ -105,13 +105,13 @@ fn explain_unfetched_work(
     Some(format!("work may be left: {slot} could not call FETCH_WORK: {reason}{more}"))
 }
 
-/// Returns true if the run ends when there is no more work.
+/// Returns true if the run ends when there is no more work (`--once`).
 fn ends_without_work(cli: &SlotRunCli) -> bool {
     cli.run.once || cli.run.idle_exit.is_some()
 }
 
-/// Returns the reason why no slot can ever run a job if the run is to end without work, or `None`: a queue that gets
-/// refused jobs back would hand them out again forever.
+/// Returns the reason why no slot can ever run a job, or `None`. Only for runs that end when there is no more work: a queue that
+/// gets refused jobs back would hand them out again forever.
 fn unusable_reason(cli: &SlotRunCli, settings: &StartdSettings) -> Option<String> {
     let mut reasons = settings.slots.iter().map(|slot| slot.broken.as_ref());
     let first = reasons.next()??;
@@ -128,8 +128,8 @@ fn refused_fetch_hooks(settings: &StartdSettings) -> BTreeMap<String, String> {
     refused.collect()
 }
 
-/// Runs once from reading the configuration to the end; a drain may request another run after it. Also
-/// returns the hooks that could not be used.
+/// Runs the slots once, from reading the configuration to the end. A drain may request another run. Also returns the hooks that
+/// could not be used.
 fn run_once(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -160,13 +160,13 @@ fn run_once(
     let (control, unheard) = open_control_socket(cli, log.as_deref());
     warnings.extend(unheard);
     slot_config::warn_once(session, &warnings);
-    // Next to the journal, which relies on it: programs that clean temporary directories do not touch it
-    // there.
+    // The private directory is created next to the journal, which refers to it: programs that clean temporary directories do not
+    // remove it there.
     let beside = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
     let private = match PrivateDirectory::new(&beside) {
         Ok(private) => private,
         Err(error) => {
-            // These events are no longer in a journal.
+            // The recovered events were removed from the journal, so they are reported here.
             recovered.events.iter().for_each(|event| events.report(event));
             return Err(error).context("cannot create a directory for the run");
         }
@@ -201,8 +201,8 @@ fn run_once(
     outcome.map(|outcome| (outcome, refused)).map_err(run_problem)
 }
 
-/// Returns the check that is made now and before each job: that starters can read their configuration and
-/// have disk space.
+/// Returns the function that checks, at the start and before each job, if starters can read their configuration and have disk
+/// space.
 fn make_starter_check(
     cli: &SlotRunCli,
     world: &Rc<RealWorld>,
@@ -217,8 +217,7 @@ fn make_starter_check(
     Ok(Box::new(move || config.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))))
 }
 
-/// Removes leftovers of an earlier run from EXECUTE; `cleaner` is `None` if the starters do this better.
-/// Returns messages.
+/// Removes what an earlier run left in EXECUTE, and returns messages. `cleaner` is `None` if the starters can do this better.
 fn clean(
     execute: &Path,
     cleaner: Option<&ExecuteCleaner>,
@@ -240,7 +239,7 @@ fn run_problem(error: ExecutionPointError) -> anyhow::Error {
     }
 }
 
-/// Returns EXECUTE and LOG, which must exist.
+/// Returns the directories EXECUTE and LOG; fails if one does not exist.
 fn required_directories(
     config: &Config,
     view: &ConfigView<'_>,
@@ -255,7 +254,7 @@ fn required_directories(
     Ok((execute, log))
 }
 
-/// Opens the journal and recovers the leftovers of a killed run; adds a warning if there is no journal.
+/// Opens the journal and recovers what a killed run left behind. If there is no journal, adds a warning.
 fn recover(
     cli: &SlotRunCli,
     log: &Path,
@@ -278,7 +277,7 @@ fn recover(
     }
 }
 
-/// Returns the function that reads the configuration again.
+/// Returns the function that reads the configuration again (`reconfig`).
 fn reload(
     cli: &SlotRunCli,
     world: &Rc<RealWorld>,
@@ -301,18 +300,18 @@ fn reload(
     })
 }
 
-/// Journal of a run.
+/// Result of opening the journal of a run.
 enum OpenedJournal {
-    /// The journal, and a warning if its file is damaged.
+    /// The journal, and a warning if its file was damaged.
     Open(RunJournal, Option<String>),
-    /// Warning that there is no journal.
+    /// Warning that the journal could not be opened.
     Unavailable(String),
 }
 
 /// Opens the journal in the state directory.
 ///
 /// # Errors
-/// Another execution point uses it.
+/// Fails if another execution point uses the journal.
 fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
     let none = |why: String| {
         let path = directory.display();
@@ -334,7 +333,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
     }
 }
 
-/// Returns the socket for requests: as given, otherwise in LOG; or the reason why there is none.
+/// Returns the socket for requests, which is the given one or a socket in LOG; if there is none, also returns the reason.
 fn open_control_socket(cli: &SlotRunCli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
     if cli.run.control.is_some() {
         return (cli.run.control.clone(), None);
@@ -360,7 +359,7 @@ fn path_bytes(path: &Path) -> BString {
     <[u8]>::from_path(path).map_or_else(|| path.to_string_lossy().into_owned().into(), BString::from)
 }
 
-/// Returns our options that the starter needs.
+/// Returns the options of this program that its starters need.
 fn starter_options_text(cli: &SlotRunCli) -> BString {
     let mut words: Vec<BString> = Vec::new();
     let mut add = |name: &str, value: Option<BString>| {
@@ -381,7 +380,7 @@ fn starter_options_text(cli: &SlotRunCli) -> BString {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         add("--config-file", Some(path_bytes(&file)));
     }
-    // Otherwise they are passed in the environment; passing them twice would apply `X = $(X) more` twice.
+    // Without `--no-env`, parameters are passed in the environment. Passing them twice would apply `X = $(X) more` twice.
     if cli.config.no_env {
         add("--no-env", None);
         for (name, value) in &cli.config.param {

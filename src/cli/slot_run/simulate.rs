@@ -83,13 +83,13 @@ pub(super) fn simulate(
             text.unwrap_or_else(|| render_summary(&played.summary, Painter::stdout(cli.output.color))),
         )?;
     }
-    // The report is printed even if a picture cannot be written.
+    // The report was printed before, so it is available even if a picture cannot be written.
     pictures.draw(&played)?;
     sink.map_or(Ok(()), EventWriter::end)?;
     Ok(Status::Done)
 }
 
-/// Scenario that `--init` writes.
+/// Content of the scenario that `--init` writes.
 const INITIAL_SCENARIO: &str = include_str!("scenario.toml");
 
 fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status> {
@@ -104,7 +104,7 @@ fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status>
     Ok(Status::Done)
 }
 
-/// Runs the simulation to its end, or until no reader is left; with a timeline if it is to be drawn.
+/// Runs the simulation to its end, or until no reader is left. Records a timeline if a picture is requested.
 fn run_to_end<'a>(
     cli: &SlotRunCli,
     ready: &'a PreparedSimulation,
@@ -124,7 +124,7 @@ fn run_to_end<'a>(
     Ok(simulation.finish())
 }
 
-/// Prints all events to standard output.
+/// Runs the simulation, and prints all events to standard output.
 fn stream_events(
     cli: &SlotRunCli,
     ready: &PreparedSimulation,
@@ -144,7 +144,7 @@ fn stream_events(
             *failed.borrow_mut() = writeln!(output, "{line}").err();
         }
     };
-    // If the reader has closed the pipe and no picture is requested, nothing is left to do.
+    // If the reader has closed the pipe and no picture is requested, the simulation can stop.
     let goes_on = || pictures.are_wanted() || failed.borrow().is_none();
     let played = run_to_end(cli, ready, play, pictures.are_wanted(), Some(&mut tell), &goes_on)?;
     pictures.draw(&played)?;

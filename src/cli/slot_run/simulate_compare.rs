@@ -1,4 +1,4 @@
-//! `simulate --compare`: the same workload with two configurations.
+//! `simulate --compare`: simulates the same workload with two configurations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::simulate::{
 };
 use crate::text::count::format_thousands;
 
-/// Both summaries, and the first difference for a job.
+/// Result of the comparison in JSON: both summaries, and the first difference for a job.
 #[derive(Serialize)]
 struct ComparisonRecord<'a> {
     before: &'a Summary,
@@ -27,12 +27,12 @@ struct ComparisonRecord<'a> {
     first_difference: Option<RunDifference>,
 }
 
-/// Returns the heading with the names of both configurations.
+/// Returns the heading of the table, with the names of both configurations.
 pub(super) fn heading(before: &str, after: &Path) -> String {
     format!("before: {before}\nafter:  {}\n\n", after.display())
 }
 
-/// Simulates both; `file` is the second configuration. Exit status 1: something is different.
+/// Simulates both configurations; `file` is the second one. The exit status is 1 if the results differ.
 pub(super) fn compare_simulations(
     cli: &SlotRunCli,
     courses: &[SimulationCourse<'_>; 2],
@@ -61,7 +61,7 @@ pub(super) fn compare_simulations(
     Ok(if differs { Status::No } else { Status::Done })
 }
 
-/// Row of the table: its name, value and format.
+/// Row of the table: its name, its value in a summary, and the format of the value.
 type Measure = (&'static str, fn(&Summary) -> f64, fn(f64) -> String);
 
 const MEASURES: [Measure; 14] = [
@@ -91,7 +91,7 @@ fn render_comparison(
     let measured = MEASURES.iter().map(|(name, of, form)| {
         comparison_row((*name).to_owned(), of(&one.summary), of(&other.summary), *form)
     });
-    // Only changed rows are shown, because there are many.
+    // Only rows that differ are shown, because there are many.
     let mut others = slot_state_rows(&one.summary, &other.summary);
     others.extend(hook_rows(&one.summary, &other.summary));
     others.retain(|row| row[3] != UNCHANGED);
@@ -128,7 +128,7 @@ fn render_comparison(
     text
 }
 
-/// Text of a row without a change.
+/// Text in the last column for a row without a difference.
 const UNCHANGED: &str = "same";
 
 fn comparison_row(name: String, before: f64, after: f64, form: fn(f64) -> String) -> [String; 4] {
@@ -139,7 +139,7 @@ fn comparison_row(name: String, before: f64, after: f64, form: fn(f64) -> String
     [name, form(before), form(after), change]
 }
 
-/// Returns the time that slots of each type spent in each state.
+/// Returns rows with the time that slots of each type spent in each state.
 fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     let mut known: BTreeMap<(&str, &str), [f64; 2]> = BTreeMap::new();
     for (at, summary) in [one, other].into_iter().enumerate() {
@@ -155,7 +155,7 @@ fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     known.into_iter().map(told).collect()
 }
 
-/// Returns the counts of hook calls.
+/// Returns rows with the number of calls of each hook.
 fn hook_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     type HookMeasure = (&'static str, fn(&HookCounts) -> u64);
     const HOOK_MEASURES: [HookMeasure; 5] = [

@@ -1,4 +1,4 @@
-//! Output files of a simulation for pictures and events; they are opened before the simulation starts.
+//! Output files of a simulation, for pictures and events. They are opened before the simulation starts.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -17,11 +17,11 @@ use crate::runner::events::RunnerEvent;
 use crate::simulate::SimulationResult;
 use crate::time::MonotonicTime;
 
-/// Requested pictures.
+/// Files for the requested pictures.
 pub(super) struct PictureFiles {
     svg: Option<PathBuf>,
     html: Option<PathBuf>,
-    /// Time until which a reader is waited for.
+    /// Time until which writers wait for a slow reader, or `None` for no limit.
     end: Option<MonotonicTime>,
     session: ProgramContext,
 }
@@ -32,7 +32,7 @@ const PICTURE_TIMEOUT_MESSAGE: &str =
 const STDOUT_FILE: &str = "-";
 
 impl PictureFiles {
-    /// Creates the pictures for these files. Readers are waited for at most until `end`.
+    /// Creates the set of requested pictures. Writers wait for a slow reader at most until `end`.
     pub(super) fn from_paths(
         svg: Option<&Path>,
         html: Option<&Path>,
@@ -46,22 +46,22 @@ impl PictureFiles {
         Ok(PictureFiles { svg, html, end, session: session.clone() })
     }
 
-    /// Checks that the files can be written.
+    /// Checks that all files can be written.
     pub(super) fn check_writable(&self) -> anyhow::Result<()> {
         let files = [&self.svg, &self.html].into_iter().flatten();
         for path in files.filter(|path| *path != Path::new(STDOUT_FILE)) {
-            // The reader of a pipe would take this for the end of the data.
+            // Opening and closing a pipe would look like the end of the data to its reader, so only regular files are checked.
             if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
                 continue;
             }
-            // The old content is kept until there is something to write.
+            // The old content is kept until the new content can be written.
             let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
             opened.with_context(|| cannot_write(path))?;
         }
         Ok(())
     }
 
-    /// Refuses other output to standard output together with a picture.
+    /// Refuses to write a picture and other output to standard output.
     pub(super) fn refuse_stdout_conflict(&self, events: bool, json: bool) -> anyhow::Result<()> {
         let beside = [("--events", events), ("--json or --jsonl", json)];
         let beside = beside.into_iter().find(|(_, is_asked)| *is_asked).filter(|_| self.uses_stdout());
@@ -74,7 +74,7 @@ impl PictureFiles {
         }
     }
 
-    /// Returns true if a picture is written to standard output.
+    /// Returns true if a picture goes to standard output.
     pub(super) fn uses_stdout(&self) -> bool {
         [&self.svg, &self.html].into_iter().flatten().any(|path| path == Path::new(STDOUT_FILE))
     }
@@ -83,7 +83,7 @@ impl PictureFiles {
         self.svg.is_some() || self.html.is_some()
     }
 
-    /// Writes the pictures.
+    /// Draws the pictures, and writes them to their files.
     pub(super) fn draw(&self, played: &SimulationResult) -> anyhow::Result<()> {
         let Some(timeline) = &played.timeline else { return Ok(()) };
         exit_at_deadline(self.end, &self.session, PICTURE_TIMEOUT_MESSAGE);
@@ -108,7 +108,7 @@ fn write_picture(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| cannot_write(path))
 }
 
-/// Writer that waits for a slow reader, because a simulation has time, but not longer than `--timeout`.
+/// Writer that waits for a slow reader, which a simulation can do, but no longer than `--timeout` permits.
 struct WaitingWriter {
     outlet: LineOutput,
     end: Option<MonotonicTime>,
@@ -122,7 +122,7 @@ impl WaitingWriter {
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // `finish` may take up to four times the given limit.
+            // `finish` may take up to four times the limit that it is given.
             self.outlet.finish((left / 4).min(Duration::from_secs(1)));
             written = self.outlet.flush();
         }
@@ -143,14 +143,14 @@ impl Write for WaitingWriter {
     }
 }
 
-/// Returns standard output for events. Readers are waited for at most until `end`.
+/// Returns a writer of events to standard output, which waits for a slow reader at most until `end`.
 pub(super) fn waiting_stdout(end: Option<MonotonicTime>) -> anyhow::Result<Box<dyn Write>> {
     let Some(end) = end else { return Ok(Box::new(open_stdio_pipe().1)) };
     let outlet = LineOutput::from_descriptor_number(1).context("standard output")?;
     Ok(Box::new(BufWriter::with_capacity(PipedStdin::BUFFER_SIZE, WaitingWriter { outlet, end: Some(end) })))
 }
 
-/// Writer of events as JSON to a target other than standard output. No event is lost.
+/// Writer of events as JSON to a target other than standard output. Events are never dropped.
 pub(super) struct EventWriter {
     to: WaitingWriter,
     name: String,
@@ -175,7 +175,7 @@ impl EventWriter {
         self.failed = self.to.write_with_deadline(line).err();
     }
 
-    /// Returns the error that prevented writing; a reader that closed the pipe is not an error.
+    /// Returns the error that prevented writing. A reader that has closed the pipe is not an error.
     pub(super) fn end(self) -> anyhow::Result<()> {
         match self.failed {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,4 +1,4 @@
-//! Simulation as a picture and as an HTML page.
+//! Picture and HTML page of a simulation.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::slot::{Activity, SlotState};
 use crate::text::calendar::CivilTime;
 use crate::text::count::format_thousands;
 
-/// Draws only the timeline.
+/// Returns the timeline as an SVG picture.
 pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
     let names: Vec<String> = (0..SlotState::ALL.len() * Activity::ALL.len())
         .map(|number| StateActivity::from_index(number).to_string())
@@ -59,7 +59,7 @@ fn slot_stays<'a>(
         };
         return row.stays.iter().map(stay).collect();
     }
-    // Within a column only the share of each state is known.
+    // Within a column of the picture, only the share of each state is known, not the order.
     let width = length / COLUMNS as f64;
     let mut columns: Vec<&(u16, u8, f32)> = row.columns.iter().collect();
     columns.sort_by_key(|(column, number, _)| (*column, *number));
@@ -80,7 +80,7 @@ fn slot_stays<'a>(
     all
 }
 
-/// Returns a page with timeline, state diagram and summary.
+/// Returns an HTML page with timeline, state diagram and summary.
 pub(super) fn html_page(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
     let changes: Vec<StateTransition> = summary
         .transitions

@@ -6,13 +6,13 @@ use super::options::SlotRunCli;
 use crate::cli::common::{Problem, Progress, Status};
 use crate::simulate::Simulation;
 
-/// Number of intervals after which the clock is checked.
+/// Number of steps after which the clock is checked.
 const CLOCK_CHECKS: u64 = 500;
-/// Time after which the progress is shown.
+/// Time after which the progress line is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Runs simulations of the same length to their ends, with a progress line if it takes long. `look` is called
-/// at intervals and returns false to stop.
+/// Runs simulations of the same length side by side to their ends. If this takes long, shows a progress line. `look` is called at
+/// intervals, and stops the simulations by returning false.
 pub(super) fn run_side_by_side<'a>(
     cli: &SlotRunCli,
     simulations: &mut [Simulation<'a>],

@@ -1,4 +1,4 @@
-//! Summary on one screen.
+//! Summary of a simulation on one screen.
 
 use crate::cli::common::{Painter, render_table};
 use crate::simulate::summary::{JobStatisticsSummary, NeverRunJobs, SlotTypeSummary, Summary};
@@ -9,7 +9,7 @@ use crate::text::count::format_thousands;
 use crate::text::plural::counted;
 use crate::why::matching::JobGroupExplanation;
 
-/// Maximum number of owners, causes and groups that are shown.
+/// Maximum number of owners, causes or groups that are shown.
 const MAX_ROWS: usize = 5;
 
 /// Formats the whole summary.
@@ -76,7 +76,7 @@ fn totals(summary: &Summary) -> String {
     text
 }
 
-/// Formats the waiting times of jobs that have started, and of the others until the end.
+/// Formats the waiting times of jobs that have started, and those of the other jobs up to the end of the simulation.
 fn render_waits(summary: &Summary) -> String {
     let Summary { waits, jobs, longest_unstarted, .. } = summary;
     let unstarted = format_span(*longest_unstarted);
@@ -111,7 +111,8 @@ fn render_badput_causes(summary: &Summary, painter: Painter) -> String {
     format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(left, "causes"))
 }
 
-/// Columns of the table of slot types, with the prefix of their states; the first match is used.
+/// Columns of the table of slot types, each with the prefix of the states that it includes. A state is counted in the first
+/// column that matches.
 const STATE_COLUMNS: [(&str, &str); 10] = [
     (">BUSY", "Claimed/Busy"),
     (">SUSPENDED", "Claimed/Suspended"),
@@ -128,7 +129,7 @@ const STATE_COLUMNS: [(&str, &str); 10] = [
 fn render_slot_types(summary: &Summary, painter: Painter) -> String {
     let tenths: Vec<[u64; STATE_COLUMNS.len()]> =
         summary.slot_types.iter().map(time_shares_in_tenths).collect();
-    // In most scenarios, no slot is ever in most of these states.
+    // Only columns with a value are shown, because most scenarios use few of these states.
     let shown: Vec<usize> = (0..STATE_COLUMNS.len())
         .filter(|at| !STATE_COLUMNS[*at].1.is_empty() || tenths.iter().any(|row| row[*at] > 0))
         .collect();
@@ -148,8 +149,8 @@ fn render_slot_types(summary: &Summary, painter: Painter) -> String {
     format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(left, "types"))
 }
 
-/// Returns the time in the states of each column in tenths of a percent; the values with the largest
-/// remainders are rounded up, so that the sum is 1000.
+/// Returns the share of time in the states of each column, in tenths of a percent. The values with the largest remainders are
+/// rounded up, so that the sum is 1000.
 fn time_shares_in_tenths(it: &SlotTypeSummary) -> [u64; STATE_COLUMNS.len()] {
     let mut exact = [0.0; STATE_COLUMNS.len()];
     for (state, seconds) in &it.states {
@@ -224,7 +225,7 @@ fn render_hooks(summary: &Summary, painter: Painter) -> String {
 }
 
 fn render_never_run(summary: &Summary) -> String {
-    // Groups of jobs that differ only in their sizes usually have the same reason.
+    // Groups of jobs that differ only in their requests usually have the same reason, which is printed once.
     let mut told: Vec<(String, u64, String)> = Vec::new();
     for NeverRunJobs { jobs, owner, count, why, explanation, .. } in &summary.never_run {
         let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
@@ -251,7 +252,7 @@ fn render_never_run(summary: &Summary) -> String {
     }
 }
 
-/// Returns a line with the key of a scenario that sets a request which the jobs lack, or `None` if the reason is another.
+/// Returns a line with the scenario key that sets a request which the jobs lack, or `None` if the reason is another one.
 fn missing_request_hint(why: &str) -> Option<String> {
     let keys =
         [("RequestCpus", "cpus = 1"), ("RequestMemory", "memory = 1000"), ("RequestDisk", "disk = 10")];
@@ -260,7 +261,7 @@ fn missing_request_hint(why: &str) -> Option<String> {
     Some(format!("    add a line such as '{key}' to the [[jobs]] of the scenario: it sets {request}\n"))
 }
 
-/// Returns what would make slots accept jobs that all of them refuse.
+/// Returns lines about changes that would let slots accept jobs which all slots refuse.
 pub(super) fn change_lines(explanation: &JobGroupExplanation) -> String {
     let changes = explanation.suggestions.iter().take(2).map(|change| format!("try {}", change.text));
     let lines = changes.chain(explanation.impossible.iter().take(1).cloned());
@@ -282,7 +283,7 @@ pub(super) fn not_shown_text(left: usize, what: &str) -> String {
 }
 
 fn percent(part: f64) -> String {
-    // Avoids a minus sign before zero.
+    // Adding 0.0 avoids the minus sign of a negative zero.
     format!("{:.1} %", part * 100.0 + 0.0)
 }
 

@@ -1,4 +1,4 @@
-//! Inputs of a simulation: the scenario, the configuration of each of its machines, the jobs.
+//! Inputs of a simulation: the scenario, the configuration of each of its machines, and the jobs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::simulate::{
 use crate::slot::StartdSettings;
 use crate::world::World;
 
-/// Inputs of a simulation.
+/// Inputs of a simulation that were read and checked.
 pub(super) struct PreparedSimulation {
     pub scenario: Scenario,
     pub plan: SimulationPlan,
@@ -27,20 +27,20 @@ pub(super) struct PreparedSimulation {
     path: PathBuf,
     /// Name of the scenario for messages.
     name: String,
-    /// Configurations of all machines, at the start and from an event on, by number.
+    /// Configurations of all machines by number, both at the start and after events of the scenario.
     configs: Vec<Config>,
     /// Parameters of the command line, which override those of the scenario.
     command_line_params: Vec<String>,
-    /// World in which the configurations are read.
+    /// World with which the configurations are read.
     world: RealWorld,
-    /// Jobs that were already read, for the first simulation.
+    /// Jobs that were already read, for use by the first simulation.
     unused_workload: RefCell<Option<Workload>>,
-    /// Context for reading them again without repeating the warnings.
+    /// Context without messages, for reading the jobs again without repeating the warnings.
     silent: ProgramContext,
 }
 
 impl PreparedSimulation {
-    /// Returns where the parameters were set.
+    /// Returns a function that says where a parameter was set.
     pub(super) fn setting_locations(&self) -> ParameterOrigins<'_> {
         ParameterOrigins {
             configs: &self.configs,
@@ -53,7 +53,7 @@ impl PreparedSimulation {
     }
 }
 
-/// Prepared simulation with its options.
+/// Prepared simulation and the options of its run.
 pub(super) struct SimulationCourse<'r> {
     pub ready: &'r PreparedSimulation,
     pub play: SimulationOptions,
@@ -71,19 +71,19 @@ impl SimulationSource for SimulationCourse<'_> {
     }
 }
 
-/// Configurations of machines that are created one after another.
+/// Configurations of the machines that have been created so far.
 #[derive(Default)]
 struct ConfigurationSet {
     all: Vec<Config>,
-    /// Numbers of the configurations, by the parameters of their machines.
+    /// Number of each configuration, by the parameters of its machines.
     numbers: BTreeMap<BTreeMap<String, String>, usize>,
-    /// Warnings that were printed.
+    /// Warnings that were collected, each once.
     seen_warnings: Vec<String>,
     failed: Option<anyhow::Error>,
 }
 
 impl ConfigurationSet {
-    /// Returns the slots of a machine, and the number of its configuration.
+    /// Returns the settings of a machine, and the number of its configuration.
     fn slots_of_machine(
         &mut self,
         cli: &SlotRunCli,
@@ -97,15 +97,14 @@ impl ConfigurationSet {
                 return Err(text);
             }
         };
-        // For machines with random sizes one configuration is kept: parameters are set in the same places for
-        // all of them.
+        // Machines that differ only in random sizes share one configuration, which is used to say where parameters are set.
         let mut alike = machine.knobs.clone();
         alike.remove("MEMORY");
         let number = *self.numbers.entry(alike).or_insert_with(|| {
             self.all.push(loaded.config);
             self.all.len() - 1
         });
-        // Warnings about missing hooks do not matter, because no hook is run.
+        // Warnings about missing hooks are left out, because a simulation runs no hooks.
         let is_about_hook = |warning: &str| loaded.hook_warnings.iter().any(|one| one.text() == warning);
         let is_new = |warning: &String| !is_about_hook(warning) && !self.seen_warnings.contains(warning);
         let new: Vec<String> = loaded.warnings.iter().filter(|warning| is_new(warning)).cloned().collect();
@@ -114,8 +113,8 @@ impl ConfigurationSet {
     }
 }
 
-/// Reads the scenario and the configuration for each of its machines; `config` replaces the given
-/// configuration.
+/// Reads the scenario, and the configuration for each of its machines. `config`, if given, replaces the configuration of the
+/// command line.
 pub(super) fn prepare_simulation(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -124,7 +123,7 @@ pub(super) fn prepare_simulation(
     config: Option<&Path>,
 ) -> anyhow::Result<PreparedSimulation> {
     let silent = session.with_kept_messages();
-    // Warnings about the scenario and its jobs are printed once.
+    // Warnings about the scenario and its jobs are printed only for the first configuration.
     let of_scenario = if config.is_some() { &silent } else { session };
     let scenario = read_scenario(path, seed, SimulationKind::Slots, of_scenario)?;
     let world = RealWorld::new();
@@ -155,13 +154,13 @@ pub(super) fn prepare_simulation(
     slips.retain(|slip| !told.contains(slip));
     slot_config::warn_once(session, &slips);
     let jobs = read_workload(&ready, &ready.world, of_scenario)?;
-    // Attributes that job ads refer to must be present in the slots.
+    // Slots must publish the attributes that job ads refer to.
     ready.plan.add_job_references(jobs.all_job_ads());
     ready.unused_workload = RefCell::new(Some(jobs));
     Ok(ready)
 }
 
-/// Returns the problem for machines or events of a scenario that are not valid, with the place.
+/// Returns the problem for invalid machines or events of a scenario, with its location.
 fn plan_problem(error: PlanError, scenario: &Scenario, path: &Path) -> Problem {
     match &error {
         PlanError::Configuration(text) => Problem::unreadable(text.clone()),

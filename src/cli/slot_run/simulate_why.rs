@@ -1,4 +1,4 @@
-//! `simulate --why`: the history of a job, or the expressions that decided about a slot at a time.
+//! `simulate --why`: prints the history of a job, or the expressions that decided about a slot at a time.
 
 use super::decision_text;
 use super::options::SlotRunCli;
@@ -13,7 +13,7 @@ use crate::text::control_characters::mask_control_characters;
 use crate::text::similar_names::nearest;
 use crate::world::World;
 
-/// Answers the question.
+/// Answers the question of `--why`.
 pub(super) fn answer_why(
     cli: &SlotRunCli,
     course: &SimulationCourse<'_>,
@@ -24,7 +24,7 @@ pub(super) fn answer_why(
     if is_job && what.split('.').count() <= 2 {
         return explain_job(cli, course, what);
     }
-    // A slot name may contain an @.
+    // The name of a slot may contain `@`, so the last `@` separates the time.
     let Some((slot, time)) = what.rsplit_once('@').filter(|(slot, _)| !slot.is_empty()) else {
         return Err(Problem::usage(format!(
             "--why '{what}': expected a job such as 1.17, or SLOT@TIME such as slot1@2h"
@@ -35,7 +35,7 @@ pub(super) fn answer_why(
     explain_slot(cli, course, (slot, time), point)
 }
 
-/// Explains the history of a job. Exit status 1: no slot was offered to it.
+/// Explains the history of a job. The exit status is 1 if the job was never offered a slot.
 fn explain_job(cli: &SlotRunCli, course: &SimulationCourse<'_>, job: &str) -> anyhow::Result<Status> {
     let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
     let Some(story) = JobTrace::of_job(course, &job)? else {
@@ -58,7 +58,7 @@ fn job_story(story: &JobTrace) -> String {
         text += &format!("{:>12} job {job} {what}\n", format!("+{}", format_span(*at)));
         let why: String =
             decided.iter().map(|it| decision_text::indented_lines(it, "                 ")).collect();
-        // The same slot often gives the same reason again.
+        // A slot often repeats the same reason, which is printed once.
         if told.as_ref() != Some(&why) {
             text += &why;
         }
@@ -82,7 +82,7 @@ fn job_story(story: &JobTrace) -> String {
     text
 }
 
-/// Returns the seconds from the start of a scenario to a time.
+/// Parses a time, and returns it in seconds since the start of the scenario.
 fn seconds_since_start(
     course: &SimulationCourse<'_>,
     time: TimePoint,
@@ -102,13 +102,13 @@ fn seconds_since_start(
     Err(Problem::usage(format!("--why: {when} is after the end of the scenario, which lasts {length}")))
 }
 
-/// Returns the problem for an unknown slot, with similar names; `time` is the time as typed.
+/// Returns the problem for an unknown slot, with similar names as a hint. `time` is the time as typed.
 fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
     let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
     if let Some(near) = nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
         return problem.hint(format!("did you mean {near}@{time}?"));
     }
-    // With several machines, the name of a slot contains that of its machine.
+    // If there are several machines, the name of a slot includes that of its machine.
     if let Some(of_machine) = names.iter().find(|name| name.split('@').next() == Some(slot)) {
         return problem.hint(format!("name the machine, too, for example {of_machine}@{time}"));
     }
@@ -119,8 +119,8 @@ fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
     problem.hint(format!("the slots are {some}{more}{form}"))
 }
 
-/// Explains the last change of a slot before a time, and the values of its expressions at that time; `typed` is the time as
-/// typed.
+/// Explains the last change of a slot before a time, and prints the values of its expressions at that time. `typed` is the time
+/// as typed.
 fn explain_slot(
     cli: &SlotRunCli,
     course: &SimulationCourse<'_>,

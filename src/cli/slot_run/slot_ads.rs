@@ -1,4 +1,4 @@
-//! Slots of a configuration: their ads, or a table.
+//! Output of the slots of a configuration: their ads, or a table.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(super) fn select_slots(machine: &ExecutionPoint, names: &[String]) -> anyhow
     Ok(all.into_iter().filter(|(_, id)| wanted(id)).map(|(key, _)| key).collect())
 }
 
-/// Prints the ads, with an empty line between them.
+/// Prints the ads of the slots, separated by empty lines.
 pub(super) fn print_ads(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -77,7 +77,7 @@ fn write_ads(
     output.flush()
 }
 
-/// Slot as `--dry-run` shows it.
+/// Slot in the output of `--dry-run`.
 #[derive(Serialize)]
 struct PlannedSlotRecord {
     slot: String,
@@ -121,14 +121,14 @@ impl PlannedSlotRecord {
     }
 }
 
-/// Returns the number of slots that NUM_SLOTS_TYPE_<n> ask for.
+/// Returns the number of slots that the NUM_SLOTS_TYPE_<n> parameters request.
 fn requested_count(loaded: &LoadedSlots) -> usize {
     let requested = requested_slots(loaded.config.view(&*loaded.world), 0);
     let types = requested.map(|requested| requested.types).unwrap_or_default();
     types.iter().filter(|(id, ..)| *id != 0).map(|(_, count, _)| *count as usize).sum()
 }
 
-/// Prints one line per slot for `--dry-run`. Exit status 0: every requested slot was made and can be used.
+/// Prints one line per slot for `--dry-run`. The exit status is 0 if every requested slot was created and can be used.
 pub(super) fn print_planned_slots(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let loaded = slot_config::load(cli)?;
     slot_config::warn_once(session, &loaded.warnings);

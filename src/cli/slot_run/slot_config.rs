@@ -1,4 +1,4 @@
-//! Creation of an execution point from the command line.
+//! Creation of an execution point from the command line and the configuration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,35 +19,35 @@ use crate::slot::{
 };
 use crate::world::World;
 
-/// Inputs that a run of any verb needs.
+/// Inputs that all verbs need: configuration, settings and warnings.
 pub(super) struct LoadedSlots {
     pub config: Config,
     pub world: Rc<RealWorld>,
     pub around: HostMeasurements,
     pub settings: StartdSettings,
     pub warnings: Vec<String>,
-    /// Warnings about hooks; `warnings` contains them too.
+    /// Warnings about hooks, which are also in `warnings`.
     pub hook_warnings: Vec<HookWarning>,
     /// Method to suspend the machine, or `None`.
     pub sleeper: Option<SleepMethod>,
 }
 
-/// Function that returns the file and line where a parameter has a value.
+/// Function that returns the file and line where a parameter is set to a value.
 type SettingLocator<'a> = &'a dyn Fn(&str, &str) -> Option<(String, usize)>;
 
-/// Hypothetical machine: parameters that override the configuration but not `--param`, and its disk.
+/// Machine of a scenario: its parameters, which override the configuration but not `--param`, and its disk.
 pub(super) struct HypotheticalMachine<'a> {
-    /// Configuration that replaces `--config-file`.
+    /// Configuration file that replaces `--config-file`, or `None`.
     pub file: Option<&'a Path>,
     pub knobs: &'a BTreeMap<String, String>,
-    /// Disk space in KiB, or `None` for that of this machine.
+    /// Disk space in KiB, or `None` to use that of the real machine.
     pub disk: Option<i64>,
-    /// Function that returns the file and line where a parameter has a value.
+    /// Function that returns the file and line where a parameter is set to a value.
     pub set_at: SettingLocator<'a>,
 }
 
 impl HypotheticalMachine<'_> {
-    /// Returns what set a parameter that overrides all files: the command line, or the machine's file.
+    /// Returns where a parameter that overrides all files was set: on the command line, or in the scenario.
     fn setting_location(&self, knob: &str, options: &ConfigOptions) -> String {
         let is_it = |name: &String| name.eq_ignore_ascii_case(knob);
         let own = self.knobs.iter().find(|(name, _)| is_it(name));
@@ -57,10 +57,10 @@ impl HypotheticalMachine<'_> {
     }
 }
 
-/// Option that sets parameters on the command line.
+/// Option that sets parameters on the command line, for messages.
 pub(super) const COMMAND_LINE: &str = "--param";
 
-/// Loads the slots of a hypothetical machine, as [`load`] does, but without measuring this machine.
+/// Loads the slots of a hypothetical machine as [`load`] does, but without measuring the real machine.
 pub(super) fn load_hypothetical(
     cli: &SlotRunCli,
     machine: &HypotheticalMachine<'_>,
@@ -86,31 +86,31 @@ pub(super) fn load_hypothetical(
         configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli)).map_err(told)?;
     warnings.extend(configured.warnings);
     let (mut settings, hook_warnings) = (configured.settings, configured.hook_warnings);
-    // A hypothetical machine can sleep in every state that HIBERNATE asks for.
+    // A hypothetical machine supports every sleep state.
     settings.power.allowed = true;
     settings.power.sleeps_if_unwakeable = true;
     Ok(LoadedSlots { config, world, around, settings, warnings, hook_warnings, sleeper: None })
 }
 
-/// Reads the configuration and creates the slots. Programs are killed when the time of `--timeout` has
-/// passed.
+/// Reads the configuration and creates the slots. When the time of `--timeout` ends, programs that the configuration runs are
+/// killed.
 pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, None, true)
 }
 
-/// Loads slots for queries, as [`load`] does: a missing EXECUTE is only a warning. `file` replaces
+/// Loads slots for queries as [`load`] does, except that a missing EXECUTE is only a warning. `file`, if given, replaces
 /// `--config-file`.
 pub(super) fn load_for_query(cli: &SlotRunCli, file: Option<&Path>) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, file, false)
 }
 
-/// Returns the real world, with the time of `--now` if it is given.
+/// Returns the real world, with the time of `--now` if that option is given.
 pub(super) fn query_world(cli: &SlotRunCli) -> RealWorld {
     ClockOptions { now: cli.now, seed: None }.world()
 }
 
-/// Loads the slots, or reports the time-out if a program was killed by it, because all later errors follow
-/// from that; the last error is included.
+/// Loads the slots. If the time-out has killed a program, reports the time-out with the last error as its cause, because all
+/// later errors are consequences.
 fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
     let world = query_world(cli).with_command_deadline(cli.end);
     let cut = world.timeout_flag();
@@ -157,7 +157,7 @@ fn load_in_world(
     Ok(LoadedSlots { config, world, around, settings, warnings, hook_warnings, sleeper })
 }
 
-/// Maximum number of bytes that are read of the output of the GPU discovery program.
+/// Maximum number of bytes that are read from the output of the GPU discovery program.
 const MAX_GPU_OUTPUT: u64 = 1 << 20;
 
 /// Reads the file of `--gpus`, which must contain output of the GPU discovery program.
@@ -190,7 +190,7 @@ pub(super) fn read_config(
     world: &dyn World,
 ) -> anyhow::Result<(Config, Vec<String>)> {
     let who = LookupContext { subsystem: "STARTD".into(), local_name: local_name.unwrap_or_default().into() };
-    // Explanations name the lines of settings, those that are equal to the default too.
+    // Explanations need the lines of all settings, including those that equal their defaults.
     let options = LoadOptions {
         keep_texts: true,
         keep_defaults: true,
@@ -233,21 +233,21 @@ pub(super) fn run_limits(cli: &SlotRunCli) -> ExitLimits {
     }
 }
 
-/// Returns the problem for slots that cannot be created, with its place.
+/// Returns the problem for slots that cannot be created, with its location.
 pub(super) fn slot_config_problem(error: ConfigureError) -> anyhow::Error {
     slot_config_problem_with(error, &|_| COMMAND_LINE.to_owned())
 }
 
-/// Does the same; `setter` returns what set a parameter that overrides all files.
+/// Returns the same problem as [`slot_config_problem`]. `setter` returns where a parameter that overrides all files was set.
 fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> String) -> anyhow::Error {
     let mut message = error.to_string();
     if let ConfigureError::Parameter { name, origin, excerpt, .. } = &error {
         if let Some(origin) = origin {
-            // The reference's word for settings that override all files.
+            // `<Over>` is the reference's name for settings that override all files.
             message = format!("{}: {message}", origin.to_string().replace("<Over>", &setter(name)));
         }
         if let Some(excerpt) = excerpt {
-            // The first line is part of the message.
+            // The first line of the excerpt is left out if the message contains it.
             let said = excerpt.lines().next().is_some_and(|line| message.ends_with(line.trim()));
             for line in excerpt.lines().skip(usize::from(said)) {
                 message += "\n    ";
@@ -258,7 +258,7 @@ fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> Stri
     Problem::unreadable(message).into()
 }
 
-/// Returns the directory that a parameter names.
+/// Returns the directory that a parameter names, or `None`.
 pub(super) fn param_directory(config: &Config, world: &dyn World, name: &str) -> Option<PathBuf> {
     let setting = config.view(world).string(name).ok().flatten()?;
     Some(Path::new(&*setting.value.to_os_str_lossy()).to_owned())

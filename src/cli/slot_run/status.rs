@@ -1,4 +1,4 @@
-//! Status of the slots of a running execution point: a table, once or repeatedly.
+//! Status of the slots of a running execution point, shown once or repeatedly.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::slot::DrainCompletion;
 use crate::text::control_characters::escape_control_characters;
 use crate::text::plural::counted;
 
-/// Clears a terminal and moves the cursor to its beginning.
+/// Escape sequence that clears a terminal and moves the cursor to its upper left corner.
 const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 
 /// Prints the status once, or with `--watch` repeatedly until the execution point ends.
@@ -50,14 +50,14 @@ pub(super) fn show(
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {
             Ok(answer) => answer,
-            // The execution point has ended.
+            // No answer means that the execution point has ended.
             Err(_) => return Ok(()),
         };
     }
 }
 
-/// Prints metrics or writes them to a file, once, or with `--watch` repeatedly until the execution point ends. Then the file
-/// is removed, since its numbers are no longer true.
+/// Prints metrics, or writes them to a file, once or with `--watch` repeatedly until the execution point ends. The file is then
+/// removed, because its numbers are no longer true.
 fn show_metrics(
     cli: &SlotRunCli,
     options: &SlotStatusOptions,
@@ -80,13 +80,13 @@ fn show_metrics(
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         match ask() {
             Ok(answer) => write(&answer)?,
-            // The execution point has ended.
+            // No answer means that the execution point has ended.
             Err(_) => return file.map_or(Ok(()), |file| Ok(std::fs::remove_file(file)?)),
         }
     }
 }
 
-/// Formats the slots as a table below the line about a drain, as JSON, as separated rows, or as their ads.
+/// Formats the slots: as a table below a line about the drain, as JSON, as separated rows, or as ads.
 fn render_page(
     cli: &SlotRunCli,
     options: &SlotStatusOptions,
@@ -151,7 +151,7 @@ fn render_ads(answer: &SlotControlAnswer, slot: Option<&str>) -> anyhow::Result<
     Ok(ads.into_iter().flat_map(|running| [running.ad.as_bytes(), b"\n"].concat()).collect())
 }
 
-/// Describes a drain: its requester, start and end.
+/// Returns a line about a drain: its requester, start and end.
 fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     let now = clock::now().epoch();
     let since = (now - drain.since).max(0);
@@ -169,7 +169,7 @@ fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     };
     let start =
         drain.start.as_ref().map_or_else(String::new, |start| format!("; START during the drain: {start}"));
-    // The reason of a drain may contain newlines.
+    // The reason for a drain may contain newlines.
     let reason = escape_control_characters(&drain.reason);
     let (how, id, by, drained) = (drain.how.name(), drain.request_id, &drain.by, drain.drained);
     let slots = counted(slots, "slot");

@@ -1,4 +1,4 @@
-//! Slots of a running execution point as metrics.
+//! Metrics about the slots of a running execution point.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ const HOOK_FAILURES: Metric = Metric {
     help: "Calls of the slots' hooks that failed, by reason.",
 };
 
-/// Formats the answer of an execution point; `wanted` selects slots by name.
+/// Formats the answer of an execution point as metrics. `wanted` selects slots by name.
 pub(super) fn render_metrics(answer: &SlotControlAnswer, wanted: impl Fn(&str) -> bool) -> String {
     let mut metrics = OpenMetrics::default();
     let mut slots: BTreeMap<(&str, &str), u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `--as shadow`: the access point's part for one job, and the helper that transfers its files.
+//! `--as shadow` and `--as local`: does the access point's part for one job, and runs the helper that transfers its files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -35,7 +35,7 @@ use crate::text::plural::counted;
 use crate::transfer::TransferTask;
 use crate::world::World;
 
-/// Runs the helper: reads a task from standard input, and writes its result to standard output.
+/// Runs the transfer helper, which reads a task from standard input and writes its result to standard output.
 pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
     let mut text = Vec::new();
     std::io::stdin().lock().read_to_end(&mut text).context("cannot read the list of files to transfer")?;
@@ -49,12 +49,11 @@ pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Retries with which a starter of the local universe reports to its queue
-/// (`JICLocalSchedd::retryJobCleanup`).
+/// Retries of a starter of the local universe that reports to its queue (`JICLocalSchedd::retryJobCleanup`).
 struct CleanupRetries {
-    /// Value of LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
+    /// Maximum number of tries: LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
     tries: i64,
-    /// Value of LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY.
+    /// Time between two tries: LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY.
     delay: Duration,
 }
 
@@ -70,7 +69,7 @@ impl CleanupRetries {
         })
     }
 
-    /// Waits until the next try; returns false if the end is requested meanwhile.
+    /// Waits until the next try; returns false if a shutdown is requested during the wait.
     fn wait(
         &self,
         error: &std::io::Error,
@@ -103,12 +102,13 @@ pub(super) struct JobPlaySetup<'w> {
     pub(super) machine: Option<ClassAd>,
     pub(super) until: RunLimit,
     pub(super) local: bool,
-    /// Directory in which a job keeps files for its next run.
+    /// Spool directory, in which a job keeps files for its next run, or `None`.
     pub(super) spool: Option<&'w Path>,
 }
 
 impl StarterInvocation<'_> {
-    /// Runs the job and prints its ad as it would be in the queue. `request` creates the request of one run.
+    /// Runs the job, and prints its ad as it would be in the queue. `request` creates the run request for each run from the job
+    /// ad.
     pub(super) fn play_job<'w>(
         &self,
         setup: JobPlaySetup<'w>,
@@ -120,7 +120,7 @@ impl StarterInvocation<'_> {
         if local {
             check_local_universe(&setup.ad, world, session)?;
         }
-        // Errors that prevent every run are reported before anything else happens.
+        // Errors that would prevent every run are reported before the job is started.
         if let Err(error) = plan(request(setup.ad.clone()), view) {
             return self.report_refusal(&error, session);
         }
@@ -133,7 +133,7 @@ impl StarterInvocation<'_> {
         let quiet = self.cli.output.quiet;
         let mut told = Vec::new();
         let mut say = |line: &str| {
-            // Each run would repeat the message.
+            // Each run would repeat the same message.
             if !quiet && !told.iter().any(|known| known == line) {
                 session.warn(line);
                 told.push(line.to_owned());
@@ -157,7 +157,7 @@ impl StarterInvocation<'_> {
         outcome.last_run.as_ref().map_or(Ok(status), |last| self.status_with_result_ad(last, status, session))
     }
 
-    /// Prepares the run; it has no control socket yet.
+    /// Prepares the run of the job, without a control socket.
     fn prepare_play<'w>(
         &self,
         setup: JobPlaySetup<'w>,
@@ -226,7 +226,7 @@ impl StarterInvocation<'_> {
         })
     }
 
-    /// Prints the job ad as it would be in the queue. For the local universe this is retried.
+    /// Prints the job ad as it would be in the queue. In the local universe, a failure is retried.
     fn print_queue_ad(
         &self,
         ad: &ClassAd,
@@ -290,7 +290,7 @@ impl StarterInvocation<'_> {
                 false => shadow_exit_status(status),
             }),
             (Some(JobStatus::COMPLETED), Some(Exit::Code(0)) | None) => Status::Done,
-            // The last run was skipped (SkipIfDataflow).
+            // The job was skipped as a dataflow job (SkipIfDataflow).
             (Some(JobStatus::COMPLETED), _) if is_dataflow_job_skipped(&outcome.ad) => Status::Done,
             _ => Status::No,
         }
@@ -309,9 +309,8 @@ fn is_dataflow_job_skipped(ad: &ClassAd) -> bool {
 /// Exit status of a starter of the local universe that missed the job's deferral time.
 const JOB_MISSED_DEFERRAL_TIME: u8 = 114;
 
-/// Returns the account of the job, or `None` if it is our own, and a required group that this account is not
-/// in. Called before anything is written, because root must not write logs or call hooks for an unknown
-/// account.
+/// Returns the account of the job, or `None` if it is the account of this process, and a group that the account must be in but is
+/// not. Called before anything is written, because root must not write logs or call hooks for an unknown account.
 fn job_account(
     setup: &JobPlaySetup<'_>,
     first: &RunRequest<'_>,
@@ -335,7 +334,7 @@ fn job_account(
     })
 }
 
-/// Returns the name of a slot including its host.
+/// Returns the name of a slot with its host.
 fn full_slot_name(name: &BString, host: &str) -> BString {
     match name.as_slice() {
         b"" => format!("slot1@{host}").into(),
@@ -344,7 +343,7 @@ fn full_slot_name(name: &BString, host: &str) -> BString {
     }
 }
 
-/// Returns the exit status of a shadow (`exit.h`).
+/// Returns the exit status of a shadow for a job status (`exit.h`).
 fn shadow_exit_status(status: Option<i64>) -> u8 {
     match status {
         Some(JobStatus::COMPLETED) => 100,
@@ -354,8 +353,8 @@ fn shadow_exit_status(status: Option<i64>) -> u8 {
     }
 }
 
-/// Checks the universe: a schedd itself runs only jobs of the local universe (`JICLocalSchedd::initJobInfo`).
-/// Warns about mail to their users.
+/// Checks the universe of the job, because a schedd itself runs only jobs of the local universe (`JICLocalSchedd::initJobInfo`).
+/// Warns about mail that would be sent to the user.
 fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContext) -> anyhow::Result<()> {
     let int = |name: &str| Context::new(world).my(ad).int(name);
     match int(attr::JOB_UNIVERSE) {
@@ -381,7 +380,7 @@ fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContex
     Ok(())
 }
 
-/// Returns the job information that its log needs.
+/// Returns the information about the job that its event log needs.
 fn job_info_of(ad: &ClassAd, world: &dyn World) -> JobInfo {
     let context = || Context::new(world).my(ad);
     JobInfo {
@@ -397,7 +396,7 @@ fn has_left_queue(ad: &ClassAd) -> bool {
     matches!(context_of(ad).int(attr::JOB_STATUS), Some(JobStatus::COMPLETED | JobStatus::REMOVED))
 }
 
-/// Warns about files that the last run kept for a next one: they are removed with their directory.
+/// Warns about files that the last run kept for a next run, because they are removed with their directory.
 fn warn_of_kept_files(spool: &Path, session: &ProgramContext) {
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| format!("{:?}", entry.file_name())).collect();

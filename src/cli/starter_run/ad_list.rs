@@ -1,10 +1,10 @@
-//! Output of finished ads in the requested format.
+//! Output of ads in the requested format after their jobs have ended.
 
 use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::format::long;
 use crate::cli::common::AdFormat;
 
-/// Formats ads given in the long form: as an array, as one object per line, or unchanged.
+/// Formats ads that are given in the long form: as one array, as one object per line, or unchanged.
 pub(super) fn render_ad_list<'a>(form: Option<AdFormat>, ads: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut text = Vec::new();
     let mut count = 0_u32;

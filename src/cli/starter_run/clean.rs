@@ -1,4 +1,4 @@
-//! `--clean`: removes leftovers of starters that were killed.
+//! `--clean`: removes what killed starters left behind.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::runner::starter::{ExecuteCleaner, read_execute_directory};
 use crate::starter::container::ContainerParameters;
 use crate::starter::volume_group::VolumeGroup;
 
-/// Removes leftovers of starters that were killed (`--clean`): status 1 if something remains.
+/// Removes what killed starters left behind (`--clean`). The exit status is 1 if something could not be removed.
 pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;

@@ -11,12 +11,12 @@ use super::starter_invocation::StarterInvocation;
 use crate::config::version::{PLATFORM_LINE, VERSION_LINE};
 use crate::starter::EXCEPTION_STATUS;
 
-/// Runs as the tool, with the reference's exit statuses.
+/// Runs as the tool `condor_starter`, with the exit statuses of the reference.
 pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
-    // Every error in the command line ends with status 1.
+    // The reference exits with status 1 for any error in the command line.
     let wrong = |error: anyhow::Error| {
         session.report(&error);
-        // An exception has its own status.
+        // `EXCEPT` has another exit status.
         Ok(match exit_status_of(&error) {
             Status::Tool(status) => Status::Tool(status),
             _ => Status::Tool(1),
@@ -31,7 +31,7 @@ pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext
     {
         return capabilities::print_capabilities(&cli, session);
     }
-    // The slot name from the slot runner is only used in events.
+    // The slot name that htc-slot-run passes is used only in events.
     let slot = cli.job.slot_name.take();
     let mut pid_file = None;
     let rest = match take_daemon_options(words, &mut cli, &mut pid_file) {
@@ -46,13 +46,13 @@ pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext
     if let Err(error) = parse_starter_options(rest, &mut cli) {
         return wrong(error);
     }
-    // The file exists while the starter runs, whatever the outcome.
+    // The pid file exists as long as the starter runs.
     let _there = pid_file.and_then(|path| PidFile::write(path, session));
     StarterInvocation { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
-/// Parses the options of all daemons, which come first; the first other word ends them. Returns `None` if the
-/// version is requested, whatever follows.
+/// Parses the options that all daemons have, which come first. The first other word ends them. Returns `None` if the version is
+/// requested, even if other words follow.
 fn take_daemon_options<'a>(
     mut words: &'a [OsString],
     cli: &mut StarterRunCli,
@@ -99,11 +99,11 @@ fn take_daemon_options<'a>(
     Ok(Some(words))
 }
 
-/// File of `-pidfile`, which is removed when the daemon ends (`drop_pid_file`, `clean_files`).
+/// Pid file of `-pidfile`, which is removed when the daemon ends (`drop_pid_file`, `clean_files`).
 struct PidFile(PathBuf);
 
 impl PidFile {
-    /// Writes the file; a failure is only reported.
+    /// Writes the pid file. If this fails, the failure is only reported.
     fn write(path: PathBuf, session: &ProgramContext) -> Option<Self> {
         match std::fs::write(&path, format!("{}\n", std::process::id())) {
             Ok(()) => Some(PidFile(path)),
@@ -121,8 +121,8 @@ impl Drop for PidFile {
     }
 }
 
-/// Returns the error for `-kill FILE`: HTCondor 25.14 ends the daemon whose process ID is in the file. Here,
-/// no process is ended because of the content of a file.
+/// Returns the error for `-kill FILE`. HTCondor 25.14 ends the daemon whose process id is in the file; this program never ends a
+/// process because of a file's content.
 fn refuse_kill_option(file: Option<&OsString>) -> anyhow::Error {
     let Some(file) = file else { return Problem::usage("-kill needs another argument").into() };
     match std::fs::File::open(file) {
@@ -137,8 +137,7 @@ fn refuse_kill_option(file: Option<&OsString>) -> anyhow::Error {
     }
 }
 
-/// Names of the job options that start with `-job-`: they are tried in this order, and any prefix of a name
-/// is accepted.
+/// Names of the options that start with `-job-`, in the order in which they are tried. Any prefix of a name is accepted.
 const JOB_OPTION_NAMES: &[&str] = &[
     "-job-cluster",
     "-job-keyword",
@@ -171,8 +170,8 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
         if starts("-header") {
             cli.job.header = Some(value("-header")?.to_string_lossy().into_owned());
         } else if starts("-gridshell") {
-            // The remaining effect of Globus in 25.14: no scratch directory, no removal, and the job's file
-            // is made executable.
+            // What remains of Globus support in 25.14: no scratch directory is created, nothing is removed, and the job's file is
+            // made executable.
             let message = "-gridshell: HTCondor 25.14 would run the job in the current directory and leave that as it is; \
                            here each job has a directory of its own";
             return Err(Problem::usage(message).hint("remove the word, and set Iwd").into());
@@ -185,7 +184,7 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
                 )
                 .into());
             }
-            // A starter of the local universe; this program acts as its schedd.
+            // This option starts a starter of the local universe, and this program acts as its schedd.
             cli.job.played_as = StarterRole::Local;
         } else if text.len() >= 4 && starts("-slot-name") {
             cli.job.slot_name = Some(value("-slot-name")?.clone());
@@ -198,8 +197,7 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
     check_option_conflicts(cli, shadow, any)
 }
 
-/// Returns true if a text has the form of a daemon's address: `<host:port>`, possibly with parameters
-/// (`is_valid_sinful`).
+/// Returns true if a text has the form of a daemon's address: `<host:port>`, which may include parameters (`is_valid_sinful`).
 fn is_address(text: &[u8]) -> bool {
     let inner = text.strip_prefix(b"<").and_then(|text| text.strip_suffix(b">"));
     let Some(inner) = inner else { return false };
@@ -248,7 +246,7 @@ fn set_job_option(cli: &mut StarterRunCli, name: &str, value: OsString) -> anyho
     Ok(())
 }
 
-/// Refuses options that exclude each other.
+/// Refuses options that cannot be combined.
 fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: bool) -> anyhow::Result<()> {
     let job = &cli.job;
     let problem = match shadow {

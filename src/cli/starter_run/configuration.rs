@@ -7,8 +7,7 @@ use crate::cli::common::{Problem, ProgramContext, is_missing_config};
 use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::world::World;
 
-/// Loads the configuration. If there is none, the defaults are used, unless the reference's behaviour is
-/// requested.
+/// Loads the configuration. If no configuration exists, uses the defaults, unless `--quirks reference` is given.
 pub(super) fn load(
     cli: &StarterRunCli,
     strict: bool,

@@ -1,4 +1,4 @@
-//! Requests to a running starter, and the socket for them.
+//! Client for requests to a running starter, and the control socket of a starter.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::os::Reactor;
 use crate::runner::control::ControlSocket;
 use crate::runner::starter::{StarterOrder, listen, send_order as ask_starter};
 
-/// Sends the request of `--ask WORD` to the starter that listens at `--control`.
+/// Sends the request of `--ask WORD` to the starter whose socket is given by `--control`.
 pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<Status> {
     let job = &cli.job;
     let socket = job.control.clone().unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<S
     Ok(Status::Done)
 }
 
-/// Opens the socket of `--control`, if it is given.
+/// Opens the control socket (`--control`), or returns `None` if it is not given.
 pub(super) fn socket(path: Option<&PathBuf>, reactor: &mut Reactor) -> anyhow::Result<Option<ControlSocket>> {
     let Some(path) = path else { return Ok(None) };
     let control = listen(path, reactor).map_err(|error| {

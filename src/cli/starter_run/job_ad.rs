@@ -19,18 +19,19 @@ use crate::text::plural::counted;
 /// Maximum size of a file with the ad of a job or slot, in bytes.
 const MAX_JOB_BYTES: u64 = 64 << 20;
 
-/// Text of ads, with its origin.
+/// Text of an input with ads, and its name.
 pub(super) struct AdText {
     pub(super) text: Vec<u8>,
     pub(super) name: String,
-    /// True if empty lines separate ads: in queue logs, directories and histories, unlike in a job's own ad.
+    /// True if empty lines separate ads, as in queue logs, directories and histories. In a job's own file, empty lines have no
+    /// meaning.
     pub(super) is_list: bool,
 }
 
-/// Rules by which a job ad is read.
+/// Rules for parsing a job ad.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobAdRules {
-    /// True if only the long form is read.
+    /// True if only the long form is accepted.
     pub(super) lines_only: bool,
     /// True if malformed lines are skipped.
     pub(super) skips_lines: bool,
@@ -38,7 +39,7 @@ pub(super) struct JobAdRules {
     pub(super) strict: bool,
 }
 
-/// Reads a file or directory, or standard input for `-`, to its end.
+/// Reads a whole file or directory, or standard input for `-`.
 pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<AdText> {
     let is_stdin = path == Path::new("-");
     if is_stdin && std::io::stdin().is_terminal() {
@@ -58,8 +59,8 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
     Ok(AdText { text, name, is_list })
 }
 
-/// Parses the job ad: in the long form as the starter reads it, or, unless `lines_only` is set, in any other
-/// format. With `skips_lines`, malformed lines are skipped, as by 25.14.
+/// Parses the job ad: in the long form by the rules of the starter or, unless `lines_only` is set, in any other format. With
+/// `skips_lines`, malformed lines are skipped, as by 25.14.
 ///
 /// # Errors
 /// Returns an error if there is no ad, or if a line is malformed and not skipped.
@@ -91,7 +92,7 @@ pub(super) fn read_job_ad(
             session.report(&Problem::unreadable(message).into());
         }
     }
-    // A job that runs without some of its attributes is not the job that was meant.
+    // Without some of its attributes, the job might do something else than the user means, so a malformed line is an error.
     if !skips_lines && !bad.is_empty() {
         let count = counted(bad.len() as u64, "line");
         let lines: Vec<&[u8]> = bad.iter().map(|bad| bad.line.as_slice()).collect();
@@ -120,7 +121,7 @@ pub(super) fn read_job_ad(
     Ok(ad)
 }
 
-/// Warns if two ads were joined without an empty line between them.
+/// Warns if two ads were concatenated without an empty line between them.
 fn warn_of_joined_ads(text: &[u8], name: &str, session: &ProgramContext) {
     let mut reader = session.ad_reader(text);
     while let Ok(Some(record)) = reader.next_record() {

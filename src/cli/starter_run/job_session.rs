@@ -1,4 +1,4 @@
-//! One run: configuration, ad, plan, event loop, and output.
+//! Session of one job: reads configuration and ad, makes the plan, runs the event loop, and prints the result.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -40,8 +40,8 @@ use crate::starter::unsupported::AccessPointRole;
 use crate::starter::{JobOutcome, JobOverrides};
 use crate::world::World;
 
-/// Takes the job over from a slot runner, and returns the directory with the job, or `None` if there is no
-/// slot runner.
+/// Takes over the job from htc-slot-run, and returns the directory that contains it; `None` if htc-slot-run has not started this
+/// process.
 fn take_over_job() -> anyhow::Result<Option<PathBuf>> {
     let private = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).map(PathBuf::from);
     if let Some(private) = &private
@@ -58,7 +58,7 @@ impl StarterInvocation<'_> {
             if !self.is_daemon() {
                 return Err(error);
             }
-            // The reference exits with status 1 if it cannot start for any reason.
+            // If it cannot start, the reference exits with status 1 whatever the reason.
             session.report(&error);
             Ok(Status::Tool(1))
         })
@@ -93,7 +93,7 @@ impl StarterInvocation<'_> {
             machine: machine_ad.clone(),
             overrides: overrides.clone(),
             role: with,
-            // Names this program even if its file is replaced or removed.
+            // `/proc/self/exe` is this program, even if its file is replaced or removed.
             helper: TransferHelper {
                 program: "/proc/self/exe".into(),
                 argv: ["htc-starter-run", "--carry"].map(BString::from).to_vec(),
@@ -112,7 +112,7 @@ impl StarterInvocation<'_> {
             fallback_execute: std::env::temp_dir(),
             clock_skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
-        // The job's log and ads have the modes that daemons give them, whatever the caller's umask is.
+        // The job's log and ads get the modes that daemons give them, whatever umask the caller has.
         identity::set_umask(0o022);
         let status = if with == AccessPointRole::Absent || job.dry_run {
             match plan(request(ad), &view) {
@@ -131,11 +131,11 @@ impl StarterInvocation<'_> {
             };
             self.play_job(setup, &request, &mut stream, session)?
         };
-        // The slot runner reads the events itself and only needs the status of the job.
+        // htc-slot-run checks the events itself, so it needs only the status of the job.
         Ok(if private.is_some() { status } else { finish_events(stream, status) })
     }
 
-    /// Returns the job ad, completed from the configuration.
+    /// Returns the job ad, with missing attributes taken from the configuration.
     fn complete_job_ad(
         &self,
         overrides: &JobOverrides,
@@ -152,7 +152,7 @@ impl StarterInvocation<'_> {
             let from = AdCompletion { keyword: &keyword, ids, universe, knobs: view, dialect };
             let left_out = job_source::complete_ad(&mut ad, &from, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
-            // The slot runner reported these errors for backfill jobs when it started.
+            // htc-slot-run has reported these errors at its start, so they are reported only without it.
             let is_alone = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() && !self.cli.output.quiet;
             for value in left_out.iter().filter(|_| is_alone) {
                 session.warn(&format!("{value}; the job runs without it, as in a pool"));
@@ -161,7 +161,7 @@ impl StarterInvocation<'_> {
         Ok(ad)
     }
 
-    /// Runs the planned job, or prints what the run would do.
+    /// Runs the planned job or, with --dry-run, prints what the run would do.
     fn run_or_rehearse(
         &self,
         planned: Plan<'_>,
@@ -184,13 +184,13 @@ impl StarterInvocation<'_> {
         let mut finished = run_starter(machine, carrier, world, &mut reactor, stream, beside)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| tells) {
-            // JOB_EXIT has informed the job's queue, so the slot runner no longer needs the copy of the job.
+            // JOB_EXIT has informed the job's queue, so htc-slot-run no longer needs its copy of the job.
             drop(std::fs::remove_file(job_note(Path::new(&private))));
         }
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.prints_events()) {
             session.report(&anyhow::anyhow!("the job was not started: {reason}"));
         }
-        // The exit status shows the outcome of the job even if its ad cannot be printed.
+        // The exit status is computed first, so that it shows the outcome of the job even if the ad cannot be printed.
         let status = self.exit_status(&finished);
         let status = || self.status_with_result_ad(&finished, status, session);
         match self.print_result_ad(&finished) {
@@ -203,7 +203,7 @@ impl StarterInvocation<'_> {
         }
     }
 
-    /// Prints what would be done, as lines or as one object; status 0 if the job would be started.
+    /// Prints what the run would do, as lines or as one JSON object. The exit status is 0 if the job would be started.
     fn print_rehearsal(&self, rehearsed: &RehearsalResult) -> anyhow::Result<Status> {
         let mut row = serde_json::to_value(&rehearsed.preview)?;
         row["runs"] = rehearsed.preview.started.into();
@@ -218,14 +218,13 @@ impl StarterInvocation<'_> {
         Ok(if rehearsed.preview.started { Status::Done } else { Status::No })
     }
 
-    /// Returns the shell of `--interactive`: the user's own.
+    /// Returns the user's shell, for `--interactive`.
     fn interactive_shell(&self) -> Option<BString> {
         let own = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
         self.cli.job.interactive.then(|| BString::from(own().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
     }
 
-    /// Checks that the parts of the job ID are numbers; the daemon accepts any text and uses the number at
-    /// its start.
+    /// Checks that the parts of the job id are numbers. The daemon accepts any text, and uses the number at its start.
     fn check_job_ids(&self) -> anyhow::Result<()> {
         let job = &self.cli.job;
         let ids = [
@@ -263,7 +262,7 @@ impl StarterInvocation<'_> {
         Ok(())
     }
 
-    /// Returns the path of the job ad, or `None` if it is only in the configuration.
+    /// Returns the path of the job ad, or `None` if the job is defined only in the configuration.
     fn job_ad_path(&self) -> Option<PathBuf> {
         let job = &self.cli.job;
         match &job.job_input_ad {
@@ -290,7 +289,7 @@ impl StarterInvocation<'_> {
         if read.text.is_empty() && self.cli.job.job_keyword.is_some() {
             return Ok(ClassAd::new());
         }
-        // 25.14 supports only the long form for this option.
+        // 25.14 supports only the long form for `-job-input-ad`.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
         let skips_lines = self.is_daemon() || self.quirks() == QuirkMode::Reference;
         let rules = job_ad::JobAdRules { lines_only, skips_lines, strict: self.cli.input.strict_input };
@@ -300,8 +299,7 @@ impl StarterInvocation<'_> {
     fn attribute_overrides(&self) -> JobOverrides {
         let job = &self.cli.job;
         let number = |text: &Option<String>| text.as_ref().map(|text| leading_number(text));
-        // Relative names are resolved in the current directory, as usual; 25.14 resolves them in Iwd, which
-        // may be the scratch directory.
+        // Relative names are resolved in the current directory. 25.14 resolves them in Iwd, which may be the scratch directory.
         let here = std::env::current_dir().ok().filter(|_| !self.is_daemon());
         let file = |name: &Option<OsString>| {
             let name = name.clone()?;
@@ -348,8 +346,7 @@ impl StarterInvocation<'_> {
         given.or_else(|| view.text("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
     }
 
-    /// Returns true if events are printed to standard error. The daemon prints to its terminal only on
-    /// request.
+    /// Returns true if events are printed to standard error. The daemon prints to its terminal only on request.
     fn prints_events(&self) -> bool {
         let cli = self.cli;
         !self.as_tool || cli.job.termlog || std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_some()
@@ -370,7 +367,7 @@ impl StarterInvocation<'_> {
         Ok(stream.with_style(cli.lines.line_style(cli.output.color)))
     }
 
-    /// Prints the job ad with its outcome, unless standard output is used for something else.
+    /// Prints the job ad with its outcome, unless standard output has another use.
     fn print_result_ad(&self, finished: &StarterOutcome) -> anyhow::Result<()> {
         let job = &self.cli.job;
         let mut stdout = stdout();
@@ -378,16 +375,16 @@ impl StarterInvocation<'_> {
             Some(path) if path == OsStr::new("-") => stdout.write_all(&finished.result)?,
             Some(_) if self.is_daemon() => {}
             _ if job.job_stdout.as_deref() == Some(OsStr::new("-")) => {}
-            // The tool itself prints nothing; the slot runner requests the ad.
+            // As condor_starter, the program prints no ad unless htc-slot-run requests it.
             None if self.as_tool && std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() => {}
             _ => {
                 let outcome = finished.outcome.as_deref();
-                // Under the daemon's name the ad is printed as the starter has it.
+                // As condor_starter, the program prints the ad in the starter's own form.
                 let changed =
                     outcome.filter(|_| !self.is_daemon()).map(|ad| ad_for_next_program(ad, finished));
                 let ads = changed.as_deref().or(outcome);
                 stdout.write_all(&render_ad_list(self.cli.output.ad_format(), ads))?;
-                // Under the daemon's name the slot runner reads the ad.
+                // As condor_starter, the program prints only the ad, which htc-slot-run reads.
                 if ads.is_some() && !self.as_tool && !self.cli.output.wants_json() {
                     stdout.write_all(b"\n")?;
                 }
@@ -409,9 +406,8 @@ impl StarterInvocation<'_> {
     }
 }
 
-/// Returns the final ad as other programs can use it: without paths in the scratch directory, and with the
-/// JobStatus of a job that has exited. A starter leaves the status to the schedd, which does not exist in a
-/// pipeline.
+/// Returns the final ad in a form for other programs: without paths in the scratch directory, and with the JobStatus of a job
+/// that has exited. A starter leaves JobStatus to the schedd, which does not exist in a pipeline.
 fn ad_for_next_program(text: &[u8], finished: &StarterOutcome) -> Vec<u8> {
     let (mut ad, _) = long::parse(text);
     remove_scratch_paths(&mut ad, &finished.scratch);

@@ -18,10 +18,10 @@ use crate::text::calendar::CivilTime;
 use crate::user_log::{EventReadError, EventReader};
 use crate::world::World;
 
-/// Number of kinds of events whose attributes' order is remembered.
+/// Number of kinds of events for which the order of attributes is remembered.
 const KIND_COUNT: usize = 64;
 
-/// Detects the format of the ads in a log from its start; returns `None` for a text log.
+/// Detects the format of the ads in an event log from its start; returns `None` for a log in text form.
 fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
     loop {
         let start = input.fill_buf()?;
@@ -35,7 +35,7 @@ fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
     }
 }
 
-/// Prints the events of the log as ads; status 1 if a part of it is not an event.
+/// Prints the events of an event log as ads. The exit status is 1 if a part of the log is not an event.
 pub(super) fn print_log_events(
     cli: &StarterRunCli,
     path: &Path,
@@ -87,7 +87,7 @@ pub(super) fn print_log_events(
         }
         None => EventReader::new(input).try_for_each(|event| match event {
             Ok(mut event) => {
-                // For a time without a year, 25.14 uses the current year.
+                // 25.14 uses the current year for a time without a year.
                 event.time.year = event.time.year.or(year);
                 event.time = event.time.to_local(|epoch| world.zone(epoch));
                 event.write_ad(&mut ad);
@@ -119,18 +119,18 @@ pub(super) fn print_log_events(
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
 
-/// Printer of ads to standard output, each as soon as it is available.
+/// Printer of event ads to standard output. Each ad is printed as soon as it is available.
 struct EventAdPrinter {
     output: PipedStdout,
     format: AdFormat,
     count: u64,
-    /// Writers of long ads by the kind of the event: each remembers the order of the attributes.
+    /// Writers of long ads, one for each kind of event. Each writer remembers the order of attributes.
     long_ads: Vec<ListWriter>,
     text: Vec<u8>,
 }
 
 impl EventAdPrinter {
-    /// Prints an ad; `kind` is the number of its event.
+    /// Prints an ad; `kind` is the number of the kind of event.
     fn print(&mut self, ad: &ClassAd, kind: usize) -> std::io::Result<()> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();

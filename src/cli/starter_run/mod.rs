@@ -1,4 +1,4 @@
-//! `htc-starter-run`, which imitates the daemon when called as `condor_starter`.
+//! `htc-starter-run`, which imitates the starter when called as `condor_starter`.
 
 mod access_point;
 mod ad_list;
@@ -42,7 +42,7 @@ pub const PROGRAM: Program = Program {
     ],
 };
 
-/// Runs as the first process of a job's PID namespace, under 25.14's name for it.
+/// Runs as the first process of a job's PID namespace, under the name that 25.14 uses for this process.
 fn namespace_init(words: &[OsString], _session: &ProgramContext) -> anyhow::Result<Status> {
     let words: Vec<BString> = words.iter().map(|word| BString::from(word.as_bytes())).collect();
     let status = os::namespace_init::run_as_init(&words).context("cannot wait for the job")?;
@@ -55,8 +55,8 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
             let words: Vec<OsString> = std::env::args_os().skip(1).collect();
             let slot = slot_of_slot_runner()?;
             let (mut cli, ads_given) = StarterRunCli::parse(&words)?;
-            // The slot name from the slot runner is used in events; it is in variables only if the command
-            // line has it, too (-a).
+            // htc-slot-run passes the slot name for events. It is used in the environment only if the command line also has it
+            // (-a).
             let of_words = words.iter().any(|word| word.to_string_lossy().contains("slot-name"));
             if !of_words {
                 cli.job.slot_name = None;

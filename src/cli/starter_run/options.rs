@@ -1,4 +1,4 @@
-//! Command line of `htc-starter-run`, and the options that the slot runner passes in addition.
+//! Command line of `htc-starter-run`, and the additional options that htc-slot-run passes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -20,10 +20,9 @@ use crate::text::arguments;
 
 pub(super) const NAME: &str = "htc-starter-run";
 
-/// Environment variable with options of the slot runner that the reference's command line cannot express, as
-/// V2 raw arguments.
+/// Environment variable with options of htc-slot-run that the reference's command line cannot express, as V2 raw arguments.
 pub(super) const STARTER_OPTIONS_VARIABLE: &str = "_HTC_STARTER_OPTIONS";
-/// Environment variable with the slot runner's private directory of one starter.
+/// Environment variable with the private directory that htc-slot-run creates for each starter.
 pub(super) const PRIVATE_DIRECTORY_VARIABLE: &str = "_HTC_STARTER_DIR";
 
 /// Command line.
@@ -266,7 +265,7 @@ pub(super) fn make_command() -> clap::Command {
 }
 
 impl StarterRunCli {
-    /// Parses options from words, preceded by those of the slot runner.
+    /// Parses options from words. Options that htc-slot-run passes in the environment come first.
     pub(super) fn parse(words: &[OsString]) -> anyhow::Result<(Self, bool)> {
         let mut all = slot_runner_options()?;
         all.extend(words.iter().cloned());
@@ -284,7 +283,7 @@ pub(super) fn was_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
 }
 
-/// Returns the slot in which the job runs, according to the slot runner.
+/// Returns the slot in which the job runs, according to htc-slot-run, or `None`.
 pub(super) fn slot_of_slot_runner() -> anyhow::Result<Option<OsString>> {
     let words = slot_runner_options()?;
     let last = words.iter().rposition(|word| word == "--slot-name");
@@ -299,7 +298,7 @@ fn slot_runner_options() -> anyhow::Result<Vec<OsString>> {
     Ok(words.into_iter().map(|word| OsString::from_vec(word.into())).collect())
 }
 
-/// Returns the number at the start of a text, or 0 if there is none (`atoi`).
+/// Returns the number at the start of a text, or 0 if it does not start with a number (`atoi`).
 pub(super) fn leading_number(text: &str) -> i64 {
     let text = text.trim_start();
     let end = text
@@ -309,7 +308,7 @@ pub(super) fn leading_number(text: &str) -> i64 {
     text[..end].parse().unwrap_or(0)
 }
 
-/// Returns true if a file name means our own standard input or output.
+/// Returns true if a file name means standard input or output of this program.
 pub(super) fn is_standard_stream(name: &Option<OsString>) -> bool {
     name.as_deref() == Some(OsStr::new("-"))
 }

@@ -1,4 +1,4 @@
-//! Directory in which a job with a shadow keeps files for its next run.
+//! Spool directory, in which a job with a shadow keeps files for its next run.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,14 @@ use crate::runner::slot::{PrivateDirectory, remove_abandoned_directories};
 /// Prefix of the names of spool directories.
 const SPOOL_PREFIX: &str = "htc-spool.";
 
-/// Directory for the files that a job keeps for its next run; it is removed when dropped.
+/// Spool directory for the files that a job keeps for its next run. It is removed when dropped.
 pub(super) struct SpoolDirectory {
     path: PathBuf,
     _owner: PrivateDirectory,
 }
 
 impl SpoolDirectory {
-    /// Creates a directory, after removing those of killed runs.
+    /// Creates a spool directory, after removing those that killed runs left behind.
     pub(super) fn new() -> anyhow::Result<Self> {
         let made = PrivateDirectory::with_prefix(&std::env::temp_dir(), SPOOL_PREFIX).and_then(|owner| {
             let path = owner.path().join("spool");
@@ -30,7 +30,7 @@ impl SpoolDirectory {
         &self.path
     }
 
-    /// Removes the directories of killed runs.
+    /// Removes the spool directories that killed runs left behind.
     pub(super) fn remove_abandoned() {
         remove_abandoned_directories(&std::env::temp_dir(), SPOOL_PREFIX);
     }

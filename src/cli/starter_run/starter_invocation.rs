@@ -14,29 +14,29 @@ use crate::quirks::{Quirk, QuirkMode};
 use crate::runner::starter::{StarterOutcome, StateFile};
 use crate::starter::EXCEPTION_STATUS;
 
-/// Parsed command line with the settings derived from it.
+/// Parsed command line, with the settings derived from it.
 pub(super) struct StarterInvocation<'a> {
     pub(super) cli: &'a StarterRunCli,
-    /// True if `--ads` was typed.
+    /// True if `--ads` is on the command line.
     pub(super) ads_given: bool,
     /// True if the program is called as `condor_starter`.
     pub(super) as_tool: bool,
-    /// Name of the slot for events, if it differs from that in `_CONDOR_SLOT`.
+    /// Name of the slot in events, or `None` if it is that of `_CONDOR_SLOT`.
     pub(super) slot: Option<OsString>,
 }
 
 impl StarterInvocation<'_> {
-    /// Returns the choice of behaviour where manual and reference differ.
+    /// Returns the choice of behaviour where 25.14 and its manual differ.
     pub(super) fn quirks(&self) -> QuirkMode {
         self.cli.quirks.quirks
     }
 
-    /// Returns true if options, output and statuses are those of the daemon.
+    /// Returns true if options, output and exit statuses are those of the daemon.
     pub(super) fn is_daemon(&self) -> bool {
         self.as_tool || self.quirks().reproduces(Quirk::StarterOwnCommandLine)
     }
 
-    /// Reports an invalid parameter and returns the exit status.
+    /// Reports an invalid parameter, and returns the exit status.
     pub(super) fn report_refusal(
         &self,
         error: &ValueError,
@@ -46,7 +46,7 @@ impl StarterInvocation<'_> {
         if !self.quirks().reproduces(Quirk::StarterExceptions) {
             return Err(problem);
         }
-        // A parameter of the daemon itself: it exits with an exception before it has started.
+        // For a parameter of the daemon itself, the daemon exits with an exception before it has started.
         session.report(&problem);
         Ok(Status::Tool(EXCEPTION_STATUS))
     }
@@ -59,13 +59,13 @@ impl StarterInvocation<'_> {
         self.cli.job.log.as_ref().map(absolute).transpose()
     }
 
-    /// Formats an ad in the requested format.
+    /// Formats an ad, which is given in the long form, in the requested format.
     pub(super) fn format_ad(&self, long_form: &[u8]) -> Vec<u8> {
         render_ad_list(self.cli.output.ad_format(), [long_form])
     }
 
-    /// Returns the status of a job. If its result ad could not be written, this is a failure of ours, which
-    /// the reference only logs.
+    /// Returns the exit status for a job. If the result ad could not be written, the program fails, while the reference only logs
+    /// this.
     pub(super) fn status_with_result_ad(
         &self,
         finished: &StarterOutcome,
@@ -83,9 +83,9 @@ impl StarterInvocation<'_> {
     }
 }
 
-/// Keeps an ad that could not be written, for a later clean-up.
+/// Keeps a job ad that could not be written, for a later clean-up.
 pub(super) fn keep_unwritten_ad(state: Option<StateFile>, ad: Option<&[u8]>, session: &ProgramContext) {
-    // If standard output was closed, the caller does not want the ad.
+    // If standard output was closed, the caller does not need the ad.
     if let (Some(state), Some(ad)) = (state, ad)
         && !stdout_was_closed()
     {

@@ -1,4 +1,4 @@
-//! Job ads of `-jobads`, read as the tool reads them.
+//! Job ads of `-jobads`, read by the same rules as in the tool.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,8 +9,8 @@ use super::RouterInfoTool;
 use crate::classad::{ClassAd, Context};
 
 impl RouterInfoTool<'_> {
-    /// Reads the ads of all files. An ad with the same ID as an earlier one replaces it, at the position of
-    /// the later one (`ClassAdCollection::AddClassAd` destroys the earlier ad first).
+    /// Reads the ads of all files. If an ad has the same id as an earlier one, the earlier ad is removed, and the later one keeps
+    /// its own position (`ClassAdCollection::AddClassAd` destroys the earlier ad first).
     pub(super) fn read_jobs(&self) -> io::Result<Vec<(String, ClassAd)>> {
         let mut jobs: Vec<Option<(String, ClassAd)>> = Vec::new();
         let mut places: FxHashMap<String, usize> = FxHashMap::default();
@@ -61,8 +61,9 @@ enum JobFileLine {
     Delimiter,
 }
 
-/// Returns the kind of a line. The line end is removed while an ad is read, but not while the rest of a
-/// broken ad is skipped, so a blank line, or one that ends in `\r\n`, has a different kind in each case.
+/// Returns the kind of a line. The line end is removed while an ad is read, but not while the rest of a broken ad is skipped. A
+/// blank line, or a line that ends in `\r
+/// `, therefore has a different kind in each case.
 fn classify_line(line: &[u8]) -> JobFileLine {
     let delimits: [&[u8]; 4] = [b"\n", b"...", b"***", b"-- "];
     if line.is_empty() || delimits.iter().any(|prefix| line.starts_with(prefix)) {
@@ -74,9 +75,8 @@ fn classify_line(line: &[u8]) -> JobFileLine {
     }
 }
 
-/// Returns the next ad of a file, and true if the file has ended. A line that is not an attribute ends the
-/// ad's attributes: the rest is skipped up to the next delimiter, comment or blank line (`InsertFromStream`,
-/// `OnParseError`).
+/// Returns the next ad of a file, and true if the file has ended. A line that is not an attribute ends the attributes of the ad;
+/// lines are then skipped up to the next delimiter, comment or blank line (`InsertFromStream`, `OnParseError`).
 fn read_next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
     let mut ad = ClassAd::new();
     let mut broken = false;

@@ -1,4 +1,4 @@
-//! Output of the daemon's log: its lines, the table of routes, the steps of transforms.
+//! Output in the form of the daemon's log: its lines, the table of routes, and the steps of transforms.
 
 use std::io::{self, Write};
 
@@ -13,18 +13,18 @@ use crate::transform::{
     TransformFailure,
 };
 
-/// Longer lines are preceded by an empty line.
+/// Number of bytes from which a log line is preceded by an empty line.
 const LONG_LINE: usize = 150;
 
-/// Daemon's log on standard output.
+/// Log of the daemon, printed to standard output.
 pub(super) struct DaemonLog {
-    /// Text that is not printed yet.
+    /// Text that was not printed yet.
     pub(super) out: Vec<u8>,
-    /// True if log lines are shown at all.
+    /// True if log lines are printed at all.
     pub(super) loud: bool,
-    /// True while lines are held back because the configuration is being read.
+    /// True if log lines are kept in `kept_lines`, because the configuration is being read.
     pub(super) silent: bool,
-    /// Lines that are held back.
+    /// Log lines that may be printed later.
     pub(super) kept_lines: Vec<BString>,
 }
 
@@ -48,7 +48,7 @@ impl DaemonLog {
         self.out.extend_from_slice(text);
     }
 
-    /// Logs an error line, which is shown whatever the options are.
+    /// Logs an error line, which is printed with all options.
     pub(super) fn write_error(&mut self, text: &[u8]) {
         let loud = std::mem::replace(&mut self.loud, true);
         self.write_line(text);
@@ -64,7 +64,7 @@ impl DaemonLog {
     }
 }
 
-/// Returns the table of routes as the log shows it.
+/// Returns the table of routes in the form of the log.
 pub(super) fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
     let mut text = b"JobRouter: Checking for candidate jobs. routing table is:\n\
         Route Name               Source      Submitted/Max        Idle/Max     Throttle\n"
@@ -111,13 +111,13 @@ pub(super) fn routes_text(table: &RouteTable) -> Vec<u8> {
     out
 }
 
-/// Logger of the lines of `-log-steps`.
+/// Observer of transforms that logs the lines of `-log-steps`.
 pub(super) struct StepLogger<'a> {
     pub(super) log: &'a mut DaemonLog,
     pub(super) steps: bool,
-    /// Last error that the reference recorded for the running transform (`MACRO_SET::errors`).
+    /// Last error that the reference records for the current transform (`MACRO_SET::errors`).
     pub(super) complaint: String,
-    /// Lines of that transform.
+    /// Lines of the current transform.
     pub(super) lines: Vec<RuleLine>,
     pub(super) program: &'a ProgramContext,
 }
@@ -144,7 +144,7 @@ impl TranslationWatcher for StepLogger<'_> {
                     self.log.write_line(&empty_include_line(b"<Local>"));
                 }
             }
-            // The reference logs this after each transform, even if there was no error.
+            // The reference logs this line after each transform, even if there was no error.
             TransformProgress::Ended => {
                 let complaint = std::mem::take(&mut self.complaint);
                 self.log.write_line(format!("ERROR in transform {name} : {complaint}\n").as_bytes());
@@ -187,7 +187,7 @@ impl TranslationWatcher for StepLogger<'_> {
 }
 
 impl StepLogger<'_> {
-    /// Returns a message with its place, in lines of the transform without the envelope.
+    /// Returns a message with its location. Lines are counted in the transform without its envelope.
     fn with_place(&self, kind: &str, line: &RuleLine, text: &[u8]) -> String {
         let number = self.lines.iter().position(|known| known == line).map_or(0, |at| at + 1);
         format!("{kind} \"<Local>\", Line {number}{}\n", text.as_bstr())
@@ -207,10 +207,10 @@ impl Observer for StepLogger<'_> {
         if let TransformEvent::Problem(problem) = &event {
             match &problem.kind {
                 ProblemKind::Function(text) => {
-                    // The tool prints the message without the library's text around it.
+                    // The tool prints only the message, without the text that the library adds.
                     self.complaint = function_message_text(text).into();
                 }
-                // The tool treats a match that was aborted as no match, without a message.
+                // The tool treats an aborted regular-expression match as no match, without a message.
                 ProblemKind::MatchLimit { .. } => {}
                 ProblemKind::Undefined { .. }
                 | ProblemKind::Trailing { .. }

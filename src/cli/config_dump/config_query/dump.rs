@@ -1,4 +1,4 @@
-//! `-dump` and `-summary`: the whole configuration (`condor_config_val.cpp`, `do_dump_config_handler`).
+//! `-dump` and `-summary`: prints the whole configuration (`condor_config_val.cpp`, `do_dump_config_handler`).
 
 use bstr::{BStr, BString};
 
@@ -69,7 +69,7 @@ impl ConfigQuery<'_> {
         let request = self.request;
         let name: &[u8] = &row.name;
         let found = match row.kind {
-            // The list already shows that no source sets the parameter.
+            // A row of this kind exists only if no source sets the parameter.
             RowKind::Default(parameter) => {
                 let special = self.config.set.find_prefixed(name, &self.config.context, defaults);
                 special.unwrap_or(FoundMacro::Default(parameter))
@@ -130,8 +130,8 @@ impl ConfigQuery<'_> {
         }
     }
 
-    /// Expands every parameter to count its references, because the tool itself reads few parameters
-    /// (`config_val.cpp`, `add_ref_callback`). The use count of the parameter itself does not change.
+    /// Expands every parameter to count the references to other parameters, because the tool itself reads few parameters
+    /// (`config_val.cpp`, `add_ref_callback`). The use count of the expanded parameter does not change.
     fn read_all(&self, rows: &[ParameterRow<'_>], view: &ConfigView<'_>, output: &mut ToolOutput) {
         for row in rows {
             let found = match row.kind {
@@ -153,7 +153,7 @@ impl ConfigQuery<'_> {
         }
     }
 
-    /// Returns the place of an entry of the tables.
+    /// Returns the location of a setting or default.
     fn entry_place(&self, kind: RowKind<'_>) -> String {
         match kind {
             RowKind::Set(entry) => {
@@ -169,10 +169,10 @@ impl ConfigQuery<'_> {
         }
     }
 
-    /// Handles `-dump -verbose:both`: prints the entries of both tables.
+    /// Handles `-dump -verbose:both`: prints the entries of both tables, settings and defaults.
     fn dump_both(&self, view: &ConfigView<'_>, output: &mut ToolOutput) {
         let mut count = 0;
-        // Values are expanded without a subsystem, and that is not counted as a use.
+        // Values are expanded as if no subsystem were given, and without counting uses.
         let plain = ConfigView::new(&self.config.set, LookupContext::default(), self.world);
         for row in parameter_rows::rows_with_defaults(&self.config.set, self.world, true) {
             let (parameter, found) = match row.kind {
@@ -187,7 +187,7 @@ impl ConfigQuery<'_> {
             if self.request.used == Some(true) && before == EntryUses::default() {
                 continue;
             }
-            // The type is stored with the default; without a default it is unknown.
+            // The type of a parameter is stored with its default, so that the type is unknown if there is no default.
             let kind = match parameter.filter(|parameter| parameter.explicit_default().is_some()) {
                 Some(parameter) => parameter.parameter_type(),
                 None => ParameterType::String,
@@ -224,7 +224,7 @@ impl ConfigQuery<'_> {
     }
 
     pub(super) fn print_stats(&self, output: &mut ToolOutput) {
-        // Size of the reference's own entry: name, value and their metadata.
+        // Size in bytes of an entry in the reference: pointers to name and value, and metadata.
         const ENTRY_BYTES: usize = 36;
         let rows = parameter_rows::set_and_detected_rows(&self.config.set, self.world);
         let pool = self.config.set.string_pool();

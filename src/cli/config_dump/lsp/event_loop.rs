@@ -1,4 +1,4 @@
-//! Loop of the server: waits for messages, answers them, and publishes diagnostics after a pause in typing.
+//! Event loop of the language server: waits for messages, answers them, and publishes diagnostics after a pause in typing.
 
 use std::io::{self, Write as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -12,12 +12,12 @@ use crate::cli::common::{Problem, ProgramContext, Status, exit_when_reader_is_go
 use crate::lsp::{ExitKind, Server};
 use crate::world::World;
 
-/// Time without a further change after which diagnostics are published.
+/// Time without further changes after which diagnostics are published.
 const QUIET_TIME: Duration = Duration::from_millis(20);
-/// Time after which findings are published although the text is still changing.
+/// Time after the first change when diagnostics are published even if the text is still changing.
 const LONGEST_WAIT: Duration = Duration::from_millis(60);
 
-/// Times of the changes that have not been published.
+/// Times of the first and last change for which no diagnostics have been published.
 #[derive(Clone, Copy, Debug)]
 struct PendingChanges {
     first: Instant,
@@ -30,7 +30,7 @@ impl PendingChanges {
     }
 }
 
-/// Runs the server.
+/// Runs the event loop until the editor ends the server or closes the connection.
 pub(super) fn run(
     server: &mut Server,
     world: &dyn World,
@@ -81,7 +81,7 @@ pub(super) fn run(
     }
 }
 
-/// Returns all inputs that have arrived; waits for the first one until the pending changes are due.
+/// Returns all inputs that have arrived. If there are none, waits for an input, at most until diagnostics are due.
 fn next_inputs(
     receiver: &Receiver<ServerInput>,
     pending: Option<PendingChanges>,
@@ -96,7 +96,7 @@ fn next_inputs(
     Ok(std::iter::once(first).chain(receiver.try_iter()).collect())
 }
 
-/// Messages, answers to content that is not a message, and the reason why no further input can be read.
+/// Parsed inputs: messages, answers to contents that are not messages, and the reason why no further input can be read.
 #[derive(Default)]
 struct ParsedInputs {
     messages: Vec<Message>,
@@ -126,7 +126,7 @@ fn parse_inputs(inputs: Vec<ServerInput>) -> ParsedInputs {
     parsed
 }
 
-/// Exit status of the protocol: 0 after `shutdown`, else 1.
+/// Returns the exit status that the protocol requires: 0 after `shutdown`, otherwise 1.
 fn end_status(is_shut_down: bool) -> Status {
     if is_shut_down { Status::Done } else { Status::No }
 }

@@ -1,30 +1,30 @@
-//! Messages on standard input and output: a header with the length, and JSON.
+//! Framing of messages on standard input and output: each has a header with its length, and JSON content.
 
 use std::io::{self, BufRead, Read as _};
 
 use lsp_server::{ErrorCode, Message};
 use serde_json::{Value, json};
 
-/// Largest message that is read.
+/// Maximum size of a message that is read, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
 /// Input of the server.
 #[derive(Debug)]
 pub(super) enum ServerInput {
-    /// Content of a message.
+    /// Content of one message.
     Content(Vec<u8>),
-    /// The input cannot be divided into messages.
+    /// The input does not have the form of messages; the text is the reason.
     BadFraming(String),
     /// Reading failed.
     Failed(io::Error),
 }
 
-/// Reads the next message, or `None` at the end of the input.
+/// Reads the next input, or returns `None` at the end.
 pub(super) fn read_input(input: &mut impl BufRead) -> Option<ServerInput> {
     match read_content(input) {
         Ok(Ok(content)) => content.map(ServerInput::Content),
         Ok(Err(problem)) => Some(ServerInput::BadFraming(problem)),
-        // The editor ended within a message.
+        // The editor has exited within a message.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
         Err(error) => Some(ServerInput::Failed(error)),
     }
@@ -36,7 +36,7 @@ fn read_content(input: &mut impl BufRead) -> io::Result<FramedContent> {
     let mut length = None;
     loop {
         let mut line = Vec::new();
-        // A header line is short; a longer one is not a header.
+        // Longer lines are not header lines.
         input.by_ref().take(8192).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Ok(Ok(None));
@@ -71,10 +71,10 @@ fn read_content(input: &mut impl BufRead) -> io::Result<FramedContent> {
     Ok(Ok(Some(content)))
 }
 
-/// Parses a message.
+/// Parses the content of a message.
 ///
 /// # Errors
-/// Returns the answer to content that is not a valid message.
+/// If the content is not a valid message, the error is the answer to send.
 pub(super) fn parse_message(content: &[u8]) -> Result<Message, Value> {
     let value: Value = serde_json::from_slice(content)
         .map_err(|error| refusal(&Value::Null, ErrorCode::ParseError, &error.to_string()))?;
@@ -82,7 +82,7 @@ pub(super) fn parse_message(content: &[u8]) -> Result<Message, Value> {
     let has_id = value.get("id").is_some();
     let answer_id = if id.is_number() || id.is_string() { id } else { Value::Null };
     match serde_json::from_value::<Message>(value) {
-        // The id is one that the reader of messages does not take, such as a fraction.
+        // `Message` does not accept this type of id, for example a fraction, and treats the request as a notification.
         Ok(Message::Notification(_)) if has_id => {
             Err(refusal(&answer_id, ErrorCode::InvalidRequest, "the id of the request is not valid"))
         }
@@ -98,7 +98,7 @@ fn refusal(id: &Value, code: ErrorCode, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code as i32, "message": message}})
 }
 
-/// Appends content with its header.
+/// Appends a header and the content to `out`.
 pub(super) fn push_content(content: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("Content-Length: {}\r\n\r\n{content}", content.len()).as_bytes());
 }

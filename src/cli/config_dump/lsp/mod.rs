@@ -34,10 +34,10 @@ pub(super) struct LspOptions {
     pub(super) used_by: Vec<PathBuf>,
 }
 
-/// Runs the server until the editor ends it or closes the connection.
+/// Runs the language server until the editor ends it or closes the connection.
 ///
 /// # Errors
-/// Standard input is not the Language Server Protocol, or an answer cannot be written.
+/// Fails if standard input does not have the Language Server Protocol, or if an answer cannot be written.
 pub(super) fn run(
     options: &LspOptions,
     load: LoadOptions,
@@ -55,7 +55,7 @@ pub(super) fn run(
         used_by: options.used_by.clone(),
         redact,
     };
-    // The editor opens the text of a template as a file, which is removed when the server ends.
+    // The editor opens the text of a template as a file. The files are removed when the server ends.
     let templates = tempfile::Builder::new().prefix("htc-templates-").tempdir();
     let templates = templates.map_err(|error| {
         Problem::unreadable("cannot create a directory for the texts of templates").caused_by(error)

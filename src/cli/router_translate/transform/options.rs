@@ -67,7 +67,7 @@ pub(in crate::cli::router_translate) struct TransformArguments {
 }
 
 impl TransformArguments {
-    /// Returns the requested world, with the mode and user maps of the configuration.
+    /// Returns the world that the options request, with the evaluation mode and user maps of the configuration.
     pub(super) fn make_world(&self, config: Option<&Config>, program: &ProgramContext) -> RealWorld {
         match config {
             Some(config) => configured_world(self.clock.world(), config, &mut |text| program.warn(text)),
@@ -75,7 +75,7 @@ impl TransformArguments {
         }
     }
 
-    /// Returns the same world for another thread.
+    /// Returns the same world for another thread, which shares the user maps.
     pub(super) fn make_thread_world(&self, config: Option<&Config>, maps: SharedUserMaps) -> RealWorld {
         self.clock.world().with_strict_mode(config.is_some_and(Config::is_strict)).with_shared_user_maps(maps)
     }
@@ -105,7 +105,7 @@ impl TransformArguments {
         inputs
     }
 
-    /// Refuses to overwrite a file that is read.
+    /// Refuses an output file that is also an input.
     pub(super) fn refuse_overwriting_inputs(&self) -> Result<(), Problem> {
         let inputs = self.input_files();
         inputs
@@ -114,7 +114,7 @@ impl TransformArguments {
             .try_for_each(|path| self.refuse_overwriting(path))
     }
 
-    /// Refuses to overwrite this input.
+    /// Refuses an output file that is this input.
     pub(super) fn refuse_overwriting(&self, input: &Path) -> Result<(), Problem> {
         let Some(out) = &self.out else { return Ok(()) };
         match find_overwritten_input(out, [input]) {

@@ -1,5 +1,4 @@
-//! Streams of long ads that several threads transform in portions; output and messages keep the order of the
-//! stream.
+//! Transformation of streams of long ads by several threads, in portions. Output and messages keep the order of the stream.
 
 use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +15,7 @@ use crate::config::Config;
 use crate::os::{SharedUserMaps, StopFlag, process_in_parallel};
 use crate::transform::Transform;
 
-/// Result of a portion. Lines and ads are counted from its beginning.
+/// Result of transforming a portion. Lines and ads are counted from its beginning.
 struct TransformPortion {
     text: Vec<u8>,
     notes: Vec<TransformNote>,
@@ -90,10 +89,10 @@ impl<W: Write + Send> AdTransformer<'_, W> {
     }
 }
 
-/// Inputs shared by all threads.
+/// Inputs that all threads share.
 #[derive(Clone, Copy)]
 struct WorkerInputs<'a> {
-    /// Name of the input.
+    /// Name of the input in messages.
     input: &'a str,
     program: &'a ProgramContext,
     arguments: &'a TransformArguments,

@@ -24,7 +24,7 @@ pub(super) struct AdTransformer<'a, W> {
     pub(super) transforms: &'a mut [Transform],
     pub(super) plan: Option<IterationPlan>,
     pub(super) selection: AdSelection,
-    /// Selected ads that wait until all have been read and sorted.
+    /// Selected ads, which are kept until all ads have been read and sorted.
     pub(super) waiting: Vec<ClassAd>,
     pub(super) writer: TransformOutput,
     pub(super) out: W,
@@ -32,19 +32,18 @@ pub(super) struct AdTransformer<'a, W> {
     pub(super) number: u64,
     pub(super) failed: usize,
     pub(super) malformed: usize,
-    /// Error if the first ad is not that of a file of ads, with the number of notes up to it, or `None`.
+    /// Error if the first ad is not that of a file of ads, with the number of notes before the error, or `None`.
     pub(super) wrong_kind: Option<(usize, Problem)>,
 }
 
 impl<W: Write + Send> AdTransformer<'_, W> {
-    /// Returns true if the output and messages for an ad do not depend on other ads, so that several threads
-    /// can be used.
+    /// Returns true if the output and messages for an ad do not depend on other ads, so that several threads can be used.
     pub(super) fn can_run_in_parallel(&self) -> bool {
         let TransformArguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
-        // Random numbers from a seed form one sequence.
+        // With a seed, random numbers form one sequence over all ads.
         let selects = self.arguments.selection.is_given();
         let one_by_one = !(*trace || *diff || *xml || *new || output.json || selects) && clock.seed.is_none();
-        // A TRANSFORM that results in one run sets macros, which the sessions of other threads do not have.
+        // A TRANSFORM without iteration sets macros that other threads do not have.
         let iterates = self.transforms.iter().any(|transform| transform.envelope.iteration.is_some());
         one_by_one && !iterates && self.transforms.iter().all(Transform::has_no_includes)
     }
@@ -71,14 +70,15 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             for error in record.errors {
                 self.observer.report_note(TransformNote::Malformed(error))?;
             }
-            // The owner of the notes reports the reason.
+            // The error is already among the reported or kept notes.
             if is_refused {
                 return Ok(());
             }
             if let Some(problem) = wrong_kind {
                 match self.observer.note_count() {
                     None => return Err(problem.into()),
-                    // Only the owner of the notes knows whether the first ad of this portion is that of the input.
+                    // The thread of a portion does not know if its first ad is that of the whole input, so the collector of the
+                    // notes decides.
                     Some(count) => self.wrong_kind = Some((count, problem)),
                 }
             }
@@ -100,7 +100,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         }
     }
 
-    /// Transforms the ads that waited until all had been read, in the order of the sort keys.
+    /// Transforms the ads that were kept until all had been read, in the order of the sort keys.
     pub(super) fn transform_sorted(&mut self, session: &mut TransformSession<'_>) -> anyhow::Result<()> {
         let mut ads = std::mem::take(&mut self.waiting);
         self.selection.sort_and_limit(&mut ads, |ad| ad, session.world, self.program);
@@ -127,8 +127,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         Ok(())
     }
 
-    /// Applies all transforms to one ad. A failure is reported and the ad is skipped, as a job would not be
-    /// routed or submitted.
+    /// Applies all transforms to one ad. If one fails, the failure is reported and the ad is skipped, just as such a job would
+    /// not be routed or submitted.
     fn apply_transforms(
         &mut self,
         ad: &mut ClassAd,

@@ -9,7 +9,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::cli::transform_report::{self as report, AdDifference};
 
-/// Writer of results: ads in one of four formats, or records of ads with their steps.
+/// Writer of the results of transforms: ads in one of four formats, or records of ads with their steps.
 pub(super) enum TransformOutput {
     Ads(ListWriter),
     Records { array: bool, count: usize },

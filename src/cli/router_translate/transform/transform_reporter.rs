@@ -1,4 +1,4 @@
-//! Messages about transforms: problems once per place, and steps on request.
+//! Messages about transforms. Problems are reported once per location, steps on request.
 
 use std::collections::HashSet;
 
@@ -9,44 +9,44 @@ use crate::cli::common::{ProgramContext, Status, malformed_ad_problem, report_ad
 use crate::cli::transform_report::{self as report, AdDifference, StepRecorder, StoryObserver};
 use crate::transform::{Observer, ProblemKind, RuleLine, Transform, TransformEvent, TransformFailure};
 
-/// Number of errors in ads that are reported one by one.
+/// Maximum number of errors in ads that are reported one by one.
 pub(super) const MAX_REPORTED_AD_ERRORS: usize = 20;
 
-/// Key of a problem that is reported once: source, line, text.
+/// Key of a problem that is reported once: source, line and text.
 type ReportKey = (String, u32, String);
 
-/// Line, identified by source and number.
+/// Line of a transform, identified by the number of its source and its own number.
 type SourceLine = (usize, u32);
 
-/// Note to report. Lines and ads are counted from the start of reading.
+/// Note to report about an ad or a statement. Lines and ads are counted from the start of reading.
 pub(super) enum TransformNote {
-    /// Malformed part of an ad.
+    /// Error in a malformed part of an ad.
     Malformed(AdError),
-    /// Problem of a statement, and the line whose value was undefined, if any.
+    /// Problem of a statement, and the line whose value was undefined, or `None`.
     Problem { key: ReportKey, undefined: Option<SourceLine>, error: anyhow::Error },
     /// Reason why the ad with this number is not written.
     LeftOut { key: ReportKey, error: anyhow::Error, ad: u64 },
 }
 
-/// Observer of transforms that reports problems once per place, and records steps on request.
+/// Observer of transforms that reports each problem once per location, and records steps on request.
 pub(super) struct TransformReporter<'a> {
     program: &'a ProgramContext,
-    /// Name of the input.
+    /// Name of the input in messages.
     pub(super) input: String,
     strict: bool,
     reported: HashSet<ReportKey>,
-    /// Lines for which an undefined value was reported.
+    /// Lines for which it was reported that a value is undefined.
     undefined: HashSet<SourceLine>,
-    /// Notes kept for later, or `None` if they are reported immediately.
+    /// Notes that are kept for the caller, or `None` if they are reported immediately.
     kept_notes: Option<Vec<TransformNote>>,
-    /// Number of errors in ads that were reported or counted.
+    /// Number of errors in ads, whether or not they were reported one by one.
     malformed: usize,
     /// Number of statements that had a problem.
     pub(super) broken: usize,
     trace: TraceMode,
 }
 
-/// Recording of the steps of a transform.
+/// Mode of recording the steps of a transform.
 enum TraceMode {
     Nothing,
     Story(StoryObserver),
@@ -113,7 +113,7 @@ impl<'a> TransformReporter<'a> {
         Ok(())
     }
 
-    /// Keeps notes for the caller instead of reporting them.
+    /// Returns a reporter that keeps notes for the caller instead of reporting them.
     pub(super) fn with_kept_notes(self) -> Self {
         TransformReporter { kept_notes: Some(Vec::new()), ..self }
     }
@@ -123,15 +123,15 @@ impl<'a> TransformReporter<'a> {
         self.kept_notes.as_ref().map(Vec::len)
     }
 
-    /// Returns the notes since the last call.
+    /// Returns the notes that were kept since the last call.
     pub(super) fn take_notes(&mut self) -> Vec<TransformNote> {
         self.kept_notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Reports a note, or keeps it.
+    /// Reports a note, or keeps it for the caller.
     ///
     /// # Errors
-    /// Returns an error for a malformed ad, if these are refused.
+    /// Returns an error for a malformed ad in strict mode.
     pub(super) fn report_note(&mut self, note: TransformNote) -> anyhow::Result<()> {
         if let Some(kept) = &mut self.kept_notes {
             kept.push(note);
@@ -155,11 +155,11 @@ impl<'a> TransformReporter<'a> {
         Ok(())
     }
 
-    /// Reports a note that another reporter has kept for a portion which begins after `lines` lines and `ads`
-    /// ads, unless it was already reported.
+    /// Reports a note that another reporter has kept, unless it was reported before. `lines` and `ads` are the numbers of lines
+    /// and ads before the portion of that reporter.
     ///
     /// # Errors
-    /// Returns an error for a malformed ad, if these are refused.
+    /// Returns an error for a malformed ad in strict mode.
     pub(super) fn add_notes(&mut self, mut note: TransformNote, lines: u64, ads: u64) -> anyhow::Result<()> {
         let is_new = match &mut note {
             TransformNote::Malformed(error) => {
@@ -179,7 +179,7 @@ impl<'a> TransformReporter<'a> {
         if is_new { self.report_note(note) } else { Ok(()) }
     }
 
-    /// Prints the steps and changes of an ad.
+    /// Prints the recorded steps and the changes of an ad.
     pub(super) fn print_story(&mut self, ad: u64, difference: Option<&AdDifference>) {
         let story = match &mut self.trace {
             TraceMode::Story(story) => std::mem::take(&mut story.text),
@@ -218,7 +218,7 @@ impl Observer for TransformReporter<'_> {
             self.broken += usize::from(problem.kind.is_failure());
             if self.reported.len() < MAX_REPORTED_PROBLEMS && self.reported.insert(key.clone()) {
                 let error = report::statement_problem(line, problem, Status::No);
-                // The reporter refuses only malformed ads.
+                // `report_note` fails only for malformed ads.
                 let _ = self.report_note(TransformNote::Problem { key, undefined, error });
             }
         }
@@ -230,10 +230,10 @@ impl Observer for TransformReporter<'_> {
     }
 }
 
-/// Returns the place of a line.
+/// Returns the identification of a line.
 fn line_place(line: &RuleLine) -> SourceLine {
     (std::sync::Arc::as_ptr(&line.source).addr(), line.number)
 }
 
-/// Maximum number of different problems that are reported: a stream of a million ads may have one each.
+/// Maximum number of distinct problems that are reported, because each of a million ads may have another one.
 const MAX_REPORTED_PROBLEMS: usize = 1000;
