@@ -90,7 +90,10 @@ fn texts() -> BTreeMap<String, String> {
     for rule in LintRule::ALL {
         let description = rule.description();
         let end = match rule.example_language() {
-            ExampleLanguage::Config | ExampleLanguage::Here | ExampleLanguage::Version24 => "conf",
+            ExampleLanguage::Config
+            | ExampleLanguage::Here
+            | ExampleLanguage::OtherMachine
+            | ExampleLanguage::Version24 => "conf",
             ExampleLanguage::Rules => "xfm",
             ExampleLanguage::JobTransform | ExampleLanguage::JobAd => continue,
         };

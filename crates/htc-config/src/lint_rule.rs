@@ -124,6 +124,10 @@ lint_rules! {
         "A condition is a string or a number, so it is always true or never true."
         "START = \"True\""
         "START = True";
+    Contradiction Warning "contradiction"
+        "Two parameters contradict each other, so that one of them or both do not do what they say."
+        "UPDATE_INTERVAL = 600\nCLASSAD_LIFETIME = 300"
+        "UPDATE_INTERVAL = 600\nCLASSAD_LIFETIME = 1500";
     CronJob Warning "cron-job"
         "A cron job never runs, or one of its parameters has a value that its manager rejects."
         "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /bin/true"
@@ -172,6 +176,10 @@ lint_rules! {
         "The name looks like that of a hook but is not one, or no caller of hooks reads it."
         "FARM_HOOK_PREPAR_JOB = /usr/libexec/prepare"
         "FARM_HOOK_PREPARE_JOB = /usr/libexec/prepare";
+    HookMissing Note "hook-missing"
+        "The program of a hook is not on this machine. It is right if the program is on the machines that use the configuration."
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook"
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /bin/true";
     HookPath Error "hook-path"
         "The value of a hook is a path. It cannot have arguments."
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook --fast"
@@ -200,6 +208,10 @@ lint_rules! {
         "The name on the left of = is not a valid macro name."
         "a-b = 1"
         "a_b = 1";
+    MapLine Warning "map-line"
+        "A line of a user map is skipped, or is not a pattern although it looks like one."
+        "SCHEDD_CLASSAD_USER_MAP_NAMES = a\nCLASSAD_USER_MAPDATA_a @=end\nbob chemistry\n@end"
+        "SCHEDD_CLASSAD_USER_MAP_NAMES = a\nCLASSAD_USER_MAPDATA_a @=end\n* bob chemistry\n@end";
     MisleadingExpression Warning "misleading-expression"
         "The expression is valid but does not mean what it seems to mean."
         "START = Owner == undefined"
@@ -308,6 +320,10 @@ lint_rules! {
         "Earlier versions read this parameter; HTCondor 25 does not."
         "HOSTALLOW_READ = *"
         "ALLOW_READ = *";
+    ReplacedList Warning "replaced-list"
+        "A file adds items to a list and later sets the list without them."
+        "STARTD_ATTRS = $(STARTD_ATTRS) HasLustre\nHasLustre = True\nRack = \"C03\"\nSTARTD_ATTRS = Rack"
+        "STARTD_ATTRS = $(STARTD_ATTRS) HasLustre\nHasLustre = True\nRack = \"C03\"\nSTARTD_ATTRS = $(STARTD_ATTRS) Rack";
     ResourceNames Warning "resource-names"
         "The ids of a machine resource have quotes, which become a part of the ids."
         "MACHINE_RESOURCE_Licence = \"a\", \"b\""
@@ -340,6 +356,10 @@ lint_rules! {
         "SET = x defines a macro called SET; it is not a statement."
         "SET = A 5"
         "SET A 5";
+    SuspiciousUnit Note "suspicious-unit"
+        "A number is so small that it is probably meant in a larger unit than that of its parameter or attribute."
+        "START = KeyboardIdle > 15"
+        "START = KeyboardIdle > 15 * $(MINUTE)";
     Syntax Error "syntax"
         "A line is not a valid statement. Daemons do not start."
         "this is not a statement"
@@ -372,6 +392,10 @@ lint_rules! {
         "$(NAME) refers to a name that nothing sets: it expands to nothing."
         "A = $(UNSET)"
         "A = $(UNSET:5)";
+    UnitMismatch Warning "unit-mismatch"
+        "A comparison or value is in another unit than its attribute or parameter."
+        "SYSTEM_PERIODIC_HOLD = ResidentSetSize > 2 * RequestMemory"
+        "SYSTEM_PERIODIC_HOLD = ResidentSetSize / 1024 > 2 * RequestMemory";
     Universe Warning "universe"
         "A condition compares the universe of a job with a word, or uses an attribute that does not exist."
         "REQUIREMENTS Universe is vanilla"
@@ -417,6 +441,8 @@ pub enum ExampleLanguage {
     Here,
     /// Configuration, as `htc-config-dump lint --for 24.0` reads it.
     Version24,
+    /// Configuration, as `htc-config-dump lint --no-env` reads it.
+    OtherMachine,
 }
 
 /// Versions to which a rule applies.
@@ -445,6 +471,7 @@ impl LintRule {
             JobAd => ExampleLanguage::JobAd,
             Elsewhere | NotDone => ExampleLanguage::Here,
             NotInVersion | ChangedDefault => ExampleLanguage::Version24,
+            HookMissing => ExampleLanguage::OtherMachine,
             _ => ExampleLanguage::Config,
         }
     }

@@ -10,6 +10,7 @@ mod iteration;
 mod macros;
 mod old_statement;
 mod requirements;
+mod self_reference;
 
 use htc_config::lint_rule::{LintRule, LintSeverity};
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ pub fn find_ineffective_statements(
         world,
         findings: Vec::new(),
         unread_sets: BTreeMap::new(),
+        set_references: BTreeMap::new(),
         inside_if: false,
     };
     lint.lint_statements(transform);
@@ -68,6 +70,7 @@ pub fn lint(
         world,
         findings: Vec::new(),
         unread_sets: BTreeMap::new(),
+        set_references: BTreeMap::new(),
         inside_if: false,
     };
     lint.lint_requirements(transform);

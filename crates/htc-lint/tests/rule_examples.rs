@@ -21,6 +21,7 @@ fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
     let options = LoadOptions {
         file: Some(file),
         user_file: false,
+        environment: language != ExampleLanguage::OtherMachine,
         commands: CommandPolicy::Skipped,
         ..LoadOptions::default()
     };
@@ -37,7 +38,10 @@ fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
         redact: false,
     };
     match language {
-        ExampleLanguage::Config | ExampleLanguage::Here | ExampleLanguage::Version24 => {
+        ExampleLanguage::Config
+        | ExampleLanguage::Here
+        | ExampleLanguage::OtherMachine
+        | ExampleLanguage::Version24 => {
             let result = request.lint_config(&world).unwrap();
             result.findings.iter().map(|finding| finding.rule).collect()
         }

@@ -154,7 +154,7 @@ fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Resu
     let complete = subject.config.unread_sources.is_empty();
     let mut all = config_lint::lint(
         subject,
-        LintScope { for_other_machine: false, is_complete: complete, is_partial: false },
+        LintScope { for_other_machine: false, is_isolated: false, is_complete: complete, is_partial: false },
     );
     all.retain(why::is_about_value);
     if redacting {

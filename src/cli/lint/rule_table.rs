@@ -42,7 +42,10 @@ fn explanation(rule: LintRule, painter: Painter) -> String {
         about.versions
     );
     let language = match rule.example_language() {
-        ExampleLanguage::Config | ExampleLanguage::Here | ExampleLanguage::Version24 => "",
+        ExampleLanguage::Config
+        | ExampleLanguage::Here
+        | ExampleLanguage::OtherMachine
+        | ExampleLanguage::Version24 => "",
         ExampleLanguage::Rules => " (rules file, route or transform)",
         ExampleLanguage::JobTransform => " (job transform of the access point)",
         ExampleLanguage::JobAd => " (job ad)",

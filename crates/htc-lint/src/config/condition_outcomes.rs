@@ -4,25 +4,26 @@
 //! values between and beyond them, other types and undefined. All other parts may have any outcome. An outcome that no
 //! value of one operand allows is therefore impossible, while possible ones may not occur: a finding is never wrong.
 
+use super::constants::constant_value;
 use bstr::{BString, ByteSlice};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, ExprKind, Truth, Value, explain};
 
 /// Set of outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OutcomeSet(u8);
+pub(super) struct OutcomeSet(u8);
 
 const OUTCOMES: [Truth; 4] = [Truth::True, Truth::False, Truth::Undefined, Truth::Error];
 
 impl OutcomeSet {
-    const NONE: OutcomeSet = OutcomeSet(0);
-    const ANY: OutcomeSet = OutcomeSet(0b1111);
+    pub(super) const NONE: OutcomeSet = OutcomeSet(0);
+    pub(super) const ANY: OutcomeSet = OutcomeSet(0b1111);
 
-    fn of(outcome: Truth) -> OutcomeSet {
+    pub(super) fn of(outcome: Truth) -> OutcomeSet {
         OutcomeSet(OUTCOMES.iter().position(|one| *one == outcome).map_or(0, |at| 1 << at))
     }
 
-    fn contains(self, outcome: Truth) -> bool {
+    pub(super) fn contains(self, outcome: Truth) -> bool {
         self.0 & OutcomeSet::of(outcome).0 != 0
     }
 
@@ -35,9 +36,35 @@ impl OutcomeSet {
     }
 
     /// Returns the outcomes of an operator for all pairs of operands.
-    fn combine(self, other: OutcomeSet, join: impl Fn(Truth, Truth) -> Truth) -> OutcomeSet {
+    pub(super) fn combine(self, other: OutcomeSet, join: impl Fn(Truth, Truth) -> Truth) -> OutcomeSet {
         let pairs = self.members().flat_map(|left| other.members().map(move |right| (left, right)));
         pairs.fold(OutcomeSet::NONE, |set, (left, right)| set.or(OutcomeSet::of(join(left, right))))
+    }
+
+    /// Returns the outcomes of the operator `!`.
+    pub(super) fn negate(self) -> OutcomeSet {
+        self.members().fold(OutcomeSet::NONE, |set, outcome| {
+            set.or(OutcomeSet::of(match outcome {
+                Truth::True => Truth::False,
+                Truth::False => Truth::True,
+                other => other,
+            }))
+        })
+    }
+
+    /// Returns the outcomes of the operator `? :` for this condition.
+    pub(super) fn choose(
+        self,
+        first: impl Fn() -> OutcomeSet,
+        second: impl Fn() -> OutcomeSet,
+    ) -> OutcomeSet {
+        self.members().fold(OutcomeSet::NONE, |set, outcome| {
+            set.or(match outcome {
+                Truth::True => first(),
+                Truth::False => second(),
+                other => OutcomeSet::of(other),
+            })
+        })
     }
 }
 
@@ -138,11 +165,12 @@ impl AbstractCondition<'_> {
 
     fn read_comparison(&mut self, operator: &str, left: &Expr, right: &Expr) -> ConditionTree {
         let is_equality = matches!(operator, "==" | "!=" | "=?=" | "=!=");
-        let (operand, constant, is_flipped) = match (left.as_literal(), right.as_literal()) {
-            (None, Some(constant)) => (left, constant, false),
-            (Some(constant), None) => (right, constant, true),
-            _ => return ConditionTree::Opaque,
-        };
+        let (operand, constant, is_flipped) =
+            match (constant_value(left, self.world), constant_value(right, self.world)) {
+                (None, Some(constant)) => (left, constant, false),
+                (Some(constant), None) => (right, constant, true),
+                _ => return ConditionTree::Opaque,
+            };
         match constant {
             Value::Int(_) | Value::Real(_) | Value::Bool(_) | Value::Undefined => {}
             Value::Str(_) if is_equality => {}
@@ -217,22 +245,10 @@ impl AbstractCondition<'_> {
             ConditionTree::Or(left, right) => {
                 part(left).combine(part(right), |left, right| left.or(|| right))
             }
-            ConditionTree::Not(inner) => part(inner).members().fold(OutcomeSet::NONE, |set, outcome| {
-                set.or(OutcomeSet::of(match outcome {
-                    Truth::True => Truth::False,
-                    Truth::False => Truth::True,
-                    other => other,
-                }))
-            }),
+            ConditionTree::Not(inner) => part(inner).negate(),
             ConditionTree::Conditional(parts) => {
                 let [condition, first, second] = &**parts;
-                part(condition).members().fold(OutcomeSet::NONE, |set, outcome| {
-                    set.or(match outcome {
-                        Truth::True => part(first),
-                        Truth::False => part(second),
-                        other => OutcomeSet::of(other),
-                    })
-                })
+                part(condition).choose(|| part(first), || part(second))
             }
             ConditionTree::Comparison(at) if self.comparisons[*at].operand == operand => {
                 let mut ad = ClassAd::new();
@@ -273,6 +289,7 @@ mod tests {
             "Foo && !Foo",
             "!(Memory > 5 || Memory <= 5)",
             "Owner =?= undefined && Owner == \"ann\"",
+            "ClockMin > 18 * 60 && ClockMin < 8 * 60",
             "State == \"Claimed\" ? State == \"Owner\" : State == \"Claimed\"",
         ] {
             assert_eq!(missing(text), Some(MissingOutcome::NeverTrue), "{text}");

@@ -1,8 +1,11 @@
 //! Conditions that can never be true: parts that no value of an attribute fulfils together.
 
 use bstr::BString;
+use htc_base::world::World;
 use htc_classad::explain::{conjuncts, disjuncts};
 use htc_classad::{Expr, ExprKind, Value};
+
+use super::constants::constant_value;
 
 /// Bound of an attribute that a clause sets.
 #[derive(Clone, Debug)]
@@ -31,7 +34,7 @@ enum BoundValue {
 
 /// Returns the first two clauses of a condition of which the one excludes the other, with true if nothing else can make
 /// the condition true.
-pub(super) fn find_contradiction(expr: &Expr) -> Option<(Expr, Expr, bool)> {
+pub(super) fn find_contradiction(expr: &Expr, world: &dyn World) -> Option<(Expr, Expr, bool)> {
     const MAX_ALTERNATIVES: usize = 64;
     let alternatives = disjuncts(expr);
     if alternatives.len() > MAX_ALTERNATIVES {
@@ -39,32 +42,32 @@ pub(super) fn find_contradiction(expr: &Expr) -> Option<(Expr, Expr, bool)> {
     }
     let is_only = alternatives.len() == 1;
     alternatives.iter().find_map(|alternative| {
-        let (first, second) = find_in_conjunction(alternative)?;
+        let (first, second) = find_in_conjunction(alternative, world)?;
         Some((first, second, is_only))
     })
 }
 
-fn find_in_conjunction(expr: &Expr) -> Option<(Expr, Expr)> {
+fn find_in_conjunction(expr: &Expr, world: &dyn World) -> Option<(Expr, Expr)> {
     const MAX_CLAUSES: usize = 64;
     let clauses = conjuncts(expr);
     if clauses.len() > MAX_CLAUSES {
         return None;
     }
-    let bounds: Vec<Bound> = clauses.iter().filter_map(read_bound).collect();
+    let bounds: Vec<Bound> = clauses.iter().filter_map(|clause| read_bound(clause, world)).collect();
     bounds.iter().enumerate().find_map(|(at, second)| {
         let first = bounds[..at].iter().find(|first| excludes(first, second))?;
         Some((first.clause.clone(), second.clause.clone()))
     })
 }
 
-fn read_bound(clause: &Expr) -> Option<Bound> {
+fn read_bound(clause: &Expr, world: &dyn World) -> Option<Bound> {
     let ExprKind::Compare(operator, left, right) = clause.kind() else { return None };
     let (reference, literal, is_flipped) = match (left.without_parentheses(), right.without_parentheses()) {
         (left, right) if left.is_reference() => (left, right, false),
         (left, right) if right.is_reference() => (right, left, true),
         _ => return None,
     };
-    let value = match literal.as_literal()? {
+    let value = match constant_value(&literal, world)? {
         Value::Int(number) => BoundValue::Number(number as f64),
         Value::Real(number) => BoundValue::Number(number),
         Value::Str(text) => BoundValue::Text(text.to_ascii_lowercase()),
@@ -117,10 +120,11 @@ fn excludes_number(first: Relation, a: f64, second: Relation, b: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use htc_os::RealWorld;
 
     fn found(text: &str) -> Option<(String, String, bool)> {
         let expr = Expr::parse(text.as_bytes()).unwrap();
-        find_contradiction(&expr).map(|(a, b, only)| (a.to_string(), b.to_string(), only))
+        find_contradiction(&expr, &RealWorld::new()).map(|(a, b, only)| (a.to_string(), b.to_string(), only))
     }
 
     #[test]

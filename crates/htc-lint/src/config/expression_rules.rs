@@ -10,15 +10,22 @@ use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{self, ExpressionScope, RegisteredParameter, ValueType};
 
 use super::attribute_owners::{AttributeOwner, job_counterpart};
+use super::comparison_rules::check_comparisons;
 use super::condition_outcomes::{MissingOutcome, find_missing_outcome};
 use super::contradictions::find_contradiction;
+use super::expression_parts::{for_each_part, reference_name, with_short_numbers};
 use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionTypes, TypeSet};
 use super::known_attributes::{
     attribute_of_command, is_exact_attribute, is_known_attribute, nearest_attribute,
 };
 use super::lint_subject::LintSubject;
+use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
+use super::self_references::find_self_reference;
 use super::type_rules::suggest_truth;
 use super::written_pieces::{find_written_piece, replace_if_certain};
+
+/// Number of latest findings among which the same one is looked for.
+const LATEST: usize = 200;
 
 /// Longest expression that is examined.
 const MAX_LENGTH: usize = 20_000;
@@ -44,12 +51,18 @@ pub(super) fn check_meaning<'a>(
     }
     let is_site = |name: &[u8]| is_advertised(subject, name);
     let (set, types) = ExpressionTypes::examine(expr, &is_site);
-    let mut report = |rule: LintRule, part: &BStr, message: String, fix: Option<Advice>| {
-        let (definition, place) = find_written_piece(subject, entry, part)
-            .unwrap_or((&entry.current, (0, entry.current.raw.len())));
-        let message = format!("{}: {message}", entry.name);
-        findings.push(subject.make_finding(rule, definition, Some(place), message, fix));
-    };
+    let report =
+        |findings: &mut Vec<Finding>, rule: LintRule, part: &BStr, message: String, fix: Option<Advice>| {
+            let (definition, place) = find_written_piece(subject, entry, part)
+                .unwrap_or((&entry.current, (0, entry.current.raw.len())));
+            // Several values may refer to the same macro.
+            let is_own = definition.name == entry.name;
+            let message = format!("{}: {message}", if is_own { &entry.name } else { &definition.name });
+            let finding = subject.make_finding(rule, definition, Some(place), message, fix);
+            if is_own || !findings.iter().rev().take(LATEST).any(|other| *other == finding) {
+                findings.push(finding);
+            }
+        };
     for fault in &types.faults {
         let rule = match fault.mistake {
             ExpressionMistake::AlwaysError => LintRule::AlwaysError,
@@ -57,11 +70,15 @@ pub(super) fn check_meaning<'a>(
             ExpressionMistake::MissingQuotes => LintRule::UnquotedString,
         };
         report(
+            findings,
             rule,
             fault.part.unparse().as_bstr(),
             fault.message.clone(),
             fault.fix.clone().map(Advice::Text),
         );
+    }
+    for (rule, part, message, fix) in find_part_problems(subject, entry, parameter, expr) {
+        report(findings, rule, part.as_bstr(), message, fix);
     }
     let Some(parameter) = parameter else { return };
     let scope = parameter.scope().unwrap_or(ExpressionScope::Other);
@@ -74,7 +91,7 @@ pub(super) fn check_meaning<'a>(
     if let Some(name) = &only
         && let Some((message, fix)) = check_lone_attribute(subject, name.as_bytes())
     {
-        report(LintRule::UnknownAttribute, name.as_bstr(), message, fix);
+        report(findings, LintRule::UnknownAttribute, name.as_bstr(), message, fix);
         if let Some(finding) = findings.pop() {
             findings.push(replace_if_certain(finding, name.as_bytes()));
         }
@@ -82,41 +99,113 @@ pub(super) fn check_meaning<'a>(
     }
     for reference in types.references.iter().filter(|reference| !quoted(&reference.name)) {
         if let Some((message, fix)) = check_power_state(entry, reference) {
-            report(LintRule::UnquotedString, reference.name.as_bstr(), message, Some(fix));
+            report(findings, LintRule::UnquotedString, reference.name.as_bstr(), message, Some(fix));
             continue;
         }
         if let Some((rule, message, fix)) = check_reference(subject, entry, scope, reference) {
-            report(rule, reference.name.as_bstr(), message, fix);
+            let is_certain = matches!(fix, Some(Advice::Write(_)));
+            report(findings, rule, reference.name.as_bstr(), message, fix);
+            if let Some(finding) = findings.pop_if(|finding| is_certain && finding.rule == rule) {
+                findings.push(replace_if_certain(finding, &reference.name));
+            }
         }
     }
     if types.faults.is_empty()
         && let Some((rule, message, fix)) = check_result(parameter, expr, set)
     {
-        report(rule, value, message, fix);
+        report(findings, rule, value, message, fix);
     }
-    if parameter.value_type != ValueType::Condition {
-        return;
+    if parameter.value_type == ValueType::Condition {
+        for (rule, part, message, fix) in find_impossible_outcome(subject, value, expr) {
+            report(findings, rule, part.as_bstr(), message, fix);
+        }
     }
-    if let Some((first, second, is_only)) = find_contradiction(expr) {
+}
+
+/// Mistake in a part of an expression: rule, text of the part, message, correction.
+type PartProblem = (LintRule, BString, String, Option<Advice>);
+
+/// Finds comparisons that cannot be meant, references of an attribute to itself, and attributes that new jobs do not have.
+fn find_part_problems<'a>(
+    subject: &LintSubject<'a>,
+    entry: &'a MacroEntry,
+    parameter: Option<&RegisteredParameter>,
+    expr: &Expr,
+) -> Vec<PartProblem> {
+    let mut problems: Vec<PartProblem> = Vec::new();
+    for problem in check_comparisons(expr, subject.world, &|name| is_advertised(subject, name)) {
+        let part = written_part(subject, entry, &problem.part);
+        problems.push((problem.rule, part, problem.message, problem.fix.map(Advice::Text)));
+    }
+    if let Some(part) = find_self_reference(&entry.name, parameter, expr) {
+        let part = part.unparse();
+        let message = format!("{part} refers to itself: it is undefined");
+        let own = unqualified_name(&entry.name).as_bstr();
+        let fix = format!("write $({own}) for the earlier value of the parameter");
+        problems.push((LintRule::AlwaysError, part, message, Some(fix.into())));
+    }
+    let is_new = parameter.is_some() && decides_about_new_jobs(&entry.name);
+    let missing = find_missing_attribute(expr, &|name| is_site_attribute(subject, name));
+    if let Some(missing) = missing.filter(|_| is_new) {
+        let reference = missing.reference;
+        let message = format!(
+            "{reference} is undefined for a job that has not run yet, so the condition is not true for a new job"
+        );
+        let fix = match missing.instead {
+            Some(instead) => format!("use {instead}, or write `{reference} =?= undefined || ...`"),
+            None => format!("write `{reference} =?= undefined || ...`"),
+        };
+        problems.push((LintRule::NeverTrue, reference, message, Some(fix.into())));
+    }
+    problems
+}
+
+/// Finds a condition that is never true or never false.
+fn find_impossible_outcome(subject: &LintSubject<'_>, value: &BStr, expr: &Expr) -> Vec<PartProblem> {
+    let mut problems: Vec<PartProblem> = Vec::new();
+    if let Some((first, second, is_only)) = find_contradiction(expr, subject.world) {
         let what = if is_only { "the condition" } else { "this part of the condition" };
         let message = format!("`{first}` and `{second}` exclude each other: {what} is never true");
-        report(LintRule::NeverTrue, second.unparse().as_bstr(), message, None);
+        problems.push((LintRule::NeverTrue, second.unparse(), message, None));
         if is_only {
-            return;
+            return problems;
         }
     }
     match find_missing_outcome(expr, subject.world) {
         Some(MissingOutcome::NeverTrue) => {
             let message = "no value of its attributes makes the condition true".to_owned();
-            report(LintRule::NeverTrue, value, message, None);
+            problems.push((LintRule::NeverTrue, value.into(), message, None));
         }
         Some(MissingOutcome::NeverFalse) => {
             let message = "no value of its attributes makes the condition false".to_owned();
             let fix = Some("use && instead of ||, unless the condition is meant to be always true".into());
-            report(LintRule::NeverFalse, value, message, fix.filter(|_| value.contains_str("||")));
+            let fix = fix.filter(|_| value.contains_str("||"));
+            problems.push((LintRule::NeverFalse, value.into(), message, fix));
         }
         None => {}
     }
+    problems
+}
+
+/// Returns the text of a part as it is written, or the text of its first part that is.
+fn written_part<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry, part: &Expr) -> BString {
+    let text = |part: &Expr| -> BString {
+        with_short_numbers(&part.without_parentheses().unparse().to_str_lossy()).into()
+    };
+    let whole = text(part);
+    let is_written = |text: &BString| find_written_piece(subject, entry, text).is_some();
+    if is_written(&whole) {
+        return whole;
+    }
+    if let Some(written) = part.parts().iter().map(text).find(is_written) {
+        return written;
+    }
+    let mut name = None;
+    for_each_part(part, &mut |part| {
+        let found = reference_name(part).filter(|name| is_written(name));
+        name = name.take().or(found);
+    });
+    name.unwrap_or(whole)
 }
 
 /// True if the configuration advertises an attribute of that name, or makes it of a resource.
@@ -234,6 +323,10 @@ fn check_reference(
     if is_macro && scope.has_my_slot() && has_startd_cron(subject) {
         return None;
     }
+    if let Some(unit) = time_unit(name).filter(|_| is_macro && reference.scope.is_empty()) {
+        let message = format!("{name} is a macro; as an attribute it is undefined");
+        return Some((LintRule::UnknownAttribute, message, Some(Advice::Write(format!("$({unit})").into()))));
+    }
     if is_macro && !caseless::eq(name, unqualified_name(&entry.name)) {
         let message = format!("{name} is a macro; as an attribute it is undefined");
         let advertise = match scope.has_my_slot() {
@@ -256,6 +349,11 @@ fn check_reference(
     let near = nearest_attribute(name)?;
     let message = format!("HTCondor has no attribute {name}: it is undefined unless this site sets it");
     Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(near.into()))))
+}
+
+/// Returns the macro of a unit of time, which no ad has as an attribute.
+fn time_unit(name: &[u8]) -> Option<&'static str> {
+    ["MINUTE", "HOUR", "DAY"].into_iter().find(|unit| caseless::eq(unit.as_bytes(), name))
 }
 
 /// Checks the names of power states, which are strings (`HibernatorBase::stringToSleepState`).
@@ -291,18 +389,21 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
     let name = &reference.name;
     let owner = AttributeOwner::of(name)?;
     let (my, target) = match scope {
-        ExpressionScope::Slot | ExpressionScope::Match => (AttributeOwner::Slot, Some(AttributeOwner::Job)),
-        ExpressionScope::Machine => (AttributeOwner::Slot, None),
-        ExpressionScope::JobAndSlot => (AttributeOwner::Job, Some(AttributeOwner::Slot)),
-        ExpressionScope::Job => (AttributeOwner::Job, None),
+        ExpressionScope::Slot | ExpressionScope::Match => {
+            (Some(AttributeOwner::Slot), Some(AttributeOwner::Job))
+        }
+        ExpressionScope::Machine => (Some(AttributeOwner::Slot), None),
+        ExpressionScope::JobAndSlot => (Some(AttributeOwner::Job), Some(AttributeOwner::Slot)),
+        ExpressionScope::Job => (Some(AttributeOwner::Job), None),
+        ExpressionScope::Schedd | ExpressionScope::Submit => (None, Some(AttributeOwner::Job)),
         _ => return None,
     };
     let (asked, other_scope) = match &reference.scope[..] {
-        b"MY" => (my, "TARGET."),
+        b"MY" => (my?, "TARGET."),
         b"TARGET" => (target?, "MY."),
         // A name without a scope is looked up in both ads.
         _ if target.is_some() => return None,
-        _ => (my, ""),
+        _ => (my?, ""),
     };
     if owner == asked {
         return None;
@@ -317,7 +418,14 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
         reference.scope
     );
     let fix = match (target, job_counterpart(name).filter(|_| asked == AttributeOwner::Job)) {
-        (Some(_), _) => Some(format!("write {other_scope}{name}").into()),
+        (Some(_), Some(near)) if my == Some(owner) => {
+            Some(format!("write {other_scope}{name}, or {}.{near}", reference.scope).into())
+        }
+        (Some(_), Some(near)) => Some(format!("write {}.{near}", reference.scope).into()),
+        (Some(_), None) if my == Some(owner) || target == Some(owner) => {
+            Some(format!("write {other_scope}{name}").into())
+        }
+        (Some(_), None) => None,
         (None, Some(near)) => Some(Advice::DidYouMean(near.into())),
         (None, None) => None,
     };

@@ -4,6 +4,7 @@ use bstr::{BString, ByteSlice};
 use htc_classad::eval::argument_error;
 use htc_classad::{Expr, ExprKind, Value};
 
+use super::expression_parts::{reference_name, shorten};
 use super::known_attributes::{AttributeType, attribute_type};
 
 /// Set of types of values.
@@ -157,12 +158,6 @@ const NUMBER_FUNCTIONS: [&str; 14] = [
 /// Functions whose arguments are evaluated in other ads.
 const CONTEXT_FUNCTIONS: [&str; 4] = ["evalineachcontext", "countmatches", "anycompare", "allcompare"];
 
-/// Words of attributes that only have a few.
-const WORDS_OF_ATTRIBUTES: [(&str, &[&str]); 2] = [
-    ("state", &["Owner", "Unclaimed", "Matched", "Claimed", "Preempting", "Backfill", "Drained", "Delete"]),
-    ("activity", &["Idle", "Busy", "Retiring", "Vacating", "Suspended", "Benchmarking", "Killing", "None"]),
-];
-
 /// Deepest part of an expression that is examined.
 const MAX_DEPTH: usize = 120;
 
@@ -276,7 +271,6 @@ impl<'a> ExpressionTypes<'a> {
         } else {
             self.check_missing_quotes(left, right);
             self.check_missing_quotes(right, left);
-            self.check_known_word(whole, operator, left, right);
         }
         TypeSet::BOOLEAN
     }
@@ -321,35 +315,6 @@ impl<'a> ExpressionTypes<'a> {
             let fix = Some(format!("write \"{name}\""));
             self.add_fault(ExpressionMistake::MissingQuotes, other, message, fix);
         }
-    }
-
-    /// Reports `State == "Unclamed"`.
-    fn check_known_word(&mut self, whole: &Expr, operator: &str, left: &Expr, right: &Expr) {
-        let (name, text) = match (reference_name(left), right.as_literal()) {
-            (Some(name), Some(Value::Str(text))) => (name, text),
-            _ => match (reference_name(right), left.as_literal()) {
-                (Some(name), Some(Value::Str(text))) => (name, text),
-                _ => return,
-            },
-        };
-        let lower = name.to_ascii_lowercase();
-        let Some((_, words)) = WORDS_OF_ATTRIBUTES.iter().find(|(known, _)| known.as_bytes() == lower) else {
-            return;
-        };
-        if !matches!(operator, "==" | "!=" | "=?=" | "=!=")
-            || words.iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
-        {
-            return;
-        }
-        let outcome = if operator.contains('!') { "true" } else { "false" };
-        let message = format!("{name} is never \"{text}\": `{}` is always {outcome}", shorten(whole));
-        let near =
-            htc_base::text::similar_names::nearest(text.as_bytes(), words.iter().map(|word| word.as_bytes()));
-        let fix = match near {
-            Some(near) => format!("did you mean \"{}\"?", near.as_bstr()),
-            None => format!("the values are {}", words.join(", ")),
-        };
-        self.add_fault(ExpressionMistake::AlwaysSame, whole, message, Some(fix));
     }
 
     fn infer_call(&mut self, whole: &Expr, name: &BString, arguments: &[Expr]) -> TypeSet {
@@ -502,11 +467,6 @@ fn quoted_literal(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Returns the name of a reference without its scope.
-fn reference_name(expr: &Expr) -> Option<BString> {
-    expr.is_reference().then(|| parse_reference(expr).name)
-}
-
 fn parse_reference(expr: &Expr) -> AttributeReference {
     let text = expr.without_parentheses().unparse();
     let (scope, name) = match text.rfind_byte(b'.') {
@@ -514,16 +474,6 @@ fn parse_reference(expr: &Expr) -> AttributeReference {
         None => (Vec::new(), text.to_vec()),
     };
     AttributeReference { scope: scope.into(), name: name.trim_with(|c| c == '\'').into() }
-}
-
-/// Returns the text of a part for a message.
-fn shorten(expr: &Expr) -> String {
-    const MAX_LENGTH: usize = 60;
-    let text = expr.unparse().to_str_lossy().into_owned();
-    match text.char_indices().nth(MAX_LENGTH) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text,
-    }
 }
 
 #[cfg(test)]
@@ -547,7 +497,6 @@ mod tests {
             "regexp(\"[\", Owner)",
             "Arch == X86_64",
             "Owner && true",
-            "State == \"Unclamed\"",
             "JobStatus =?= \"5\"",
             "Memory + \"5\" > 3",
             "time() - EnteredCurrentActivity > \"3600\"",

@@ -109,6 +109,7 @@ const NAME_PATTERNS: &[&str] = &[
     "FULL_JOB_*",
     "JOB_ROUTER_CREATE_IDTOKEN_*",
     "SHARED_MACHINE_RESOURCE_*",
+    "CONCURRENCY_LIMIT_DEFAULT_*",
     "*_GAHP",
     "*_GAHP_LOG",
 ];

@@ -80,7 +80,7 @@ pub(super) fn check_leftovers(
         let finding = subject.make_finding(rule, &entry.current, place, message, fix);
         findings.push(match rule {
             LintRule::TrailingText => replace_value(finding, part, ""),
-            LintRule::CommentInValue => remove_comment(finding, part),
+            LintRule::CommentInValue => move_comment(finding, part),
             _ => replace_if_certain(finding, part),
         });
         if is_spoilt {
@@ -90,15 +90,21 @@ pub(super) fn check_leftovers(
     is_spoilt
 }
 
-/// Adds the correction of a comment in a value: the comment and the blanks before it are removed.
-fn remove_comment(finding: Finding, comment: &[u8]) -> Finding {
+/// Adds the correction of a comment in a value: it becomes a line before the statement.
+fn move_comment(finding: Finding, comment: &[u8]) -> Finding {
     let finding = replace_value(finding, comment, "");
     let Some((spot, replacement)) = finding.spot.as_ref().zip(finding.replacement.as_ref()) else {
         return finding;
     };
-    let before = spot.text.get(..replacement.span.start as usize).unwrap_or_default().trim_end().len();
-    let span = Span::new(before, replacement.span.end as usize);
-    Finding { replacement: Some(Replacement { span, ..replacement.clone() }), ..finding }
+    let before = spot.text.get(..replacement.span.start as usize).unwrap_or_default().trim_end();
+    let indent = before.len() - before.trim_start().len();
+    // In a line that continues another one there is no place for the comment.
+    if !caseless::starts_with(&before[indent..], &finding.name) {
+        return Finding { replacement: None, ..finding };
+    }
+    let text = [&before[..indent], comment, b"\n", before].concat();
+    let span = Span::new(0, replacement.span.end as usize);
+    Finding { replacement: Some(Replacement { span, text: text.into() }), ..finding }
 }
 
 /// True for values in another language, in which these marks have a meaning.

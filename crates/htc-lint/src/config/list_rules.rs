@@ -32,7 +32,7 @@ struct NamedListFamily {
 const DEFAULT_FAMILY: NamedListFamily =
     NamedListFamily { lists: &[], prefix: "", suffix: "", member_suffixes: &["NAMES"], member_noun: "" };
 
-const NAMED_LIST_FAMILIES: [NamedListFamily; 13] = [
+static NAMED_LIST_FAMILIES: [NamedListFamily; 13] = [
     NamedListFamily {
         lists: &["JOB_ROUTER_ROUTE_NAMES"],
         prefix: "JOB_ROUTER_ROUTE_",
@@ -288,8 +288,13 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
             }
             let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));
             let knob = format!("{}{name}{}", family.prefix, family.suffix);
+            if is_written_somewhere(subject, knob.as_bytes()) || is_defined_for_other(subject, family, name) {
+                continue;
+            }
             let message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
-            let fix = match near_names.nearest(name, |_| true) {
+            // One or two letters are near to every other short name.
+            let near = near_names.nearest(name, |near| near.len() > 2 && name.len() > 2);
+            let fix = match near {
                 Some(near) => Advice::DidYouMean((*near).into()),
                 None => format!("set {knob}, or remove the name").into(),
             };
@@ -324,12 +329,78 @@ fn check_unlisted_members(
             continue;
         }
         let message = format!("{} '{}' is in no list: it is never used", family.member_noun, BStr::new(name));
+        if let Some(other) = family_that_names(subject, family, name) {
+            let meant = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
+            let message = format!("{message}; {} names a {} of this name", other.lists[0], other.member_noun);
+            let fix = Advice::DidYouMean(meant.into());
+            findings.push(subject.make_finding(
+                LintRule::DefinedNotNamed,
+                &entry.current,
+                None,
+                message,
+                fix,
+            ));
+            continue;
+        }
         let fix = match meant_names.nearest(&entry.name, |_| true) {
             Some(near) => Advice::DidYouMean(near[..].into()),
             None => format!("add it to {}", family.lists.join(" or ")).into(),
         };
         findings.push(subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix));
     }
+}
+
+/// True if a line of a source sets a parameter that is not set: a condition or a syntax error keeps it from being read.
+fn is_written_somewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
+    let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
+    texts.flat_map(|text| text.lines()).any(|line| {
+        let rest = caseless::strip_prefix(line.trim_start(), name).map(<[u8]>::trim_start);
+        rest.is_some_and(|rest| rest.starts_with(b"@="))
+    })
+}
+
+/// Returns a family of transforms or routes whose list names a member of this name that is not defined, while the family
+/// itself does not list it.
+fn family_that_names<'f>(
+    subject: &LintSubject<'_>,
+    family: &NamedListFamily,
+    name: &[u8],
+) -> Option<&'f NamedListFamily> {
+    NAMED_LIST_FAMILIES.iter().filter(|other| other.prefix != family.prefix && is_job_rule(other)).find(
+        |other| {
+            let is_listed = other
+                .lists
+                .iter()
+                .any(|list| list_items(&subject.view, list).iter().any(|word| caseless::eq(word, name)));
+            let knob = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
+            is_listed && is_job_rule(family) && subject.config.set.find_exact(knob.as_bytes()).is_none()
+        },
+    )
+}
+
+/// True if a member that is not defined is defined as a member of another family, which does not list it.
+fn is_defined_for_other(subject: &LintSubject<'_>, family: &NamedListFamily, name: &[u8]) -> bool {
+    is_job_rule(family)
+        && NAMED_LIST_FAMILIES.iter().filter(|other| other.prefix != family.prefix && is_job_rule(other)).any(
+            |other| {
+                let knob = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
+                let is_set = subject
+                    .config
+                    .set
+                    .find_exact(knob.as_bytes())
+                    .is_some_and(|entry| entry.current.is_user_written());
+                let is_listed = other
+                    .lists
+                    .iter()
+                    .any(|list| list_items(&subject.view, list).iter().any(|word| caseless::eq(word, name)));
+                is_set && !is_listed
+            },
+        )
+}
+
+/// True for the families of routes and transforms.
+fn is_job_rule(family: &NamedListFamily) -> bool {
+    matches!(family.prefix, "JOB_ROUTER_ROUTE_" | "JOB_ROUTER_TRANSFORM_" | "JOB_TRANSFORM_")
 }
 
 /// Returns the parameters that a member in no list may be a misspelling of: the list itself, or a setting of a

@@ -8,13 +8,15 @@ use rustc_hash::FxHashSet;
 use super::lint_subject::LintSubject;
 use super::name_status::UnreadReason;
 use super::name_usage::{self, NameUsage};
+use super::parameter_names::is_attribute_list;
 use super::referenced_names::collect_names;
-use htc_base::text::{caseless, similar_names, unqualified_name};
+use htc_base::text::{caseless, list, similar_names, unqualified_name};
 use htc_config::condition::split_if_keyword;
 use htc_config::defaults;
 use htc_config::finding::Finding;
 use htc_config::lines::LogicalLines;
 use htc_config::macro_definition::{Definition, MacroEntry};
+use htc_config::registry::ValueType;
 
 /// Types of hooks that are called, and those for which arguments or a time-out are read.
 const HOOK_TYPES: [&str; 11] = [
@@ -185,6 +187,10 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         if is_read_between(subject, entry, earlier, here) {
             continue;
         }
+        if let Some(finding) = check_replaced_list(subject, earlier, here) {
+            findings.push(finding);
+            continue;
+        }
         let line = here.place.line.map_or_else(String::new, |line| format!(" in line {line}"));
         let message =
             format!("{} is set again{line} of the same file, so this value is never used", earlier.name);
@@ -192,6 +198,32 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         let finding = subject.make_finding(LintRule::ShadowedDefinition, earlier, None, message, fix);
         findings.push(Finding { holds_in_part: true, ..finding });
     }
+}
+
+/// Reports a list to which a file has added items and which it then sets to others alone.
+fn check_replaced_list(
+    subject: &LintSubject<'_>,
+    earlier: &Definition,
+    here: &Definition,
+) -> Option<Finding> {
+    let is_list = is_attribute_list(&here.name)
+        || htc_config::registry::find(&here.name).is_some_and(|found| found.value_type == ValueType::List);
+    if !is_list || !refers_to_itself(subject, earlier) {
+        return None;
+    }
+    let kept: Vec<&[u8]> = list::split(&here.raw).collect();
+    let lost: Vec<&[u8]> = list::split(&earlier.raw)
+        .filter(|item| !item.contains(&b'$') && !kept.iter().any(|kept| caseless::eq(kept, item)))
+        .collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let line = earlier.place.line.map_or_else(String::new, |line| format!(" of line {line}"));
+    let lost = bstr::join(", ", lost);
+    let message = format!("this replaces the list{line}: {} is no longer in {}", BStr::new(&lost), here.name);
+    let fix = format!("write {0} = $({0}) {1}", here.name, here.raw);
+    let finding = subject.make_finding(LintRule::ReplacedList, here, None, message, fix);
+    Some(Finding { holds_in_part: true, ..finding })
 }
 
 /// Returns the text of a source from a definition on.

@@ -4,8 +4,10 @@ use bstr::ByteSlice;
 use rustc_hash::FxHashSet;
 
 use super::known_names::KnownParameterNames;
-use htc_base::text::caseless;
+use super::parameter_names::is_attribute_list;
 use htc_base::text::similar_names::SimilarNames;
+use htc_base::text::table::matches_family_pattern;
+use htc_base::text::{caseless, list, unqualified_name};
 use htc_config::condition::split_if_keyword;
 use htc_config::lines::LogicalLines;
 use htc_config::macro_reference::{MacroFunction, next_reference};
@@ -29,6 +31,8 @@ pub(super) fn collect_referenced_names(
     }
     let undefined: Vec<Vec<u8>> =
         names.iter().filter(|name| view.raw_bytes(name).is_none() && name.len() >= 6).cloned().collect();
+    // A parameter without a value is not misspelled.
+    let undefined = undefined.into_iter().filter(|name| !known.is_known(name));
     for name in undefined {
         // The name that was meant by a misspelled reference counts as used.
         if let Some(near) = own.nearest(&name, |_| true) {
@@ -41,6 +45,12 @@ pub(super) fn collect_referenced_names(
             names.insert(near.to_ascii_lowercase());
         }
     }
+    // A list that is set again is reported itself, not the attributes in its earlier value.
+    for entry in config.set.entries().filter(|entry| is_attribute_list(&entry.name)) {
+        for earlier in &entry.replaced {
+            names.extend(list::split(&earlier.raw).map(<[u8]>::to_ascii_lowercase));
+        }
+    }
     for template in template::all() {
         collect_statement_names(&template.body(), &mut names);
     }
@@ -51,7 +61,64 @@ pub(super) fn collect_referenced_names(
         };
         collect_statement_names(text, &mut names);
     }
+    add_composed_names(config, &mut names);
     names
+}
+
+/// Adds the names that references with others in them can mean: `$(ROLE_$(ROLE)_MEM)` means every `ROLE_..._MEM`.
+fn add_composed_names(config: &Config, names: &mut FxHashSet<Vec<u8>>) {
+    let mut patterns: FxHashSet<Vec<u8>> = FxHashSet::default();
+    for entry in config.set.entries() {
+        for definition in entry.replaced.iter().chain([&entry.current]) {
+            collect_patterns(&definition.raw, &mut patterns);
+        }
+    }
+    for source in config.set.sources() {
+        collect_patterns(source.text.as_deref().unwrap_or_default(), &mut patterns);
+    }
+    // More would take too long; then no name is unused.
+    const MAX_PATTERNS: usize = 500;
+    if patterns.is_empty() {
+        return;
+    }
+    if patterns.len() > MAX_PATTERNS {
+        names.extend(config.set.entries().map(|entry| unqualified_name(&entry.name).to_ascii_lowercase()));
+        return;
+    }
+    let matching = config.set.entries().filter(|entry| {
+        patterns.iter().any(|pattern| matches_family_pattern(pattern, unqualified_name(&entry.name)))
+    });
+    names.extend(matching.map(|entry| unqualified_name(&entry.name).to_ascii_lowercase()));
+}
+
+/// Collects the names of references that contain other references, with `*` for each of these.
+fn collect_patterns(text: &[u8], patterns: &mut FxHashSet<Vec<u8>>) {
+    for start in text.find_iter(b"$(") {
+        let mut pattern = Vec::new();
+        let (mut at, mut depth) = (start + 2, 0usize);
+        while let Some(&byte) = text.get(at) {
+            let is_open = text[at..].starts_with(b"$(");
+            match byte {
+                _ if is_open => {
+                    if depth == 0 {
+                        pattern.push(b'*');
+                    }
+                    depth += 1;
+                    at += 1;
+                }
+                b')' if depth > 0 => depth -= 1,
+                _ if depth > 0 && byte != b'\n' => {}
+                _ if byte.is_ascii_alphanumeric() || b"_.".contains(&byte) => pattern.push(byte),
+                _ => break,
+            }
+            at += 1;
+        }
+        // A star alone would mean every name.
+        let letters = pattern.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+        if pattern.contains(&b'*') && letters > 0 {
+            patterns.insert(pattern);
+        }
+    }
 }
 
 /// Adds the names that a text refers to.

@@ -1,7 +1,10 @@
 //! All rules together.
 
 use super::lint_subject::LintSubject;
-use super::{command_arguments, list_rules, name_rules, reference_rules, user_map_names, value_rules};
+use super::{
+    account_patterns, command_arguments, dead_settings, list_rules, member_settings, name_rules, precedence,
+    reference_rules, security_levels, unit_comments, user_map_names, value_rules, wrong_reader,
+};
 use htc_config::finding::{Finding, sort_findings};
 
 /// Runs all rules over a configuration whose texts were kept.
@@ -13,6 +16,13 @@ pub fn lint(subject: &LintSubject<'_>) -> Vec<Finding> {
     list_rules::lint(subject, &mut findings);
     command_arguments::lint(subject, &mut findings);
     user_map_names::lint(subject, &mut findings);
+    member_settings::lint(subject, &mut findings);
+    security_levels::lint(subject, &mut findings);
+    dead_settings::lint(subject, &mut findings);
+    wrong_reader::lint(subject, &mut findings);
+    account_patterns::lint(subject, &mut findings);
+    precedence::lint(subject, &mut findings);
+    unit_comments::lint(subject, &mut findings);
     sort_findings(&mut findings);
     findings
 }

@@ -13,7 +13,7 @@ use htc_config::value_check::{FaultyPart, ValueFault, check_value};
 
 use super::lint_subject::LintSubject;
 use super::reference_rules::has_invalid_reference;
-use super::written_pieces::replace_if_certain;
+use super::written_pieces::{replace_if_certain, replace_value};
 
 /// Checks the value of a parameter that is not an expression.
 pub(super) fn check_type(
@@ -44,8 +44,23 @@ pub(super) fn check_type(
         let span = if *raw == value { part.span } else { 0..raw.len() };
         let place = Some((span.start, span.end));
         let finding = subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix);
-        findings.push(replace_if_certain(finding, raw));
+        findings.push(match &finding.fix {
+            // One item of a list.
+            Some(Advice::DidYouMean(near)) if is_one_word(&part.fault) => {
+                let near = near.clone();
+                replace_value(finding, &text, near)
+            }
+            _ => replace_if_certain(finding, raw),
+        });
     }
+}
+
+/// True if the part is a word of a fixed set that is near to one other word.
+fn is_one_word(fault: &ValueFault) -> bool {
+    matches!(
+        fault,
+        ValueFault::UnknownDebugLevel(_) | ValueFault::UnknownMethod(_) | ValueFault::UnknownCrypto(_)
+    )
 }
 
 /// Returns the number of a port above the largest one.
@@ -144,7 +159,7 @@ fn describe_fault(
         ValueFault::MisspelledLevel(level) => {
             let message =
                 format!("'{text}' is not a valid value of {name}; only its first letter counts: {level}");
-            (message, Some(format!("write {level}").into()))
+            (message, Some(Advice::Write(level.into())))
         }
         ValueFault::NotRegex => {
             (format!("{name} must be a regular expression, not '{text}'"), Some("close its brackets".into()))

@@ -30,10 +30,16 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
                 continue;
             }
             let shown = BStr::new(name);
+            let is_defined = |kind: &str| subject.view.is_defined(&format!("CLASSAD_USER_MAP{kind}_{shown}"));
+            let has_data = is_defined("DATA") || is_defined("FILE");
+            // A listed map that is a misspelling of this one is reported in the list.
+            if has_data && names.iter().any(|listed| is_undefined_slip(subject, listed, name)) {
+                continue;
+            }
             let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps has {shown}");
             let fix = match similar_names::nearest(name, names.iter().map(|known| &known[..])) {
-                Some(near) => Advice::DidYouMean(near.into()),
-                None => format!("add {shown} to {}", lists[0].name).into(),
+                Some(near) if !has_data => Advice::DidYouMean(near.into()),
+                _ => format!("add {shown} to {}", lists[0].name).into(),
             };
             let part = Some((at, at + name.len()));
             let finding = subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix);
@@ -42,6 +48,15 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             findings.push(Finding { holds_in_part, ..finding });
         }
     }
+}
+
+/// True if a listed map is not defined and is similar to one that is.
+fn is_undefined_slip(subject: &LintSubject<'_>, listed: &[u8], defined: &[u8]) -> bool {
+    let shown = BStr::new(listed);
+    let is_defined = ["DATA", "FILE"]
+        .iter()
+        .any(|kind| subject.view.is_defined(&format!("CLASSAD_USER_MAP{kind}_{shown}")));
+    !is_defined && similar_names::nearest(listed, [defined]).is_some()
 }
 
 /// Returns the maps that a text uses by a literal name, each with its position. A method after a dot is not part of the

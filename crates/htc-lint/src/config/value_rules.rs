@@ -12,6 +12,7 @@ use super::leftover_rules::check_leftovers;
 use super::lint_subject::LintSubject;
 use super::name_status::NameStatus;
 use super::parameter_names::is_attribute_list;
+use super::precedence::check_precedence;
 use super::reference_rules::{has_invalid_reference, policy_consequence};
 use super::referenced_names::collect_names;
 use super::type_rules::{check_port_ranges, check_type, has_checked_type};
@@ -209,6 +210,7 @@ fn check_expression<'a>(
         Err(error) => findings.push(invalid_expression_finding(subject, entry, &value, &error, kind)),
         Ok(expr) => {
             check_expression_traps(subject, entry, &value, findings);
+            check_precedence(subject, entry, &value, findings);
             check_meaning(subject, entry, parameter, value.as_bstr(), &expr, findings);
             if kind == ExpressionKind::Advertised {
                 findings.extend(check_undefined_attribute(subject, entry, &value, &expr));
@@ -263,7 +265,7 @@ fn invalid_expression_finding<'a>(
     }
     let (rule, fix) = match looks_like_text {
         true => (LintRule::UnquotedString, Some(Advice::Text(format!("a string needs quotes: \"{value}\"")))),
-        false => (LintRule::BadExpression, None),
+        false => (LintRule::BadExpression, advise_expression(entry, value, error)),
     };
     if rule == LintRule::UnquotedString && is_same {
         let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
@@ -274,7 +276,36 @@ fn invalid_expression_finding<'a>(
         let whole = replace_value(whole, raw, format!("\"{value}\""));
         return Finding { replacement: whole.replacement.filter(|_| is_same_line), ..finding };
     }
-    subject.make_finding(rule, &entry.current, Some(place), message, fix)
+    let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
+    match &finding.fix {
+        Some(Advice::Write(text)) if is_same && raw.get(place.0..place.1) == Some(b"=") => {
+            let text = text.clone();
+            finding.replaced_by(text)
+        }
+        _ => finding,
+    }
+}
+
+/// Advises about an expression that is not valid.
+fn advise_expression(entry: &MacroEntry, value: &BString, error: &ParseError) -> Option<Advice> {
+    let found = value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
+    if found == b"=" {
+        return Some(Advice::Write("==".into()));
+    }
+    let is_operator = |text: &[u8]| text.starts_with(b"||") || text.starts_with(b"&&");
+    if is_operator(value.trim_start()) {
+        let operator = value.trim_start()[..2].as_bstr();
+        let own = unqualified_name(&entry.name).as_bstr();
+        return Some(
+            format!(
+                "nothing is before {operator}: leave it out, with $({own}) before it, which has no value here"
+            )
+            .into(),
+        );
+    }
+    let is_text = registry::find(&entry.name).is_some_and(|found| found.value_type == ValueType::Text);
+    let is_plain = !value.contains(&b'"') && find_unbalanced(value).is_none();
+    (is_text && is_plain).then(|| Advice::Text(format!("a string needs quotes: \"{value}\"")))
 }
 
 /// Reports an advertised value that is the name of an undefined attribute: probably a string without quotes.

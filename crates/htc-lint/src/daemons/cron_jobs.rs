@@ -7,6 +7,7 @@ use super::lint_scope::LintScope;
 use crate::config::LintSubject;
 use htc_base::quirks::QuirkMode;
 use htc_base::text::{caseless, unqualified_name};
+use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
 use htc_hook::ParameterSource;
@@ -45,8 +46,11 @@ fn check_job(
         return;
     }
     let mut tell = |at: &str, message: String| {
-        let entry = entries.find(at).unwrap_or(executable);
-        findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, None));
+        let own = entries.find(at);
+        let entry = own.unwrap_or(executable);
+        let place = own.map(|own| (0, own.current.raw.len()));
+        let fix = own.and_then(|own| advise_setting(at, own.raw()));
+        findings.push(subject.make_finding(LintRule::CronJob, &entry.current, place, message, fix));
     };
     if let Some(at) = executable.raw().find(b" -").filter(|_| executable.raw().starts_with(b"/")) {
         let path = BStr::new(&executable.raw()[..at]);
@@ -78,6 +82,28 @@ fn check_job(
     }
     if manager != CronManager::Benchmarks && job.mode == CronMode::OnDemand {
         tell(&knob("MODE"), format!("{}: nothing ever starts a job that is OnDemand", knob("MODE")));
+    }
+}
+
+/// Advises about the value of a setting: a period has no blank before its unit, and only a periodic job has one.
+fn advise_setting(name: &str, value: &[u8]) -> Option<Advice> {
+    if !caseless::ends_with(name.as_bytes(), b"_PERIOD") {
+        return None;
+    }
+    let value = value.trim();
+    let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let unit = value[digits..].trim_start();
+    let letter = unit.first().map(u8::to_ascii_lowercase).filter(|letter| b"smh".contains(letter));
+    match letter {
+        Some(letter) if digits > 0 && (unit.len() < value.len() - digits || unit.len() > 1) => {
+            let digits = BStr::new(&value[..digits]);
+            Some(Advice::Text(format!(
+                "write {digits}{}, without a blank before the unit",
+                char::from(letter)
+            )))
+        }
+        _ if digits > 0 => Some("write MODE = Periodic, or remove the period".into()),
+        _ => None,
     }
 }
 

@@ -72,6 +72,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         ));
     }
     check_reply_hooks(subject, findings);
+    let mut missing = Vec::new();
     for entry in subject.user_written_entries() {
         let name = unqualified_name(&entry.name);
         if !caseless::contains(name, b"_HOOK_") {
@@ -82,8 +83,27 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         if !is_hook || caseless::contains(name, b"_JOB_HOOK_") {
             continue;
         }
-        check_hook_path(subject, entry, scope, findings);
+        check_hook_path(subject, entry, scope, &mut missing, findings);
     }
+    note_missing_hooks(subject, &missing, findings);
+}
+
+/// Notes once that the programs of hooks are not on this machine.
+fn note_missing_hooks(
+    subject: &LintSubject<'_>,
+    missing: &[(&MacroEntry, BString)],
+    findings: &mut Vec<Finding>,
+) {
+    const MAX_SHOWN: usize = 3;
+    let Some((entry, _)) = missing.first() else { return };
+    let shown: Vec<&BString> = missing.iter().take(MAX_SHOWN).map(|(_, path)| path).collect();
+    let more = missing.len().saturating_sub(MAX_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let shown = bstr::join(", ", shown);
+    let message = format!("programs of hooks are not on this machine: {}{more}", BStr::new(&shown));
+    let fix = "this is right if the machines that use the configuration have them";
+    let place = Some((0, entry.raw().len()));
+    findings.push(subject.make_finding(LintRule::HookMissing, &entry.current, place, message, fix));
 }
 
 /// Reports hooks that fetch jobs where nothing is called for rejected jobs: the fetch hook has taken them off its queue.
@@ -129,10 +149,28 @@ fn path_fault(path: &[u8]) -> Option<(&'static str, String)> {
     }
 }
 
-fn check_hook_path(
-    subject: &LintSubject<'_>,
-    entry: &MacroEntry,
+/// Advises what to do with the arguments of a hook: two types have a parameter for them (`HookClientMgr`).
+fn suggest_arguments(name: &[u8], path: &[u8]) -> String {
+    let has_parameter = ["_HOOK_PREPARE_JOB", "_HOOK_SHADOW_PREPARE_JOB"]
+        .iter()
+        .any(|end| caseless::ends_with(name, end.as_bytes()));
+    let (program, rest) = path.split_once_str(b" ").unwrap_or((path, b""));
+    match has_parameter {
+        true => format!(
+            "write {} here, and set {}_ARGS = {}",
+            BStr::new(program),
+            BStr::new(name),
+            BStr::new(rest.trim())
+        ),
+        false => "write a script that calls the hook with arguments, and name that script".to_owned(),
+    }
+}
+
+fn check_hook_path<'a>(
+    subject: &LintSubject<'a>,
+    entry: &'a MacroEntry,
     scope: LintScope,
+    missing: &mut Vec<(&'a MacroEntry, BString)>,
     findings: &mut Vec<Finding>,
 ) {
     let Ok(path) = subject.expand_entry(entry) else {
@@ -153,11 +191,15 @@ fn check_hook_path(
     let has_arguments = path.starts_with(b"/") && path.fields().count() > 1;
     if has_arguments && !exists_here {
         let message = format!("the value of a hook is a path and cannot have arguments: '{path}'");
-        let fix = "write a script that calls the hook with arguments, and name that script".to_owned();
+        let fix = suggest_arguments(&entry.name, &path);
         findings.push(subject.make_finding(LintRule::HookPath, &entry.current, whole, message, fix));
         return;
     }
     if scope.for_other_machine && !exists_here {
+        return;
+    }
+    if scope.is_isolated && !exists_here {
+        missing.push((entry, path));
         return;
     }
     if let Err(refusal) = path_check::check_path(subject.world, &path) {

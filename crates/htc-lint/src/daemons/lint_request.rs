@@ -102,7 +102,8 @@ impl LintRequest<'_> {
         }
         let mut subject = LintSubject::new(&attempt.config, world);
         subject.used_by = self.used_by.to_vec();
-        let scope = LintScope::from_attempt(attempt, self.files);
+        let mut scope = LintScope::from_attempt(attempt, self.files);
+        scope.is_isolated |= !self.options.environment;
         // Other files, scripts, and statements that could not be parsed may refer to any name.
         subject.reports_unused_macros = !scope.for_other_machine && attempt.skipped_errors.is_empty();
         let mut findings = match self.only_unsupported {
@@ -111,9 +112,14 @@ impl LintRequest<'_> {
         };
         drop_type_findings_of_cron_jobs(&mut findings);
         findings.extend(
-            attempt.skipped_errors.iter().map(|error| fatal_error_finding(error, "daemons exit here")),
+            attempt
+                .skipped_errors
+                .iter()
+                .map(|error| fatal_error_finding(&subject, error, "daemons exit here")),
         );
-        findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
+        findings.extend(
+            attempt.error.iter().map(|error| fatal_error_finding(&subject, error, "reading stops here")),
+        );
         findings.extend(check_unread_sources(&subject, scope));
         if !self.only_unsupported {
             findings.extend(check_user_maps(&subject, scope));

@@ -10,6 +10,8 @@ use htc_config::{UnreadSource, UnreadSourceKind};
 pub struct LintScope {
     /// True if the files are for another machine, so that missing paths are not mistakes.
     pub for_other_machine: bool,
+    /// True if the configuration is checked apart from this machine, so that missing programs are only noted.
+    pub is_isolated: bool,
     /// True if all sources that the configuration names were read. An unread source may define and use any
     /// name.
     pub is_complete: bool,
@@ -29,7 +31,12 @@ impl LintScope {
             .iter()
             .any(|name| attempt.config.set.find_exact(name.as_bytes()).is_some());
         let part = elsewhere && !names_more && files.iter().all(|file| is_partial_config_name(file));
-        LintScope { for_other_machine: elsewhere, is_complete: complete && !part, is_partial: part }
+        LintScope {
+            for_other_machine: elsewhere,
+            is_isolated: elsewhere,
+            is_complete: complete && !part,
+            is_partial: part,
+        }
     }
 }
 

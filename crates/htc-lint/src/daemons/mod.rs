@@ -3,11 +3,13 @@
 
 mod allow_comments;
 mod cron_jobs;
+mod hook_callers;
 mod hook_report;
 mod hooks;
 mod lint_request;
 mod lint_scope;
 mod load_warnings;
+mod map_lines;
 mod routes;
 mod rules;
 pub mod rules_file;

@@ -2,7 +2,7 @@
 
 use super::lint_scope::LintScope;
 use super::transforms::is_route_or_transform;
-use super::{cron_jobs, hooks, routes, slots, source_lines, transforms};
+use super::{cron_jobs, hook_callers, hooks, map_lines, routes, slots, source_lines, transforms};
 use crate::config as lint;
 use crate::config::LintSubject;
 use htc_base::text::caseless;
@@ -31,6 +31,8 @@ const ABSENCE_RULES: [LintRule; 9] = [
 pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     let mut findings = lint::lint(subject);
     hooks::lint(subject, scope, &mut findings);
+    hook_callers::lint(subject, &mut findings);
+    map_lines::lint(subject, scope, &mut findings);
     slots::lint(subject, scope, &mut findings);
     source_lines::lint(subject, &mut findings);
     cron_jobs::lint(subject, scope, &mut findings);

@@ -1,9 +1,9 @@
 //! Statements that a daemon reads without a message although something is missing in them.
 
 use bstr::{BStr, ByteSlice};
-use htc_base::text::caseless;
+use htc_base::text::{Span, caseless};
 use htc_config::defaults;
-use htc_config::finding::Finding;
+use htc_config::finding::{Finding, Replacement};
 use htc_config::lines::{LogicalLine, LogicalLines};
 use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::SourceId;
@@ -48,6 +48,25 @@ fn find_swallowed_statement(
     Some(Finding::at(LintRule::TrailingText, place, message, fix))
 }
 
+/// Adds the correction of a word that should be `elif`.
+fn write_elif(finding: Finding) -> Finding {
+    let Some(spot) = &finding.spot else { return finding };
+    let start = spot.span.start as usize;
+    let line = spot.text.get(start..spot.span.end as usize).unwrap_or_default();
+    let line = if line.starts_with(b"@") { return finding } else { line };
+    let words = ["elseif", "elsif"].iter().find(|word| caseless::starts_with(line, word.as_bytes()));
+    let length = match words {
+        Some(word) => word.len(),
+        None => match text_after_else(line) {
+            Some(condition) => line.find(condition).unwrap_or(0),
+            None => return finding,
+        },
+    };
+    let text = if words.is_some() { "elif" } else { "elif " };
+    let span = Span::new(start, start + length);
+    Finding { replacement: Some(Replacement { span, text: text.into() }), ..finding }
+}
+
 /// Reports arguments of templates that are not closed, and `elseif`, which is skipped like any other text while the
 /// condition before it is not true.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -81,7 +100,9 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
                 }
             };
             if let Some((rule, message, fix)) = found {
-                findings.push(Finding::at(rule, line_location(subject, id, line.first_line), message, fix));
+                let place = line_location(subject, id, line.first_line);
+                let finding = Finding::at(rule, place, message, fix);
+                findings.push(if rule == LintRule::ElseIf { write_elif(finding) } else { finding });
             }
         }
     }

@@ -7,15 +7,16 @@ use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
-use htc_base::text::Span;
-use htc_config::finding::Finding;
+use htc_base::text::{Span, caseless, similar_names};
+use htc_config::finding::{Finding, Replacement};
 use htc_config::source_location::SourceLocation;
+use htc_config::template;
 use htc_config::{ConfigError, SourceId};
 use htc_config::{UnreadSource, UnreadSourceKind};
 
 /// Returns the finding about a statement at which daemons stop; `what` says if the statements after it were
 /// checked.
-pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
+pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what: &str) -> Finding {
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let spot = error.place.as_ref().map(|place| SourceLocation {
         source: place.source,
@@ -24,8 +25,54 @@ pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
         text: place.text.clone().into(),
         span: place.span,
     });
+    let hint = suggest_continuation(subject, error).or_else(|| error.hint.clone());
     let said = if said.is_empty() { "not a valid statement".to_owned() } else { said.join("; ") };
-    Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), error.hint.clone().map(Advice::Text))
+    let finding = Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), hint.map(Advice::Text));
+    let replacement = finding.spot.as_ref().and_then(|spot| {
+        correct_template(spot.text.as_bytes(), spot.span).or_else(|| correct_include(spot.text.as_bytes()))
+    });
+    Finding { replacement, ..finding }
+}
+
+/// Corrects `use CATEGORY : NAME` with a name that is near to one of the category.
+fn correct_template(line: &[u8], span: Span) -> Option<Replacement> {
+    let rest = caseless::strip_prefix(line.trim_start(), b"use ")?;
+    let (category, _) = rest.split_once_str(b":")?;
+    let category = template::find_category(category.trim())?;
+    let name = line.get(span.start as usize..span.end as usize)?.trim();
+    let names = template::all().filter(|it| it.category() == category).map(|it| it.name());
+    let is_known = template::find(category, name).is_some() || name.is_empty();
+    let near = similar_names::nearest(name, names).filter(|_| !is_known)?;
+    let is_place = caseless::contains(rest, name) && !name.contains(&b' ');
+    is_place.then(|| Replacement { span, text: near.into() })
+}
+
+/// Corrects `include PATH` and `include ifexist PATH` without a colon.
+fn correct_include(line: &[u8]) -> Option<Replacement> {
+    let words: Vec<&[u8]> = line.fields().collect();
+    let path = match words[..] {
+        [include, path] if caseless::eq(include, b"include") => path,
+        [include, option, path] if caseless::eq(include, b"include") && caseless::eq(option, b"ifexist") => {
+            path
+        }
+        _ => return None,
+    };
+    let at = line.rfind(path)?;
+    let has_colon = path.starts_with(b":") || path.ends_with(b":");
+    (!has_colon).then(|| Replacement { span: Span::new(at, at), text: ": ".into() })
+}
+
+/// Advises to continue the line before a statement that is not valid, if that line ends with an operator.
+fn suggest_continuation(subject: &LintSubject<'_>, error: &ConfigError) -> Option<String> {
+    let place = error.place.as_ref()?;
+    let number = place.line.checked_sub(1).filter(|number| *number > 0)?;
+    let before = line_location(subject, place.source, number)?;
+    let text = before.text.trim_end();
+    let is_open = [&b"&&"[..], b"||", b"+", b"(", b",", b"?"].iter().any(|end| text.ends_with(end));
+    let is_comment = text.trim_start().starts_with(b"#");
+    (is_open && !is_comment).then(|| {
+        format!("line {number} is not continued: end it with a backslash, '{} \\'", text.trim().as_bstr())
+    })
 }
 
 /// Reports sources that the configuration names but that were not read.

@@ -127,6 +127,7 @@ impl TransformLinter<'_> {
             let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
             self.report(LintRule::NewName, line, value_at, message, fix);
         }
+        self.lint_self_reference(line, command);
         self.lint_expression(line, command);
     }
 

@@ -57,6 +57,8 @@ pub(super) struct TransformLinter<'a> {
     pub(super) inside_if: bool,
     /// Attributes set and not yet read: name in lower case, and the place where it was set.
     pub(super) unread_sets: BTreeMap<Vec<u8>, (RuleLine, Span, usize)>,
+    /// Attributes that are set to an expression, with the attributes that it refers to; all in lower case.
+    pub(super) set_references: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
 }
 
 impl TransformLinter<'_> {

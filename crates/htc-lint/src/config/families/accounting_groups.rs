@@ -39,6 +39,19 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
     if readings.iter().any(|(_, group)| listed(group)) {
         return Some(NameStatus::Read);
     }
+    // QUOTA of a group that ends like a listed one may be a misspelled QUOTA_DYNAMIC of that.
+    let is_misspelt = |known: &BString| {
+        rest.len()
+            .checked_sub(known.len() + 1)
+            .filter(|&end| rest[end] == b'_' && caseless::ends_with(rest, known))
+            .is_some_and(|end| {
+                similar_names::nearest(&rest[..end], GROUP_SETTINGS.iter().map(|known| known.as_bytes()))
+                    .is_some()
+            })
+    };
+    if groups.iter().any(is_misspelt) {
+        return classify_misspelt_setting(rest, groups);
+    }
     if let Some(&(what, group)) = readings.first() {
         let why = format!("{GROUP_LIST} lists no group {}", BStr::new(group));
         let near = similar_names::nearest(group, groups.iter().map(|known| &known[..]));

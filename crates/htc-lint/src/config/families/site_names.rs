@@ -43,11 +43,13 @@ impl SiteNames {
     pub(in crate::config) fn new(config: &Config, view: &ConfigView<'_>) -> SiteNames {
         let mut daemons: Vec<BString> = DAEMON_NAMES.iter().map(|&name| name.into()).collect();
         for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
-            // A word without a parameter of that name is not a daemon.
+            // A word without a parameter of that name, and similar to a daemon, is misspelled.
             let listed = list_items(view, knob)
                 .into_iter()
                 .map(|name| BString::from(name.trim_start_with(|c| c == '+')));
-            daemons.extend(listed.filter(|name| view.is_defined(&name.to_str_lossy())));
+            daemons.extend(listed.filter(|name| {
+                view.is_defined(&name.to_str_lossy()) || similar_names::nearest(name, DAEMON_NAMES).is_none()
+            }));
         }
         let mut attributes = Vec::new();
         let mut slot_prefixes = vec![BString::from("SLOT")];
