@@ -249,8 +249,9 @@ const CORRECTIONS: &[(&str, &str)] = &[
     ("STARTD_ATTRS = Site\nSite = north pole\n", "STARTD_ATTRS = Site\nSite = \"north pole\"\n"),
     ("STARTD_ATTRS = Site\nSite = north\n", "STARTD_ATTRS = Site\nSite = \"north\"\n"),
     // Text that stays in a value by accident.
-    ("LOG = /scratch # fast disk\n", "LOG = /scratch\n"),
-    ("START = Owner == \"a#b\"  \t# only ann\n", "START = Owner == \"a#b\"\n"),
+    ("LOG = /scratch # fast disk\n", "# fast disk\nLOG = /scratch\n"),
+    ("  LOG = /scratch # fast disk\n", "  # fast disk\n  LOG = /scratch\n"),
+    ("START = Owner == \"a#b\"  \t# only ann\n", "# only ann\nSTART = Owner == \"a#b\"\n"),
     ("LOG = $LOCAL_DIR/log\n", "LOG = $(LOCAL_DIR)/log\n"),
     ("LOG = ${LOCAL_DIR}/log\n", "LOG = $(LOCAL_DIR)/log\n"),
     ("SPOOL = \"/var/spool/condor\"\n", "SPOOL = /var/spool/condor\n"),
@@ -271,6 +272,19 @@ const CORRECTIONS: &[(&str, &str)] = &[
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  set_A = \"x\"\n  eval_set_B = C + 1\n  copy_D = \"E\"\n  delete_F = true\n@e\n",
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A \"x\"\n  EVALSET B C + 1\n  COPY D E\n  DELETE F\n@e\n",
     ),
+    // Words of which one is near.
+    ("SEC_DEFAULT_AUTHENTICATION = REQURED\n", "SEC_DEFAULT_AUTHENTICATION = REQUIRED\n"),
+    (
+        "SEC_DEFAULT_AUTHENTICATION_METHODS = FS, KERBROS\n",
+        "SEC_DEFAULT_AUTHENTICATION_METHODS = FS, KERBEROS\n",
+    ),
+    ("SCHEDD_DEBUG = D_FULLDEBUG D_SECURTY\n", "SCHEDD_DEBUG = D_FULLDEBUG D_SECURITY\n"),
+    ("use SECURITY : USER_BASE\n", "use SECURITY : USER_BASED\n"),
+    // Operators, units and keywords.
+    ("SYSTEM_PERIODIC_REMOVE = JobStatus = 5\n", "SYSTEM_PERIODIC_REMOVE = JobStatus == 5\n"),
+    ("PREEMPT = (time() - JobStart) > 48 * HOUR\n", "PREEMPT = (time() - JobStart) > 48 * $(HOUR)\n"),
+    ("if true\nelse if defined A\nendif\n", "if true\nelif defined A\nendif\n"),
+    ("if true\n  elseif defined A\nendif\n", "if true\n  elif defined A\nendif\n"),
     // Comments after expressions of routes.
     (
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1 # one\n@e\n",
@@ -285,7 +299,8 @@ fn certain_corrections_are_shown_and_applied() {
         let shown = place.lint(&["c", "--diff"]);
         assert_eq!(shown.status, 1, "{before}{}", shown.err);
         assert_eq!(place.text("c"), *before, "--diff changes nothing");
-        for (old, new) in before.lines().zip(after.lines()).filter(|(old, new)| old != new) {
+        let is_same_count = before.lines().count() == after.lines().count();
+        for (old, new) in before.lines().zip(after.lines()).filter(|(old, new)| is_same_count && old != new) {
             assert!(shown.out.contains(&format!("\n-{old}\n+{new}\n")), "{before}{}", shown.out);
         }
         let ended = place.lint(&["c", "--fix"]);
@@ -363,10 +378,10 @@ print(len(same), "equal")
 #[test]
 fn a_diff_is_one_that_patch_applies() {
     let filler = "# a comment\n".repeat(20);
-    let before = format!("STRT = true\n{filler}RNAK = 5\n# end\nSTART : true");
+    let before = format!("STRT = true\n{filler}LOG = /a # fast\n{filler}RNAK = 5\n# end\nSTART : true");
     let place = Place::new(&[("c", &before)]);
     let diff = place.lint(&["c", "--diff"]).out;
-    assert_eq!(diff.matches("@@ -").count(), 2, "{diff}");
+    assert_eq!(diff.matches("@@ -").count(), 3, "{diff}");
     let Ok(mut child) =
         Command::new("patch").arg("-p0").current_dir(place.path()).stdin(Stdio::piped()).spawn()
     else {
@@ -379,6 +394,16 @@ fn a_diff_is_one_that_patch_applies() {
     fs::write(place.path().join("c"), &before).expect("a file");
     place.lint(&["c", "--fix"]);
     assert_eq!(place.text("c"), patched);
+}
+
+/// `--fix` names each line that it changes, with the old text and the new one.
+#[test]
+fn each_correction_is_named() {
+    let place = Place::new(&[("c", "NUM_CPUS = 4\nSTRT = true\nLOG = /a # fast\n")]);
+    let ended = place.lint(&["c", "--fix"]);
+    let named =
+        "c:2: 'STRT = true' is now 'START = true'\nc:3: 'LOG = /a # fast' is now '# fast' and 'LOG = /a'\n";
+    assert!(ended.err.contains(named), "{}", ended.err);
 }
 
 #[test]

@@ -121,6 +121,26 @@ pub(super) fn apply(plan: &CorrectionPlan) -> anyhow::Result<usize> {
     Ok(plan.corrected.len())
 }
 
+/// Describes each corrected line: its place, the old text and the new one.
+pub(super) fn describe(plan: &CorrectionPlan) -> Vec<String> {
+    let mut described = Vec::new();
+    for file in &plan.files {
+        for (at, (before, after)) in file.before.iter().zip(&file.after).enumerate() {
+            if before != after {
+                let new: Vec<&[u8]> = after.lines().map(<[u8]>::trim).collect();
+                described.push(format!(
+                    "{}:{}: '{}' is now '{}'",
+                    file.path.display(),
+                    at + 1,
+                    before.trim().as_bstr(),
+                    BString::from(bstr::join("' and '", new))
+                ));
+            }
+        }
+    }
+    described
+}
+
 /// Number of unchanged lines around a change.
 const CONTEXT: usize = 3;
 
@@ -141,17 +161,24 @@ fn render_file_diff(file: &CorrectedFile) -> Vec<u8> {
         }
         let (start, end) = (first.saturating_sub(CONTEXT), (last + CONTEXT + 1).min(before.len()));
         let count = end - start;
-        out.extend_from_slice(format!("@@ -{0},{count} +{0},{count} @@\n", start + 1).as_bytes());
+        let new_count = count_lines(&after[start..end]);
+        let new_start = count_lines(&after[..start]) + 1;
+        out.extend_from_slice(format!("@@ -{},{count} +{new_start},{new_count} @@\n", start + 1).as_bytes());
         for at in start..end {
             if before[at] == after[at] {
                 push_line(&mut out, b' ', &before[at]);
             } else {
                 push_line(&mut out, b'-', &before[at]);
-                push_line(&mut out, b'+', &after[at]);
+                after[at].lines_with_terminator().for_each(|line| push_line(&mut out, b'+', line));
             }
         }
     }
     out
+}
+
+/// Returns the number of lines of corrected lines: a correction may insert a line.
+fn count_lines(lines: &[BString]) -> usize {
+    lines.iter().map(|line| line.lines_with_terminator().count()).sum()
 }
 
 fn header(path: &Path) -> Vec<u8> {

@@ -65,6 +65,9 @@ pub(super) fn finish(
             count_text(applied, "correction"),
             count_text(corrected.files.len(), "file")
         ));
+        for line in corrections::describe(&corrected) {
+            program.write_stderr(&format!("{line}\n"));
+        }
         findings = corrected.remaining(findings);
     }
     let status = status(&findings, options.strict);
