@@ -67,6 +67,8 @@ fn one_line_mistakes_are_found() {
 #[test]
 fn mistakes_in_parts_of_a_configuration_are_found() {
     check_set("parts-7.txt", PART, |text| format!("{text}\n"));
+    check_set("parts-8.txt", WHOLE, |text| format!("{text}\n"));
+    check_set("families-8.txt", WHOLE, |text| format!("{text}\n"));
 }
 
 /// Correct parts that need other files, and values that only look wrong.
@@ -89,6 +91,20 @@ fn nothing_is_found_in_correct_parts() {
         "SUBMIT_REQUIREMENT_NAMES = REASON_CODE\nSUBMIT_REQUIREMENT_REASON_CODE = JobUniverse == 5",
     ] {
         assert!(!has_finding(PART, &format!("{text}\n")), "{text}");
+    }
+}
+
+#[test]
+fn nothing_is_found_in_the_correct_parts_of_a_set() {
+    let read = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let text = [read("good-8.txt"), read("good-families-8.txt")].concat();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        for name in [PART, WHOLE] {
+            assert!(!has_finding(name, &format!("{}\n", line.replace("\\n", "\n"))), "{name}: {line}");
+        }
     }
 }
 
