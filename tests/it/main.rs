@@ -1,6 +1,6 @@
 //! Tests of the programs as processes: signals, process families, deadlines, pipes, with real children.
 
-// Clippy's settings for tests do not apply to their helpers.
+// Clippy's exemptions for tests do not include their helper functions.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod classad_eval;

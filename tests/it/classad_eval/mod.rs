@@ -1,4 +1,4 @@
-//! `htc-classad-eval`.
+//! Tests of `htc-classad-eval`.
 
 #[cfg(feature = "cli")]
 pub(crate) mod reading;

@@ -1,6 +1,6 @@
-//! The programs read the same bytes in the same way, whatever the command: whole, filtered, from a pipe in
-//! pieces, across the boundaries of the buffer. Ads, warnings and exit status are compared. Texts that
-//! `exact` reading refuses are refused by all programs.
+//! Tests that all programs read the same bytes in the same way, with every command: whole, filtered, from a pipe in pieces,
+//! across the boundaries of the buffer. Ads, warnings and exit status are compared. Texts that `exact` reading refuses are
+//! refused by all programs.
 //!
 //! `HTC_READING_TEXTS` sets the number of texts [default: 24], `HTC_READING_SEED` the random seed.
 
@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use crate::hook_test::calls::text;
 use crate::random::Random;
 
-/// Size of a block in the programs' reader.
+/// Size in bytes of a block in the programs' reader.
 const BUFFER: usize = 256 << 10;
 
 const LINES: [&str; 44] = [
@@ -61,7 +61,7 @@ const LINES: [&str; 44] = [
     "MyType = \"Job\"\r",
 ];
 
-/// Valid and invalid lines, with some bytes changed.
+/// Returns valid and invalid lines in which some bytes are changed.
 fn mutated(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..random.below(60) + 1 {
@@ -83,7 +83,7 @@ fn mutated(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Status, standard output, and messages without the name of the input.
+/// Returns exit status, standard output, and messages without the name of the input.
 fn seen(output: &Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr).replace("standard input", "file"))
 }
@@ -98,7 +98,7 @@ fn from_file(directory: &Path, words: &[&str]) -> (Option<i32>, String, String) 
     seen(&eval(directory, words).args(["-ads", "file", "-from", "long"]).output().unwrap())
 }
 
-/// Passes the text in pieces of this size.
+/// Runs the program with the text on standard input, written in pieces of this size.
 fn in_pieces(directory: &Path, words: &[&str], bytes: &[u8], piece: usize) -> (Option<i32>, String, String) {
     let mut command = eval(directory, words);
     command.args(["-ads", "-", "-from", "long"]);
@@ -106,7 +106,7 @@ fn in_pieces(directory: &Path, words: &[&str], bytes: &[u8], piece: usize) -> (O
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let pieces: Vec<Vec<u8>> = bytes.chunks(piece).map(<[u8]>::to_vec).collect();
-    // A program that refuses the text stops reading.
+    // A program that refuses the text stops reading, so a write may fail.
     let writer = std::thread::spawn(move || pieces.iter().all(|piece| stdin.write_all(piece).is_ok()));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -122,7 +122,7 @@ fn whole_filtered_and_streamed_texts_give_the_same_ads_warnings_and_status() {
     let (mut with_ads, mut with_warnings) = (0, 0);
     for turn in 0..texts {
         let mut bytes = mutated(&mut random);
-        // In every second text the reader's first block ends somewhere in the text.
+        // In every second text, the first block of the reader ends within the text.
         if random.one_in(2) {
             let before = BUFFER - 2 - random.below(bytes.len());
             bytes = [b"#".repeat(before), vec![b'\n'], bytes].concat();
@@ -150,7 +150,7 @@ fn whole_filtered_and_streamed_texts_give_the_same_ads_warnings_and_status() {
     assert!(with_ads > texts / 4 && with_warnings > texts / 4, "{with_ads} {with_warnings} of {texts}");
 }
 
-/// Regression test: `htc-starter-run` and `htc-slot-run explain` accepted texts that the others refuse.
+/// Regression test: `htc-starter-run` and `htc-slot-run explain` accepted texts that the other programs refuse.
 #[test]
 fn what_exact_reading_refuses_every_program_refuses_in_the_same_words() {
     let place = tempfile::tempdir().unwrap();
@@ -196,7 +196,7 @@ fn what_exact_reading_refuses_every_program_refuses_in_the_same_words() {
     assert!(refused >= 6, "{refused}");
 }
 
-/// The end of a text, without the padding.
+/// Returns the end of a text, after the padding.
 fn tail(bytes: &[u8]) -> String {
     let start =
         if bytes.len() > BUFFER { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };

@@ -7,7 +7,7 @@ const JOBS: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nCpus = 2\nMemory
                     ClusterId = 1\nProcId = 1\nOwner = \"bob\"\nCpus = 8\nBig = 10000000000\n\n\
                     ClusterId = 2\nProcId = 0\nOwner = \"ana\"\nCpus = 2\nBad = (\n";
 
-/// Status, standard output and standard error of a call with the jobs on standard input.
+/// Returns exit status, standard output and standard error of a call with the jobs on standard input.
 fn call(words: &[&str]) -> (i32, String, String) {
     fed(words, JOBS)
 }
@@ -21,7 +21,7 @@ fn fed(words: &[&str], input: &str) -> (i32, String, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It may end before it has read everything.
+    // The program may end before it has read all input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -30,7 +30,7 @@ fn fed(words: &[&str], input: &str) -> (i32, String, String) {
 
 fn prints(words: &[&str], expected: &str) {
     let (status, out, err) = call(words);
-    // Standard input has a line that cannot be read.
+    // The exit status is 3 if standard input has a line that cannot be read.
     let wanted = if err.contains("skipped: ") { 3 } else { 0 };
     assert_eq!((status, out.as_str()), (wanted, expected), "{words:?}: {err}");
 }
@@ -45,7 +45,7 @@ fn operands_are_worked_off_from_left_to_right() {
 fn references_of_an_expression_are_an_answer() {
     let (status, out, err) = call(&["-refs", "A=1", "A + b + TARGET.c"]);
     assert_eq!((status, out.as_str(), err.as_str()), (0, "internal: A\nexternal: b TARGET.c\n", ""));
-    // An assignment alone is not evaluated.
+    // An assignment alone evaluates nothing.
     assert!(call(&["A=1"]).2.contains("nothing was evaluated"));
 }
 
@@ -140,7 +140,7 @@ fn input_without_end_is_refused_in_bounded_memory() {
     }
 }
 
-/// Output with a time zone in TZ.
+/// Returns the output of a call with the time zone in TZ.
 fn in_zone(zone: &str, words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_htc-classad-eval"))
         .args(words)
@@ -155,7 +155,7 @@ fn in_zone(zone: &str, words: &[&str]) -> String {
 fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
     let words =
         ["-quiet", "absTime(0)", "absTime(\"2020-07-02T03:04:05\")", "formatTime(1593659045, \"%c %s\")"];
-    // Output of classad_eval of HTCondor 25.14.
+    // These lines were printed by classad_eval of HTCondor 25.14.
     let expected = "absTime(\"1969-12-31T19:00:00-05:00\")\nabsTime(\"2020-07-02T03:04:05-04:00\")\n\
                     \"Wed Jul  1 23:04:05 2020 1593662645\"\n";
     assert_eq!(in_zone("EST5EDT,M3.2.0,M11.1.0", &words), expected);
@@ -163,7 +163,7 @@ fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
         assert_eq!(in_zone("America/New_York", &words), expected);
         assert_eq!(in_zone(":America/New_York", &words), expected);
     }
-    // Also in the ads of a file.
+    // The same applies to ads in a file.
     let ads = std::env::temp_dir().join(format!("zone-{}.ads", std::process::id()));
     std::fs::write(&ads, "T = absTime(\"2020-07-02T03:04:05\")\n").unwrap();
     let words = ["-ads", ads.to_str().unwrap(), "-af", "T"];
@@ -176,7 +176,7 @@ fn of_a_broken_assignment_the_value_is_pointed_at() {
     let (status, _, err) = call(&["a = 2 +"]);
     assert_eq!(status, 2, "{err}");
     assert!(err.contains("expression:1:8: expected an operand") && err.contains("\n           ^\n"), "{err}");
-    // A comparison written like an assignment is still reported.
+    // A comparison that is written like an assignment is still reported.
     let (_, _, err) = call(&["1 = 2"]);
     assert!(err.contains("expression:1:3:") && err.contains("`==` and `=?=` compare"), "{err}");
 }

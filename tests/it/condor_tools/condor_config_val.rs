@@ -1,4 +1,4 @@
-//! Output of `condor_config_val` about itself: how often names were read, the strings that it copied, the
+//! Tests of what `condor_config_val` prints about itself: how many times names were read, the strings that it copied, the
 //! treatment of unusual statements. All expected output was printed by version 25.14.
 
 use std::fs;
@@ -20,12 +20,12 @@ impl Place {
         fs::write(self.0.path().join(name), text).unwrap();
     }
 
-    /// Its output under the tool's name.
+    /// Returns standard output of a call under the tool's name.
     fn run(&self, words: &str) -> String {
         String::from_utf8_lossy(&self.output(words).stdout).into_owned()
     }
 
-    /// Its messages under the tool's name.
+    /// Returns standard error of a call under the tool's name.
     fn told(&self, words: &str) -> String {
         String::from_utf8_lossy(&self.output(words).stderr).into_owned()
     }
@@ -37,7 +37,7 @@ impl Place {
         command.output().unwrap()
     }
 
-    /// `NAME: COUNT` for each name with a count.
+    /// Returns `NAME: COUNT` for each name with a count.
     fn counts(&self, words: &str) -> Vec<String> {
         let mut name = String::new();
         let mut counts = Vec::new();
@@ -68,8 +68,8 @@ TOOL.N = 6
 
 #[test]
 fn a_name_shows_how_often_it_was_read() {
-    // A and the names it refers to were read for the include; the count of a setting is taken after it is
-    // read for output, that of a default before.
+    // The include has read A and the names to which A refers. For a setting, the count is taken after the output has read the
+    // value, for a default before that.
     let asked = "-v:use A N LOG B";
     let fresh = || Place::new(CONFIG);
     assert_eq!(fresh().counts(asked), ["A: 1 / 2", "TOOL.N: 2 / 2", "LOG: 1 / 2", "B: 2 / 3"]);
@@ -87,7 +87,7 @@ fn both_tables_show_what_reading_the_sources_has_used() {
         found.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(of("A"), ["0 / 1"]);
-    // Read once from the sources by `defined`, and once by the included command.
+    // N was read once from the sources by `defined`, and once by the included command.
     assert_eq!(of("N"), ["0 / 2"]);
     assert_eq!(of("LOCAL_DIR"), ["0 / 1", "0"]);
     assert_eq!(of("NETWORK_HOSTNAME"), ["2 / 2", "0"]);
@@ -139,9 +139,9 @@ fn statistics_count_entries_and_the_texts_that_were_copied() {
     assert_eq!((of("Files"), of("IsSorted")), (5, of("Macros")));
     let (_, strings) = text.split_once("\nStrings -----\n").unwrap();
     let strings = strings.strip_suffix("\n\n").unwrap();
-    // Each string needs its length plus a zero byte.
+    // Each string needs its length plus a NUL byte.
     assert_eq!(of("StringBytes"), strings.len() + 1, "{strings}");
-    // Names that are spelled as in the table of defaults, and unchanged values, are not copied.
+    // A name that is spelled as in the table of defaults is not copied, nor is an unchanged value.
     assert!(strings.contains("\ncondor_config\nA\n x\ny\nB\n$(LOG)\nh.x\nh\nh.x\n"), "{strings}");
 }
 
@@ -150,7 +150,7 @@ fn a_detected_name_keeps_the_spelling_of_the_file_that_set_it_first() {
     let place = Place::new(CONFIG);
     assert_eq!(place.run("-v HOSTNAME"), "hostname = node\n # at: <Detected>\n # raw: hostname = node\n\n");
     assert!(place.run("-dump ^host").contains("\nhostname = node\n"));
-    // Detected before the file was read.
+    // ARCH was detected before the file was read, so the detected spelling of the name is kept.
     assert!(Place::new("arch = mine\n").run("-v arch").starts_with("ARCH = mine\n"));
 }
 
@@ -176,7 +176,7 @@ fn a_line_of_a_template_may_do_without_an_operator() {
     let place = Place::new("use FEATURE:PartitionableSlot(a b)\n");
     let told = place.run("-v SLOT_TYPE_a");
     assert!(told.starts_with("SLOT_TYPE_a = b=100%\n # at: condor_config, line 1, use FEATURE:"), "{told}");
-    // A warning is a setting, too.
+    // A warning in a template is a parameter with the name `warning`.
     let place = Place::new("use FEATURE:DefaultCheckpointDestination\n");
     assert!(place.run("warning").starts_with("You must set DEFAULT_CHECKPOINT_DESTINATION_PREFIX or"));
 }
@@ -268,7 +268,7 @@ fn int_of_a_real_beyond_64_bits_is_the_least_integer_as_a_cast_makes_it() {
 
 #[test]
 fn errors_of_use_and_include_are_those_of_the_reference() {
-    // Recorded with condor_config_val 25.14.
+    // These messages were printed by condor_config_val 25.14.
     let at = |rest: &str| format!("Config source Error \"condor_config\", Line 1: at use {rest}\n");
     let needs =
         |rest: &str| format!("Error: use needs a keyword before : {rest}\n{}", at(&format!(":{rest}")));
@@ -288,7 +288,7 @@ fn errors_of_use_and_include_are_those_of_the_reference() {
     }
 }
 
-/// `config_if_then_else.run` of the reference, translated.
+/// Translation of `config_if_then_else.run` of the reference.
 #[test]
 fn if_and_else_nest_whatever_the_words_for_true_and_their_case() {
     let mut config = String::new();
@@ -308,7 +308,7 @@ fn if_and_else_nest_whatever_the_words_for_true_and_their_case() {
     }
 }
 
-/// `lib_include_cmd_config.run` of the reference, translated: blanks, `@` and case around `include`.
+/// Translation of `lib_include_cmd_config.run` of the reference: blanks, `@` and case around `include`.
 #[test]
 fn include_takes_files_and_commands_whatever_the_blanks_around_its_colon() {
     let files = ["include : a", "include: b", "include :c", "@include :d", "@INCLUDE : e", "INCLUDE:f"];

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::tool::call;
 
-/// Status and standard output of `condor_job_router_info` for a configuration and a file of jobs.
+/// Returns exit status and standard output of `condor_job_router_info` for a configuration and a file of jobs.
 pub(crate) fn router_info(config: &str, jobs: &str, words: &[&str]) -> (i32, String) {
     let place = tempfile::tempdir().unwrap();
     let head = "LOCAL_DIR = .\nLOG = .\nSPOOL = .\nCONDOR_IDS = 0.0\nCOLLECTOR_HOST = 127.0.0.1:0\n";
@@ -29,7 +29,7 @@ pub(crate) fn job(id: &str) -> String {
 const MATCH: [&str; 4] = ["-match-jobs", "-jobads", "jobs", "-log-steps"];
 const ROUTE: [&str; 5] = ["-route-jobs", "-", "-jobads", "jobs", "-log-steps"];
 
-// The expected texts below are those of 25.14 for the same input.
+// The expected texts in these tests are those of 25.14 for the same input.
 
 #[test]
 fn a_job_that_is_read_again_stands_where_it_was_read_last() {
@@ -68,7 +68,7 @@ fn requirements_that_swallow_the_umbrella_abort_it() {
 
 #[test]
 fn each_line_of_the_log_is_measured_by_itself() {
-    // The two lines about a refused route are long together, but each of them is short.
+    // The two lines about a refused route are long together, but neither is long enough for an empty line before it.
     let requirements = format!("REQUIREMENTS {}(", "x".repeat(80));
     let (_, out) = router_info(&route(&requirements), "", &["-config", "-diagnostic"]);
     let expected = format!(
@@ -84,7 +84,7 @@ fn a_bad_condition_is_logged_as_an_error_of_the_configuration_reader() {
     let expected =
         "Parse_config if error: 'else without matching if' line: else\nroute R is not valid: else without";
     assert!(out.contains(expected), "{out}");
-    // In a transform the error is found when a job is routed, and printed without any option.
+    // In a transform, the same error is found only when a job is routed, and is printed without -diagnostic.
     let config = format!(
         "{}JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = P\nJOB_ROUTER_TRANSFORM_P @=e\nSET A 1\nendif\n@e\n",
         route("REQUIREMENTS true")
@@ -177,7 +177,7 @@ fn router_history_reads_numbers_as_python_does() {
     let program = env!("CARGO_BIN_EXE_htc-router-status");
     let (_, out) = call(program, "condor_router_history", &["--show_records", "--days=1_0"], place);
     assert!(out.ends_with("JobID Status Site Runtime \n1.0 E A 123 \n"), "{out}");
-    // A single carriage return ends a line.
+    // A single carriage return ends a line of a history.
     fs::write(place.join("spool/history"), history.replace("12_3", "12\rRemoteWallClockTime = 7")).unwrap();
     let (_, out) = call(program, "condor_router_history", &["--show_records", "--days=1_0"], place);
     assert!(out.ends_with("\n1.0 E A 7 \n"), "{out}");

@@ -8,7 +8,7 @@ use crate::support::tool::call;
 
 const ROUTE: [&str; 5] = ["-route-jobs", "-", "-jobads", "jobs", "-log-steps"];
 
-// The expected texts below are those of 25.14 for the same input.
+// The expected texts in these tests are those of 25.14 for the same input.
 
 #[test]
 fn parameters_that_are_no_numbers_are_told_where_they_are_read() {
@@ -68,7 +68,7 @@ fn parameters_that_are_no_numbers_are_told_where_they_are_read() {
     assert_eq!(told, expected);
     // A value out of range is replaced by the nearest limit, an invalid number by the default.
     assert!(out.contains("MaxJobs      : 2147483647\nMaxIdleJobs  : 50\n"), "{out}");
-    // Nothing of it is printed without -diagnostic.
+    // Without -diagnostic, none of these messages is printed.
     assert!(!router_info(&config, "", &["-config"]).1.contains("ERROR"));
 }
 
@@ -199,7 +199,7 @@ fn strict_evaluation_is_read_from_the_configuration() {
     };
     assert_eq!(results(&condor), ["    SET B to 5", "    SET C to ab"]);
     assert_eq!(results(&strict), ["    SET A to 10", "    SET B to undefined"]);
-    // The other programs that read a configuration do so, too.
+    // The other programs, too, use the evaluation mode of the configuration.
     let place = tempfile::tempdir().unwrap();
     let config = |strict: bool| format!("LOCAL_DIR = .\nSTRICT_CLASSAD_EVALUATION = {strict}\n{text}");
     fs::write(place.path().join("condor_config"), config(true)).unwrap();
@@ -210,7 +210,7 @@ fn strict_evaluation_is_read_from_the_configuration() {
     };
     let (_, routed) = verb(&["route", "jobs"]);
     assert!(routed.starts_with("A = 10\nB = undefined\n"), "{routed}");
-    // Each of two routers that are compared is read in its own mode.
+    // `compare` reads each of the two routers in the mode of its own configuration.
     let (status, told) = verb(&["compare", "condor_config", "other", "--ads", "jobs"]);
     assert_eq!(status, 1, "{told}");
     assert!(told.contains("B = undefined") && told.contains("B = 5"), "{told}");

@@ -6,11 +6,11 @@ use crate::support::tool::call;
 
 const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
 
-/// Status and output of condor_q for these ads.
+/// Returns exit status and standard output of condor_q for these ads.
 fn ask(ads: &str, words: &[&str]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("q.ads"), ads).unwrap();
-    // The tables depend on the configuration, which must be there.
+    // The tables depend on the configuration, which must exist.
     fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
     call(EVAL, "condor_q", &[&["-jobads", "q.ads"], words].concat(), home.path())
 }
@@ -50,7 +50,7 @@ fn hexadecimal_reals_and_characters_are_printed_as_c_prints_them() {
     assert_eq!(format("%3.0c|", "B"), "  A|");
 }
 
-/// Status, standard output and standard error for one job.
+/// Returns exit status, standard output and standard error for one job.
 fn ask_with_messages(words: &[&str]) -> (i32, String, String) {
     let home = tempfile::tempdir().unwrap();
     let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nRequirements = A && 1.5 > B\n";
@@ -114,7 +114,7 @@ fn raw_results_of_a_table_are_captured_in_front_of_it_or_in_a_file() {
     assert_eq!(ask_with_messages(&["-analyze", "-slotads", "/dev/null", "-capture-raw-results"]).0, 1);
 }
 
-/// Log of four jobs: completed, held by the system while it ran, evicted, and removed while it was idle.
+/// Event log of four jobs: completed, held by the system while it ran, evicted, and removed while it was idle.
 const USER_LOG: &str = "000 (012.000.000) 2026-03-01 10:00:00 Job submitted from host: <192.0.2.1:9618>\n...\n\
     000 (012.001.000) 2026-03-01 10:00:00 Job submitted from host: <192.0.2.1:9618>\n...\n\
     000 (013.000.000) 2026-03-01 10:00:01 Job submitted from host: <192.0.2.1:9618>\n...\n\
@@ -170,7 +170,7 @@ fn the_jobs_of_an_event_log_are_listed_as_it_shows_them() {
     );
     let (status, text) = call(EVAL, "condor_q", &["-userlog", "nowhere"], home.path());
     assert_eq!((status, text.as_str()), (1, ""));
-    // Ads have priority over a log.
+    // If both ads and a log are given, the ads are used.
     fs::write(home.path().join("q.ads"), "ClusterId = 1\nProcId = 0\n").unwrap();
     assert_eq!(ask(&["-jobads", "q.ads", "-af", "ClusterId"]), told("1\n"));
 }
@@ -206,7 +206,7 @@ fn a_dag_asked_for_by_its_id_is_listed_with_its_jobs_and_those_of_its_batch() {
     assert_eq!(ids(&["7.0"]), ["1.0", "0.0", "9.0"]);
     assert!(ids(&["7.1"]).is_empty());
     assert_eq!(ids(&["7", "-nobatch"]).len(), 1);
-    // Jobs submitted with a DAG node do not count in the totals.
+    // Jobs that were submitted with a DAG node are not counted in the totals.
     assert_eq!(last(&["1", "2"], 1), ["_", "4"]);
 }
 
@@ -395,7 +395,7 @@ fn the_numbers_of_an_analysis_choose_its_details_and_diagnostics_are_refused() {
     }
 }
 
-/// Regression test: lines were cut for 80 columns, whatever the terminal's width.
+/// Regression test: lines were cut to 80 columns on terminals of any width.
 #[test]
 fn a_table_is_as_wide_as_the_terminal() {
     use std::io::Read;
@@ -423,19 +423,20 @@ fn a_table_is_as_wide_as_the_terminal() {
         let mut child = command(&[]).stdout(Stdio::from(terminal.slave)).spawn().unwrap();
         assert!(child.wait().unwrap().success());
         let mut shown = Vec::new();
-        // The end of a terminal is an error.
+        // Reading a terminal that was closed ends with an error.
         let _ = std::fs::File::from(terminal.master).read_to_end(&mut shown);
         let shown = String::from_utf8_lossy(&shown).replace("\r\n", "\n");
         let piped = command(&[&format!("-wide:{columns}")]).output().unwrap();
         assert_eq!(shown, String::from_utf8_lossy(&piped.stdout), "{columns}");
-        // The line of totals is not cut.
+        // The line of totals is longer, but not cut.
         let rows = shown.lines().filter(|line| !line.starts_with("Total for"));
         let longest = rows.map(|line| line.trim_end().len()).max();
         assert_eq!(longest, Some(usize::from(columns) - 1), "{shown}");
     }
 }
 
-/// Jobs in the order of their ids are printed while they are read. A pipe cannot be read twice, so that its jobs are kept.
+/// Jobs that come in the order of their ids are printed while they are read. If they do not, a file is read again, but a pipe
+/// cannot be read twice, so its jobs are kept in memory.
 #[test]
 fn jobs_of_a_file_and_of_a_pipe_are_printed_alike() {
     let job = |id: &str, more: &str| {

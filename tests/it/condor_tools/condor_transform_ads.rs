@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::router::transform_verb::{call, place};
 
-/// Standard output and status of the tool for `rules` and `ads`.
+/// Returns standard output and exit status of the tool for `rules` and `ads`.
 fn tool(rules: &str, ads: &str, words: &[&str]) -> (String, i32) {
     let place = place(rules, ads);
     fs::write(place.path().join("items.txt"), "x\n").unwrap();
@@ -16,7 +16,7 @@ fn tool(rules: &str, ads: &str, words: &[&str]) -> (String, i32) {
     (out, status)
 }
 
-/// The items in the attribute X for each iteration, for an ad with the single attribute A.
+/// Returns the value of X for each iteration, for an ad with the single attribute A, or the exit status after an error.
 fn items(statement: &str) -> Result<Vec<String>, i32> {
     let (out, status) =
         tool(&format!("DELETE A\nSET X \"$(Item)\"\n{statement}"), "A = 1\n", &["-rules", "rules", "ads"]);
@@ -36,7 +36,7 @@ fn slices_are_read_as_integers_between_colons() {
     for slice in ["[1:2:3:4]", "[1 2]", "[ 1 : 2 ]", "[a]", "[1"] {
         assert_eq!(items(&format!("TRANSFORM in {slice} (a b)\n")), Err(255), "{slice}");
     }
-    // A slice without anything after it is an item.
+    // A slice that nothing follows is an item.
     assert_eq!(items("TRANSFORM in [1:2]\n"), Ok(vec!["[1:2]".into()]));
 }
 
@@ -56,7 +56,7 @@ fn a_count_is_decimal() {
 #[test]
 fn one_kind_of_file_may_be_named() {
     assert_eq!(items("TRANSFORM matching files any items.txt\n"), Err(255));
-    // Names without wildcards need only exist; directories are sorted including the slash.
+    // A name without wildcards must only exist. Directories are sorted including their slash.
     assert_eq!(items("TRANSFORM matching dirs items.txt\n"), Ok(vec!["items.txt".into()]));
     assert_eq!(items("TRANSFORM matching dirs s* items*\n"), Ok(vec!["sub-1/".into(), "sub/".into()]));
     assert_eq!(items("TRANSFORM matching .*\n"), Ok(vec!["../".into(), "./".into()]));
@@ -64,7 +64,7 @@ fn one_kind_of_file_may_be_named() {
 
 #[test]
 fn a_transform_statement_within_a_value_still_iterates() {
-    // Rules that iterate are not checked beforehand, so they are accepted, and fail at the first ad.
+    // Rules with an iteration are not checked beforehand, so they are accepted, and fail at the first ad.
     let rules = "V @=end\nSET Y 1\nTRANSFORM 2\n@end\nSET X 1\n";
     assert_eq!(tool(rules, "A = 1\n", &["-rules", "rules", "ads"]), (String::new(), 255));
 }
@@ -87,7 +87,7 @@ fn a_name_that_ends_in_a_nul_byte_gives_way_to_the_plain_one() {
     let words = ["-verbose", "-rules", "rules", "ads"];
     let expected = "SET X to 1\nSET X to 2\nA = 1\nX = 2\n\n";
     assert_eq!(tool("SET X, 1\nSET X 2\n", "A = 1\n", &words), (expected.into(), 1));
-    // Alone it truncates the ad.
+    // `SET X, 1` without another statement truncates the ad.
     assert_eq!(tool("SET X, 1\n", "A = 1\n", &words[1..]), ("A = 1\nX".into(), 1));
 }
 
@@ -113,7 +113,7 @@ fn failures_have_their_numbers() {
     assert_eq!(tool("SET X 1\nerror 5 : no\n", "A = 1\n", &words), (String::new(), 255));
 }
 
-/// The same with a configuration.
+/// Returns standard output and exit status of the tool with a configuration.
 fn configured(config: &str, words: &[&str]) -> (String, i32) {
     let place = place("JOB_TRANSFORM_Old = [ set_Z = 1 ]\n", "A = 1\n");
     fs::write(place.path().join("condor_config"), config).unwrap();
@@ -126,7 +126,7 @@ fn an_old_route_in_a_knob_is_expanded() {
     let config = "N = 42\nJOB_TRANSFORM_Old = [ set_X = $(N) ]\n";
     let expected = ("A = 1\nX = 42\n\n".to_owned(), 1);
     assert_eq!(configured(config, &["-jobtransforms", "Old", "ads"]), expected);
-    // Names that rules define are read from the configuration all the same.
+    // Names that rules define as well are read from the configuration.
     assert_eq!(configured(config, &["-rules", "rules", "-jobtransforms", "Old", "ads"]), expected);
     let own = place("SET X 1\n", "A = 1\n");
     fs::write(own.path().join("condor_config"), config).unwrap();
@@ -137,7 +137,7 @@ fn an_old_route_in_a_knob_is_expanded() {
 
 #[test]
 fn an_empty_knob_is_no_transform() {
-    // The last existing transform is checked; if it has no reachable command it is treated as configuration.
+    // The tool checks the last transform that exists. If it has no reachable command, it is treated as configuration.
     let config = "JOB_TRANSFORM_A = SET X 1\nJOB_TRANSFORM_B @=end\nif version > 8\nSET Y 1\nendif\n@end\n\
                   JOB_TRANSFORM_C =\n";
     let words = ["-jobtransforms", "A,B,C", "ads"];
@@ -148,7 +148,7 @@ fn an_empty_knob_is_no_transform() {
 fn routes_go_on_behind_what_is_none() {
     let routes = |text: &str| configured(&format!("JOB_ROUTER_ENTRIES = {text}\n"), &["-convertoldroutes"]).0;
     let titles = |text: &str| routes(text).matches("#####\n").count();
-    // The character after a word, a number or a single operator is lost with it.
+    // The parser also skips the character after a word, a number or a single operator.
     assert_eq!(titles("x[ Name = \"K\" ]"), 4);
     assert_eq!(titles("x [ Name = \"K\" ]"), 2);
     assert_eq!(titles("[ a.b = 1 ]"), 4);
@@ -167,7 +167,7 @@ fn several_threads_write_what_one_writes() {
     let odd = ads.replace("A = 25000\n", "A = 25000\nThen = \"+\"\n");
     let without =
         all.replace("B = 125000\nC = 1\nOld = \"o25000\"", "B = 125000\nOld = \"o25000\"\nThen = \"+\"");
-    // Ads after an invalid line are not read.
+    // After an invalid line, no more ads are read.
     let bad = ads.replace("A = 25000\n", "bad\n");
     let before = &all[..all.find("A = 25000\n").unwrap()];
     for (ads, expected, told) in [(&ads, &all[..], ""), (&odd, &without, "EVALSET C"), (&bad, before, "")] {
@@ -188,7 +188,7 @@ fn a_transform_that_iterates_may_not_be_followed_even_if_it_cannot_be_read() {
         (status, out)
     };
     assert_eq!(run("REQUIREMENTS (\nSET Z 1\nTRANSFORM 2\n"), (1, String::new()));
-    // Rules that do not iterate may be followed by others.
+    // Rules without an iteration may be followed by other rules.
     assert!(run("REQUIREMENTS (\nSET Z 1\nTRANSFORM 1\n").1.contains("B = 1\n"));
 }
 
@@ -224,7 +224,7 @@ fn a_statement_that_comes_to_one_run_sets_its_macros_for_every_ad() {
 
 #[test]
 fn a_macro_whose_value_is_a_list_has_the_ads_in_it_as_lines() {
-    // The text is no longer an expression.
+    // After the expansion, the value of W is not an expression.
     for list in
         ["{1, [a = 1; b = [c = 2]], {[]}}", "{1 + [a = 1; b = [c = 2]].a}", "{size([a = 1]) > 0 || true}"]
     {

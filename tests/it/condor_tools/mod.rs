@@ -1,4 +1,4 @@
-//! Programs under the names of condor tools.
+//! Tests of the programs under the names of condor tools.
 
 #[cfg(feature = "cli")]
 pub(crate) mod condor_config_val;

@@ -1,4 +1,4 @@
-//! Tables and ads of routed jobs, as `condor_router_q` prints them.
+//! Tests of the tables and ads of routed jobs, as `condor_router_q` prints them.
 
 use crate::support::tool::call;
 use serde_json::Value;
@@ -21,8 +21,8 @@ fn routed_jobs_are_listed_by_cluster_as_condor_q_lists_them() {
             rest.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default()
         })
     };
-    // An owner of less than five letters gets eight columns; the scheduler universe is not counted, neither
-    // in the row nor in the totals.
+    // An owner of less than five letters gets eight columns. Jobs of the scheduler universe are counted neither in the row nor in
+    // the totals.
     let expected = "OWNER    BATCH_NAME    SUBMITTED   DONE   RUN    IDLE  TOTAL JOB_IDS\n\
         al       ID: 1        1/2  00:00      _      1      1      3 1.0-2\n\
         al       DAG: 2       1/3  00:00      _      _      _      1 0.0\n\n\
@@ -37,7 +37,7 @@ fn routed_jobs_are_listed_by_cluster_as_condor_q_lists_them() {
     );
 }
 
-/// Removes the parts of the recorded tables that ours cannot reproduce.
+/// Removes the parts of the recorded tables that this program cannot reproduce.
 fn neutral(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let line = if line.starts_with("-- Schedd: ") { "-- Schedd" } else { line };
@@ -68,8 +68,7 @@ fn recorded_tables_of_routed_jobs_are_reproduced() {
     assert!(commands_are_answered_as_recorded(&commands, place) > 8);
 }
 
-/// Runs the recorded commands of condor_router_q and compares their output with the recording; returns their
-/// number.
+/// Runs the recorded commands of condor_router_q, and compares their output with the recording. Returns the number of commands.
 fn commands_are_answered_as_recorded(commands: &str, place: &Path) -> usize {
     let mut compared = 0;
     for line in commands.lines() {
@@ -87,7 +86,7 @@ fn commands_are_answered_as_recorded(commands: &str, place: &Path) -> usize {
     compared
 }
 
-/// If the router submits to a second queue, the summaries count its jobs, and the plain list shows the source jobs.
+/// If the router submits to a second queue, summaries count the jobs of that queue, and the plain list has the source jobs.
 #[test]
 fn recorded_tables_of_two_queues_are_reproduced() {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
@@ -102,8 +101,8 @@ fn recorded_tables_of_two_queues_are_reproduced() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     fs::create_dir(place.join("spool2")).unwrap();
-    // They were run when the first job had ended and its copy was gone, before the second one was routed
-    // again: the current copy 6.0 was 3.0 at that time.
+    // The commands were recorded after the first job had ended and its copy was gone, before the second one was routed again: the
+    // current copy 6.0 was 3.0 at that time.
     let (before, _) = first.split_once("105 \n103 1.0 Managed \"ScheddDone\"\n").unwrap();
     fs::write(place.join("job_queue.log"), before).unwrap();
     let then = second.replace(" 06.-1 ", " 03.-1 ").replace(" 6.-2 ", " 3.-2 ").replace(" 6.0 ", " 3.0 ");
@@ -136,7 +135,7 @@ fn the_options_of_condor_q_behind_those_of_the_script_are_carried_out() {
     assert_eq!(router_q(&["-format", "%d.", "ClusterId", "-format", "%d ", "ProcId"]).1, "1.0 1.2 2.0 ");
     assert_eq!(router_q(&["-limit", "2", "-af", "ProcId"]).1, "0\n2\n");
     assert_eq!(router_q(&["1.2", "2", "-af:j", "JobStatus"]).1, "1.2 1\n2.0 2\n");
-    // The routed jobs of an owner; the job that is not routed is omitted.
+    // The routed jobs of an owner are listed, without the job that is not routed.
     assert_eq!(router_q(&["al", "-con", "JobStatus > 1", "-af:j", "Owner"]).1, "1.0 al\n2.0 al\n");
     let (_, long) = router_q(&["-long", "2.0"]);
     assert!(long.starts_with("ClusterId = 2\nJobStatus = 2\n") || long.contains("JobStatus = 2\n"), "{long}");
@@ -174,7 +173,7 @@ fn recorded_ads_of_routed_jobs_are_printed_as_condor_q_prints_them() {
     let router_q =
         |words: &[&str]| call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place).1;
     let own = |text: &str| -> String {
-        // The schedd adds its time to its output.
+        // The schedd adds ServerTime to the ads that it sends.
         text.split_inclusive('\n').filter(|line| !line.starts_with("ServerTime = ")).collect()
     };
     assert_eq!(own(&router_q(&["-long"])), own(&routed));
@@ -195,7 +194,7 @@ fn recorded_ads_of_routed_jobs_are_printed_as_condor_q_prints_them() {
     assert!(compared > 5, "{compared}");
 }
 
-/// The tables are those of the real tool for the same ads.
+/// The expected tables were printed by the real tool for the same ads.
 #[test]
 fn tables_of_one_line_a_job_are_those_of_condor_q() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/router_q");
@@ -208,11 +207,11 @@ fn tables_of_one_line_a_job_are_those_of_condor_q() {
         let (words, expected) = table.split_once('\n').unwrap();
         let mut words: Vec<&str> = words.split(' ').collect();
         fs::copy(data.join(format!("{}.log", words[0])), place.join("job_queue.log")).unwrap();
-        // Options that the script does not know are left to condor_q.
+        // Options that the script does not know are passed to condor_q.
         words[0] = "-wide";
         let (status, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", &words, place);
         let out = out.split_once("\n-- Schedd: ap : ").and_then(|(_, rest)| rest.split_once('\n'));
-        // A schedd also counts the jobs of all users, in a second line.
+        // A schedd also counts the jobs of all users, in a second line of totals.
         let rows = |text: &str| match text.split_once("\nTotal for query: ") {
             Some((rows, totals)) => {
                 format!("{rows}\n{}", totals.split(" \n").next().unwrap_or_default().trim_end())
@@ -235,7 +234,7 @@ fn a_width_cuts_rows_as_a_terminal_of_that_width_does() {
         let (_, out) = call(env!("CARGO_BIN_EXE_htc-router-status"), "condor_router_q", words, place);
         out.lines().skip_while(|line| !line.contains("OWNER")).take(3).map(str::to_owned).collect::<Vec<_>>()
     };
-    // One less than the width; the rest is not trimmed.
+    // Lines are cut one column before the given width, and their trailing blanks are kept.
     assert_eq!(
         rows(&["-nobatch", "-wide:60"]),
         [

@@ -1,5 +1,5 @@
-//! `htc-router-translate compare` of whole routers, and `htc-router-status` under the names of the tools that
-//! it replaces.
+//! Tests of `htc-router-translate compare` for whole routers, and of `htc-router-status` under the names of the tools that it
+//! replaces.
 
 use crate::support::tool::call;
 use std::fs;
@@ -40,7 +40,7 @@ fn the_smallest_job_that_two_routers_treat_differently_is_shown() {
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("\nJobUniverse = ") && out.contains("  route Far_Away\n"), "{out}");
     assert!(out.contains("Tag = \"a\"") && out.contains("Tag = \"b\""), "{out}");
-    // A condition that only a given job meets is found with its help.
+    // A rare condition that a given job meets is found, because other ads are generated from given jobs.
     let rare = NEW.replace("REQUIREMENTS WantRoute", "REQUIREMENTS WantRoute && Rare =!= 12345");
     let (status, out) = compared(OLD, &rare, &["--ads", "jobs.ads", "--generate", "0"]);
     assert_eq!(status, 1, "{out}");
@@ -69,7 +69,7 @@ fn routers_that_differ_beside_their_routes_are_not_alike() {
         assert!(out.contains(line), "{line} in {out}");
         assert_eq!(compared(&left, &left, &["--generate", "10"]).0, 0);
     }
-    // Different spellings of a path or a keyword are equal.
+    // Two spellings of a path or a keyword count as equal.
     let same = format!("D = /a\n{}", hook("$(D)/h").replace("KEYWORD = K", "KEYWORD = k"));
     let (status, out) =
         compared(&format!("{NEW}{}", hook("/a/h")), &format!("{NEW}{same}"), &["--generate", "10"]);
@@ -109,7 +109,7 @@ pub(super) const LOG: &str = "107 1 CreationTimestamp 1\n\
     103 02.-1 RouteName \"S, T\"\n103 02.-1 TotalSubmitProcs 1\n101 2.0 Job Machine\n103 2.0 JobStatus 2\n\
     101 03.-1 Job Machine\n103 03.-1 Owner \"al\"\n103 03.-1 JobUniverse 5\n101 3.0 Job Machine\n103 3.0 JobStatus 5\n";
 
-/// The constructs used in the configuration of compute entrypoints, each in minimal form.
+/// Minimal form of each construct that configurations of compute entrypoints use.
 const ENTRYPOINT: &str = r#"JOB_ROUTER_NAME = gate
 LONGEST = 60
 JOB_ROUTER_SOURCE_JOB_CONSTRAINT = target.JobUniverse =?= 5 || target.JobUniverse =?= 1
@@ -177,7 +177,7 @@ JOB_ROUTER_ROUTE_Batch @=r
 @r
 "#;
 
-/// The routed ad of a job with these attributes in addition to the usual ones, without attributes that every
+/// Returns the routed ad of a job that has these attributes in addition to the usual ones, without the attributes that every
 /// routed job gets.
 pub(super) fn routed(config: &str, attributes: &str) -> Vec<String> {
     let place = tempfile::tempdir().unwrap();
@@ -253,7 +253,7 @@ fn what_entrypoints_configure_does_what_their_comments_say() {
             "queue = \"long\"",
         ]
     );
-    // The same transforms with a route into the site's own pool.
+    // The same transforms are used with a route into the site's own pool.
     let pool =
         ENTRYPOINT.replace("TargetUniverse = 9\n  GridResource = \"batch slurm\"", "TargetUniverse = 5");
     let whole = routed(&pool, "WantWhole = true\nxcount = 8\n");
@@ -261,7 +261,7 @@ fn what_entrypoints_configure_does_what_their_comments_say() {
     assert!(whole.contains(&"JobUniverse = 5".to_owned()), "{whole:?}");
 }
 
-/// The kinds of lines in the manual's chapter, in the current syntax.
+/// Each kind of line in the manual's chapter about the job router, in the current syntax.
 const TAUGHT: &str = r#"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantIt
 JOB_ROUTER_DEFAULT_MAX_JOBS_PER_ROUTE = 200
 JOB_ROUTER_DEFAULT_MAX_IDLE_JOBS_PER_ROUTE = 10
@@ -297,8 +297,7 @@ fn what_the_manual_teaches_routes() {
     let far = routed(&TAUGHT.replace("NAMES = Near Far", "NAMES = Far"), job);
     // The route overrides an attribute that the default translation has set: Remote_JobUniverse.
     assert_eq!(far[0], "GridResource = \"condor far cm\"");
-    // The chapter's own line has an extra parenthesis: the statement has no effect, and the job is routed
-    // without it.
+    // The line in the manual has an extra parenthesis. The statement then has no effect, and the job is routed without it.
     let slip = TAUGHT.replace("> 6)", "> 6))");
     assert_eq!(routed(&slip, job), [near[0], near[1], near[3]]);
 }
@@ -325,7 +324,7 @@ JOB_ROUTER_ENTRIES @=e
             "@=r\n  REQUIREMENTS WantIt is true\n  GridResource = \"batch",
         );
     let (status, out) = compared(old, &new, &["--ads", "jobs.ads", "--generate", "3000"]);
-    // The first route takes the jobs that the second one requires.
+    // The first route accepts all jobs that meet the requirements of the second one.
     assert_eq!(status, 4, "{out}");
     assert!(
         out.contains("route Far: no job was found that gets this route\n")

@@ -1,9 +1,9 @@
-//! Calls of `htc-hook-test` in tests: in a directory, with a minimal environment and no input.
+//! Calls of `htc-hook-test` for tests: in a directory, with a minimal environment and no input.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The program, if it was built.
+/// Returns the path of the program, or `None` if it was not built.
 pub(crate) fn program() -> Option<PathBuf> {
     let path = option_env!("CARGO_BIN_EXE_htc-hook-test").map(PathBuf::from);
     if path.is_none() {
@@ -18,12 +18,12 @@ pub(crate) fn command(directory: &Path, words: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(crate) fn run(directory: &Path, words: &[&str]) -> Option<Output> {
     Some(command(directory, words)?.output().unwrap())
 }
 
-/// Status, standard output, standard error.
+/// Returns exit status, standard output and standard error of a call.
 pub(crate) fn told(directory: &Path, words: &[&str]) -> Option<(i32, String, String)> {
     let output = run(directory, words)?;
     Some((output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr)))

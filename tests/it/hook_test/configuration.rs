@@ -1,5 +1,5 @@
-//! The configuration that the hooks of every program see: `condor_config_val` in a hook prints the values
-//! that its caller has read, whatever directory the caller was started in.
+//! Tests of the configuration that hooks of every program see: `condor_config_val` in a hook prints the values that its caller
+//! has read, whatever directory the caller was started in.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,7 +11,7 @@ use crate::support::children::write_executable;
 const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nUser = \"nobody@x\"\n\
                    Iwd = \"/tmp\"\nJobUniverse = 5\nJobStatus = 1\n";
 
-/// A call of a hook: program and arguments.
+/// Calls of a hook: program and arguments.
 const CALLS: [(&str, &[&str]); 9] = [
     (env!("CARGO_BIN_EXE_htc-slot-run"), &["--once", "--quiet"]),
     (env!("CARGO_BIN_EXE_htc-starter-run"), &["--quiet", "--ads", "job.ad"]),
@@ -24,7 +24,7 @@ const CALLS: [(&str, &[&str]); 9] = [
     (env!("CARGO_BIN_EXE_htc-router-translate"), &["run", "--queue", "q", "--once", "--quiet"]),
 ];
 
-/// How the configuration is specified, and the value that a hook must find.
+/// Way to specify a configuration, and the value that a hook must find in it.
 struct Named {
     options: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
@@ -39,8 +39,8 @@ fn lay_out(home: &Path) {
     }
     symlink(env!("CARGO_BIN_EXE_htc-config-dump"), home.join("condor_config_val")).unwrap();
     let home_name = home.display();
-    // The file is renamed when it is complete: a startd cron job calls the same hook, and may be killed at
-    // any time when the program ends.
+    // The file is renamed when it is complete, because a startd cron job calls the same hook and may be killed at any time when
+    // the program ends.
     let said = format!("{home_name}/out/said");
     let hook = format!(
         "#!/bin/sh\ncat > /dev/null\n\
@@ -98,7 +98,7 @@ fn every_program_tells_its_hooks_where_the_configuration_is() {
             let replaced = |word: &str| word.replace("HOME", &text);
             let said = home.path().join("out/said");
             let _ = fs::remove_file(&said);
-            // A router remembers the jobs it has tried.
+            // A router remembers in its directory which jobs it has tried.
             fs::remove_dir_all(home.path().join("q")).unwrap();
             fs::create_dir(home.path().join("q")).unwrap();
             fs::write(home.path().join("q/1.0.ad"), JOB).unwrap();

@@ -1,5 +1,4 @@
-//! Suites of `htc-hook-test` with cron jobs: failures are results, results are written, current results are
-//! accepted.
+//! Tests of suites of `htc-hook-test` with cron jobs: failures are results, results are written, current results are accepted.
 
 use crate::hook_test::calls::told;
 use crate::support::children::write_executable;

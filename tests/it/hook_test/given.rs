@@ -1,4 +1,4 @@
-//! `htc-hook-test`: given ads, named slots, events that cannot be written, signals at any time.
+//! Tests of `htc-hook-test`: given ads, named slots, events that cannot be written, signals at any time.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ const READS: &str = "#!/bin/sh\ncat >/dev/null\necho A = 1\n";
 #[test]
 fn standard_input_that_is_named_is_read_whatever_it_is() {
     let home = home(READS);
-    // /dev/null as standard input has no effect unless it is named.
+    // /dev/null as standard input is not read, unless it is named.
     let Some((status, ..)) = told(home.path(), &["prepare", "./h"]) else { return };
     assert_eq!(status, 0);
     let (status, out, err) = told(home.path(), &["prepare", "./h", "--ads", "-"]).unwrap();
@@ -76,7 +76,7 @@ fn events_that_cannot_be_written_are_told_and_are_a_failure() {
     }
 }
 
-/// No signal handler is installed while an input is only shown, so there must be no temporary files then.
+/// Temporary files must be gone before an input is shown, because no signal handler is installed then.
 #[test]
 fn an_input_that_is_shown_to_a_slow_reader_leaves_no_directory_when_it_is_killed() {
     let home = home(READS);

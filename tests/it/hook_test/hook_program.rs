@@ -1,4 +1,4 @@
-//! The program `htc-hook-test`: suites, recording and replay.
+//! Tests of the program `htc-hook-test`: suites, recording and replay.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::hook_test::calls::{program, run, text, told};
 use crate::support::children::{flood, write_executable};
 
-/// The types of hooks, as the program names them.
+/// Names of the verbs for the types of hooks.
 const HOOKS: [&str; 12] = [
     "fetch",
     "reply",
@@ -113,14 +113,14 @@ fn random_ads_find_what_a_hook_does_not_expect() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("dies of signal 11") && said.contains("| htc-hook-test prepare"), "{said}");
-    // An ad that is readable: an empty ad could not be shown on a command line.
+    // The smallest ad has an attribute, because an empty ad could not be shown on a command line.
     assert!(said.contains("smallest ad, 1 attribute:"), "{said}");
 }
 
 #[test]
 fn an_interrupted_search_prints_what_it_found_so_far() {
     let home = tempfile::tempdir().unwrap();
-    // The failing calls are counted; the 20th ends the search.
+    // The hook counts its failing calls, and interrupts the search at the 20th.
     let hook = "#!/bin/sh\nset -u\ncmd=$(sed -n 's/^Cmd = \"\\(.*\\)\"$/\\1/p')\n[ -n \"$cmd\" ] && exit\n\
         echo >> HERE/failed; [ $(wc -l < HERE/failed) -lt 20 ] || kill -TERM $PPID\nkill -SEGV $$\n";
     let hook = hook.replace("HERE", &home.path().display().to_string());
@@ -228,7 +228,7 @@ fn values_of_options_without_a_meaning_are_refused_with_their_place() {
     assert!(home.path().join("called").exists(), "{}", text(&output.stderr));
 }
 
-/// Runs the jobs of a configuration with a clock that skips idle time, so that half a minute takes less.
+/// The jobs of a configuration run with a clock that skips idle time, so that half a minute takes less.
 #[test]
 fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
     let home = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
         ["startd-cron", "--config-file", "one", "--for", "25", "--reconfig", "12", "--reconfig-file", "two"];
     let output = run(home.path(), &words).unwrap();
     let (ad, said) = (text(&output.stdout), text(&output.stderr));
-    // A job that exceeds the load limit is never started again; its last output remains.
+    // A job whose load exceeds the limit is never started again; its last output remains.
     assert!(
         ad.contains("Runs_A = 2\n") && ad.contains("Runs_S = 2\n") && !ad.contains("Runs_W"),
         "{ad}{said}"
@@ -384,7 +384,7 @@ fn knobs_that_nobody_reads_are_told() {
     assert!(said.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nothing reads it"), "{said}");
 }
 
-/// Runs the program itself, for every type: bounded memory, and no files left behind.
+/// Runs the program for every hook type: memory is bounded, and no files are left behind.
 #[test]
 fn a_flood_takes_no_memory_and_leaves_no_file() {
     let Some(program) = program() else { return };
@@ -403,7 +403,7 @@ fn a_flood_takes_no_memory_and_leaves_no_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The kernel's high-water mark, as last read before the end.
+        // High-water mark of memory in the kernel, as last read before the process ended.
         let mut peak = 0;
         while child.try_wait().unwrap().is_none() {
             let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
@@ -447,7 +447,7 @@ fn a_slot_may_be_named_by_its_number() {
     assert_eq!(status("1"), option_env!("CARGO_BIN_EXE_htc-hook-test").map(|_| Some(3)));
 }
 
-/// `trap 'kill 0' EXIT` is in many scripts, and the process group is that of the starter.
+/// Many scripts contain `trap 'kill 0' EXIT`, and the process group of a hook is that of its starter.
 #[test]
 fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     let home = tempfile::tempdir().unwrap();
@@ -462,12 +462,11 @@ fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
     assert!(said.contains("failed (died with signal 15)"), "{said}");
     let finding = "warning signals-caller: the hook sends signal 15 to its process group (kill 0), which includes the starter";
     assert!(said.contains(finding), "{said}");
-    // When a daemon calls it, nearly all signals are blocked: the hook continues, and its starter receives
-    // the signal.
+    // When a daemon calls the hook, nearly all signals are blocked: the hook continues, and its starter receives the signal.
     let (status, ad, said) = told(home.path(), &[&call[..], &["--quirks", "reference"]].concat()).unwrap();
     assert_eq!(status, 0, "{said}");
     assert!(ad.contains("Leads = 0\n") && said.contains(finding), "{ad}{said}");
-    // Calls running in parallel are not affected.
+    // Calls that run in parallel are not affected.
     let case = |number: usize| {
         let (hook, expect) = match number % 2 {
             0 => ("good", "verdict = \"go-on\", findings = []"),

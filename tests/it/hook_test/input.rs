@@ -1,4 +1,4 @@
-//! Compares the input that `htc-hook-test` gives to a hook with the recorded input of real callers.
+//! Tests that compare the input which `htc-hook-test` gives to a hook with the recorded input of real callers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn home() -> tempfile::TempDir {
     home
 }
 
-/// The lines of an ad by name.
+/// Returns the values of an ad in the long form, by name.
 fn ad(text: &str) -> BTreeMap<&str, &str> {
     text.lines().filter_map(|line| line.split_once(" = ")).collect()
 }
@@ -36,7 +36,7 @@ Env = "COLOUR=green"
 Extra = 1 + 2
 "#;
 
-/// Input of the prepare hook for that job.
+/// Recorded input of the prepare hook for the job in `FETCHED`.
 const PREPARED: &str = r#"Args = "3"
 ClusterId = 1
 Cmd = "/L/iwd/job.d/job"
@@ -59,7 +59,7 @@ RequestMemory = 1
 User = "alice@host"
 "#;
 
-/// Additional attributes in the input of its update hook, once the job ran.
+/// Additional attributes in the input of the update hook once the job has run.
 const OF_A_RUN: [&str; 20] = [
     "BlockReadKbytes",
     "BlockReads",
@@ -104,7 +104,7 @@ fn hooks_of_the_starter_read_what_startd_and_starter_make_of_a_fetched_job() {
     assert_eq!(more, ["ExitBySignal", "ExitCode", "ExitReason", "JobDuration"]);
     assert_eq!((ad(&exit)["JobState"], ad(&exit)["NumPids"]), ("\"Exited\"", "0"));
     assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=0\n"), "{said}");
-    // The ad shows how the job ended, the argument what was requested.
+    // The ad shows how the job ended; the argument of the hook shows what was requested.
     let (exit, said) = shown(&["exit", "h", "--set", "ExitCode=3"]).unwrap();
     assert_eq!((ad(&exit)["ExitCode"], ad(&exit)["ExitBySignal"]), ("3", "false"));
     assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=3\n"), "{said}");
@@ -114,7 +114,7 @@ fn hooks_of_the_starter_read_what_startd_and_starter_make_of_a_fetched_job() {
     let (never, said) = shown(&["exit", "h", "evict", "--before-job"]).unwrap();
     assert_eq!(never, PREPARED);
     assert!(!said.contains("MAINJOB"), "{said}");
-    // With a shadow nothing was fetched, and the job ad contains the provisioned resources.
+    // With a shadow, no job is fetched, and the job ad contains the provisioned resources.
     let (claimed, _) = shown(&["prepare", "h", "--shadow", "--set-slot", "Cpus=7"]).unwrap();
     assert!(!claimed.contains("HookKeyword") && !claimed.contains("RequestCpus"), "{claimed}");
     assert_eq!(ad(&claimed)["CpusProvisioned"], "7");
@@ -131,7 +131,7 @@ fn a_job_without_a_directory_begins_in_its_scratch_directory() {
     let directory = said.lines().find_map(|line| line.strip_prefix("directory: ")).unwrap();
     assert_eq!(ad(&input)["Iwd"], format!("\"{directory}\""));
     assert_eq!(ad(&input)["Cmd"], format!("\"{directory}/a.out\""));
-    // The job's file contains the ad before the job's start.
+    // The file that _CONDOR_JOB_AD names contains the ad from before the job's start.
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat \"$_CONDOR_JOB_AD\" >&2\n");
     let said = text(&run(home.path(), &["exit", "h", "--ads", "small.ad"]).unwrap().stderr);
     assert!(said.contains("OrigCmd = \"a.out\"\n") && !said.contains("JobState"), "{said}");
@@ -145,7 +145,7 @@ fn a_recorded_input_is_not_completed_a_second_time() {
         std::fs::write(home.path().join("read"), &first.stdout).unwrap();
         let mut words = vec![hook, "h", "--ads", "read", "--show-input"];
         if hook == "reply" {
-            // Two ads in one file.
+            // Both ads are in one file.
             let both = text(&first.stdout);
             let (job, slot) = both.split_once("-----\n").unwrap();
             let (slot, _) = slot.split_once("ClaimId").unwrap();
@@ -175,7 +175,7 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
     let said = text(&output.stderr);
     assert!(said.contains("RequestMemory <= 64 is false"), "{said}");
     assert_eq!(output.status.code(), Some(1));
-    // Options and ads given on the command line take precedence.
+    // Options and ads of the command line override those of the configuration.
     for more in [["--set", "start = true"], ["--set-slot", "Start=true"], ["--slot-ads", "slot"]] {
         let output = run(home.path(), &[&words[..], &more].concat()).unwrap();
         assert_eq!(output.status.code(), Some(0), "{more:?}: {}", text(&output.stderr));
@@ -184,8 +184,8 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
     assert_eq!(ad(&text(&output.stdout))["Rank"], "3");
 }
 
-/// Regression test: reply and evict received a built-in static slot whatever the configuration, and slots
-/// lacked the abilities of their starter.
+/// Regression test: the configuration was ignored, and reply and evict received a built-in static slot; slots lacked the
+/// abilities of their starter.
 #[test]
 fn fetch_reply_and_evict_read_the_slot_that_the_configuration_makes() {
     let home = home();
@@ -232,7 +232,7 @@ fn reply_reads_the_internal_ad_with_the_policy() {
     }
     assert!(!job.contains("OrigCmd"), "{job}");
     let slot = ad(slot);
-    // From the slot's ad, from the configuration, and from the defaults.
+    // These values come from the slot's ad, from the configuration, and from the defaults.
     assert_eq!(
         (slot["START"], slot["SUSPEND"], slot["CLAIM_WORKLIFE"]),
         ("Cpus > 1", "KeyboardIdle < 7", "1200")
@@ -290,7 +290,7 @@ fn one_bad_path_of_a_starter_hook_refuses_the_job() {
     assert!(said.starts_with("\"not-started\"") && said.contains("K_HOOK_JOB_EXIT"), "{said}");
     make_writable("exit", 0o755);
     assert!(verdict(&["prepare"]).unwrap().1.starts_with("\"go-on\""));
-    // Invalid arguments of PREPARE_JOB have the same effect, and JOB_EXIT is called for the refused job.
+    // With invalid arguments of PREPARE_JOB, the job is not started either, and JOB_EXIT is called for the refused job.
     std::fs::write(home.path().join("conf"), format!("{config}K_HOOK_PREPARE_JOB_ARGS = 'open\n")).unwrap();
     let (status, said, _) = verdict(&["prepare"]).unwrap();
     assert_eq!(status, Some(1));
@@ -316,7 +316,7 @@ fn the_time_out_is_an_expression_as_for_the_starter() {
     assert!(said.contains("timed-out") && said.contains("after 1 s"), "{said}");
     let said = told("soon", &["--timeout", "0.2"]).unwrap();
     assert!(said.contains("K_HOOK_JOB_EXIT_TIMEOUT is 'soon'"), "{said}");
-    // The test does not wait for the end, although the caller would.
+    // The message says how long the caller would wait; the program itself does not wait.
     assert!(said.contains("the cleanup waits for the hook") && said.contains("waits 30 s for it"), "{said}");
     let said = told("soon", &["--timeout", "0.2", "--protocol", "7.1"]).unwrap();
     assert!(said.contains("waits without a limit") && !said.contains("continues without the hook"), "{said}");
@@ -433,7 +433,7 @@ fn the_command_of_a_fuzzer_shows_the_fault_again() {
     let again = again.output().unwrap();
     assert_eq!(again.status.code(), Some(1), "{command}: {}", text(&again.stderr));
     assert!(text(&again.stderr).contains("held"), "{command}: {}", text(&again.stderr));
-    // A finding that the unchanged ad causes as well is not a result of the fuzzer.
+    // A finding that the unchanged ad also causes is not counted by --fuzz.
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\nexit 3\n");
     let output = run(home.path(), &["prepare", "h", "--fuzz", "20", "--seed", "4"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

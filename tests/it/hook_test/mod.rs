@@ -1,4 +1,4 @@
-//! `htc-hook-test`.
+//! Tests of `htc-hook-test`.
 
 pub(crate) mod calls;
 #[cfg(feature = "cli")]

@@ -1,4 +1,4 @@
-//! `htc-hook-test`: mistakes in suites and options that must be reported.
+//! Tests of `htc-hook-test`: mistakes in suites and options that must be reported.
 
 use std::process::Stdio;
 
@@ -135,7 +135,7 @@ fn an_interrupted_series_of_calls_is_no_success() {
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
         let Some(mut command) = command(home.path(), &words) else { return };
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // In the middle of the series.
+        // The signal is sent in the middle of the series of calls.
         let called = || std::fs::read_to_string(&calls).unwrap_or_default().lines().count();
         assert!(crate::router::live::waits_for(|| called() > 2), "{words:?}");
         let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
@@ -243,12 +243,12 @@ fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
     let words = ["exit", "./h", "hold", "--quirks", "reference"];
     let Some((_, _, stderr)) = told(home.path(), &words) else { return };
     assert!(stderr.contains("told evict\n"), "{stderr}");
-    // A starter of 25.14 itself uses `evict`, so there is no note about the version.
+    // A starter of 25.14 also calls the hook with `evict`, so there is no note about the version.
     let Some((_, _, stderr)) = told(home.path(), &["exit", "./h", "evict"]) else { return };
     assert!(!stderr.contains("25.14"), "{stderr}");
 }
 
-/// Regression test: the word was treated as the path of the hook.
+/// Regression test: a single word was treated as the path of the hook.
 #[test]
 fn a_word_alone_is_what_the_configured_hook_is_told() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho told \"$1\" >&2\n");
@@ -322,7 +322,7 @@ fn a_string_without_quotes_is_pointed_out() {
     assert_eq!(err.matches("foreign-literal").count(), 1, "{err}");
 }
 
-/// Regression test: an `expect` that is still right was rewritten in another form.
+/// Regression test: an `expect` that was still correct was rewritten in another form.
 #[test]
 fn an_update_keeps_the_form_of_what_is_right() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
@@ -334,7 +334,7 @@ fn an_update_keeps_the_form_of_what_is_right() {
     assert_eq!(std::fs::read_to_string(home.path().join("s.toml")).unwrap(), suite);
 }
 
-/// The verdict is about another ad than the one that was probably meant.
+/// The verdict is about another ad than the user probably means.
 #[test]
 fn quiet_does_not_hide_that_a_file_of_ads_is_only_an_argument() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");

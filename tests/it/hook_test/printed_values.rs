@@ -1,4 +1,4 @@
-//! Values in a hook's output that lint would find in a file, and `--strict`.
+//! Tests of `--strict`, and of values in a hook's output that lint would report in a file.
 
 use crate::hook_test::calls::{text, told};
 use crate::support::children::write_executable;
@@ -35,7 +35,7 @@ fn strict_makes_warnings_fail_in_calls_and_suites() {
     assert_eq!(status, 1, "{err}");
     assert!(err.contains("4 warnings, which --strict treats as failure"), "{err}");
     assert_eq!(call("./good").unwrap().0, 0);
-    // Several ads.
+    // The input has several ads.
     std::fs::write(home.path().join("jobs.ads"), "ClusterId = 1\nProcId = 0\n\nClusterId = 2\nProcId = 0\n")
         .unwrap();
     let ads = |words: &[&str]| {

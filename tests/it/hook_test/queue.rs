@@ -1,4 +1,4 @@
-//! `htc-hook-test queue`: hooks of correct and of faulty queues.
+//! Tests of `htc-hook-test queue`, with hooks of correct and of faulty queues.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::hook_test::calls::{program, run, text};
 use crate::support::children::write_executable;
 use crate::support::queue_of_files::{BY_RENAME, EXIT, queue};
 
-/// Tests a queue of 40 jobs; returns the messages and the status.
+/// Tests a queue of 40 jobs; returns the messages and the exit status.
 fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
     let words = [&["queue", "--config-file", "condor_config", "--jobs", "40", "--seed", "3"], more].concat();
     let output = run(home, &words)?;
@@ -24,7 +24,7 @@ fn a_queue_that_renames_its_jobs_holds_its_contract() {
     assert!(said.contains("40 jobs handed out, 40 done"), "{said}");
 }
 
-/// The hooks leave their lock behind when they are killed, so that no slot gets a job any more.
+/// In the second queue, hooks that are killed leave their lock behind, so that no slot gets any more jobs.
 #[test]
 fn killed_hooks_must_not_stop_a_queue() {
     let home = tempfile::tempdir().unwrap();
@@ -34,7 +34,8 @@ fn killed_hooks_must_not_stop_a_queue() {
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("killed in the middle: "), "{said}");
     let locked = tempfile::tempdir().unwrap();
-    // Nearly every call is killed, and nearly all of a fetch is spent with the lock: on any machine some kill leaves it.
+    // Nearly every call is killed, and a fetch holds the lock nearly all of its time, so that on any machine some kill leaves the
+    // lock.
     let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.05\n({BY_RENAME})\nrmdir lock\nexit 0");
     queue(locked.path(), &take);
     let words = ["--slots", "1", "--kill", "90"];
@@ -43,7 +44,7 @@ fn killed_hooks_must_not_stop_a_queue() {
     assert!(said.contains("never handed out: "), "{said}");
 }
 
-/// Uses the scripts of the quickstart unchanged, with more jobs, and with hooks killed in the middle.
+/// The scripts of the quickstart are used unchanged, with more jobs, and with hooks that are killed while they run.
 #[test]
 fn the_queue_of_the_quickstart_holds_its_contract() {
     let home = tempfile::tempdir().unwrap();
@@ -78,16 +79,16 @@ fn the_queue_of_the_quickstart_holds_its_contract() {
         let Some(output) = run(home.path(), &words) else { return };
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
-        // Its REPLY_FETCH moves rejected jobs aside.
+        // REPLY_FETCH of the quickstart moves rejected jobs to another directory.
         let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
         assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them put aside"), "{said}");
         assert!(said.contains("exit records are expected in queue/done\n"), "{said}");
     }
-    // The test uses a copy, so nothing has moved here.
+    // The test used a copy, so no file of the original queue was moved.
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
 }
 
-/// Hooks with absolute paths that contain the absolute path of the queue: the copy is used all the same.
+/// Hooks have absolute paths and contain the absolute path of the queue; the copy is used even so.
 #[test]
 fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let home = tempfile::tempdir().unwrap();
@@ -101,7 +102,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let waiting = || std::fs::read_dir(home.path().join("queue/new")).unwrap().count();
     let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
     assert_eq!((status, waiting()), (Some(0), 40), "{said}");
-    // A hook elsewhere uses the original queue.
+    // A hook outside of the copied directory uses the original queue.
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::copy(&path, elsewhere.path().join("fetch")).unwrap();
     let outside =
@@ -131,7 +132,7 @@ fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
 }
 
-/// Simple faults are reported, and the test ends.
+/// Simple faults are reported, and end the test.
 #[test]
 fn hooks_that_never_run_dry_are_stopped_and_told() {
     for (take, begin) in [
@@ -157,7 +158,7 @@ fn hooks_that_never_run_dry_are_stopped_and_told() {
 fn an_interrupt_tells_what_was_found_so_far() {
     let Some(program) = program() else { return };
     let home = tempfile::tempdir().unwrap();
-    // The file must not be in the queue's directory, whose path would be replaced by that of the copy.
+    // The file must be outside of the queue's directory, because the path of that directory is replaced by that of the copy.
     let outside = tempfile::tempdir().unwrap();
     let mark = outside.path().join("waits");
     let take = "[ -e done/1 ] && { : >'{}'; exec sleep 1000; }\nmv new/1 taken/1\ncat taken/1";
@@ -177,7 +178,7 @@ fn an_interrupt_tells_what_was_found_so_far() {
     assert!(said.contains("interrupted; so far every job is handed out and recorded once"), "{said}");
 }
 
-/// Contracts that only the hooks themselves can report.
+/// Only the hooks themselves can show that these contracts are met.
 #[test]
 fn records_rejected_jobs_and_losses_are_looked_for() {
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
@@ -259,7 +260,7 @@ fn records_rejected_jobs_and_losses_are_looked_for() {
 fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
-    // Outside of the directory that is copied.
+    // The directory is outside of the one that is copied.
     let seen = tempfile::tempdir().unwrap();
     for hook in ["reply", "evict"] {
         let script = format!("#!/bin/sh\ncat >{}/{hook}.$1\n", seen.path().display());
@@ -284,7 +285,7 @@ fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
     }
 }
 
-/// Jobs without an id and with equal ads cannot be told apart; the hooks are not to blame.
+/// Jobs without an id and with equal ads cannot be distinguished, which is not a fault of the hooks.
 #[test]
 fn equal_jobs_without_an_id_are_told() {
     let home = tempfile::tempdir().unwrap();
@@ -298,7 +299,7 @@ fn equal_jobs_without_an_id_are_told() {
     assert!(!said.contains("is handed out twice") && !said.contains("never handed out"), "{said}");
 }
 
-/// No job is evicted or rejected if none is to be.
+/// No job is evicted or rejected if the percentages are zero.
 #[test]
 fn percentages_of_zero_count_in_the_round_of_single_calls() {
     let home = tempfile::tempdir().unwrap();

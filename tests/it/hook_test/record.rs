@@ -1,5 +1,5 @@
-//! `htc-hook-test record` and `replay`: a recorded hook behaves like the hook itself, and a repeated call
-//! gets the same verdict.
+//! Tests of `htc-hook-test record` and `replay`: a recorded hook behaves like the hook itself, and a repeated call gets the same
+//! verdict.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ fn start(home: &Path, hook: &str, before: &str, input: Stdio) -> Option<Child> {
     Some(child.unwrap())
 }
 
-/// The directory of the only record.
+/// Returns the directory of the only record.
 fn record(home: &Path) -> PathBuf {
     let mut entries = std::fs::read_dir(home.join("calls")).unwrap();
     let place = entries.next().unwrap().unwrap().path();
@@ -34,7 +34,7 @@ fn record(home: &Path) -> PathBuf {
     place
 }
 
-/// The kernel's high-water mark of a running process, in KiB.
+/// Returns the high-water mark of a running process's memory, in KiB.
 fn peak(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
@@ -150,7 +150,7 @@ fn the_type_of_a_recorded_hook_is_guessed_or_told_later() {
     );
 }
 
-/// Repeats a call that `--keep` has stored, with the same hook or with another one.
+/// Repeats a call that `--keep` has stored, with the same hook and with another one.
 #[test]
 fn a_call_made_again_differs_only_where_its_hook_does() {
     let home = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn a_hook_that_cannot_be_executed_is_recorded_as_that() {
     write_executable(&home.path().join("prepare"), b"#!/nonexistent/interpreter\n");
     let Some(output) = run(home.path(), &["record", "--into", "calls", "--", "./prepare"]) else { return };
     assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
-    // The daemon logs our message, which contains the reason.
+    // The daemon logs the message of the recorder, which contains the reason.
     write_executable(&home.path().join("text"), b"no program\n");
     let output = run(home.path(), &["record", "--into", "calls", "--", "./text"]).unwrap();
     assert_eq!(output.status.code(), Some(126), "{}", text(&output.stderr));

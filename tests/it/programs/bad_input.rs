@@ -1,5 +1,4 @@
-//! Faults of hooks, configuration and disk in `htc-slot-run`: each gives a clear message, and the event loop
-//! continues.
+//! Tests of faults of hooks, configuration and disk in `htc-slot-run`: each gives a clear message, and the event loop continues.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +6,7 @@ use crate::support::point::Point;
 
 const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
 
-/// Slot 1 has working hooks and a job, slot 2 calls the hook `bad`.
+/// Creates an execution point whose slot 1 has working hooks and a job, while slot 2 calls the hook `bad`.
 fn beside_a_good_slot() -> Point {
     Point::new()
         .knob("NUM_SLOTS_TYPE_1 = 2")
@@ -21,7 +20,8 @@ fn goes_on(point: &Point, said: &str) {
     goes_on_to(point, 0, said);
 }
 
-/// `status` is 1 if a hook could not be called, because it is unknown whether there was work.
+/// Checks that the job of slot 1 succeeds, that the message is printed, and the exit status. `status` is 1 if a hook could not be
+/// called, because it is then unknown whether there was work.
 fn goes_on_to(point: &Point, status: i32, said: &str) {
     let run = point.run();
     assert_eq!(run.status, Some(status), "{}", run.stderr);
@@ -56,13 +56,13 @@ fn slots_without_any_keyword_are_told() {
 fn a_hundred_megabytes_are_cut_and_told() {
     let hook = "#!/bin/sh\nyes 'A = 1' | head -c 100000000\n";
     goes_on(&beside_a_good_slot().hook("bad", hook), "longer than PIPE_BUFFER_MAX, 10240 bytes");
-    // No caller reads the output of the other hooks.
+    // Nothing reads the output of the other hooks.
     let noisy = "#!/bin/sh\ncat > /dev/null\nhead -c 100000000 /dev/zero\n: > \"$HOME/out/done\"\n";
     let run = Point::new().job("1", JOB).hook("reply", noisy).hook("evict", noisy).run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
 }
 
-/// The ad is larger than a pipe's buffer: the writer must not wait for the reader.
+/// The ad is larger than a pipe's buffer, but the program must not wait until the hook reads it.
 #[test]
 fn an_ad_that_nobody_reads_holds_nothing_up() {
     let deaf = "#!/bin/sh\nsleep 0.3\n";
@@ -87,8 +87,8 @@ fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
     assert!(stderr.contains("job 1.0: succeeded"), "{stderr}");
 }
 
-/// The disk with the starter's directory is full: the job is lost, which is reported and gives the exit
-/// status. A journal is stored on another disk.
+/// The disk with the starter's directory is full: the job is lost, which is reported and determines the exit status. A journal is
+/// stored on another disk.
 #[test]
 fn a_full_disk_costs_the_job_and_not_the_loop() {
     let point = Point::new().job("1", JOB).job("2", JOB);
@@ -116,7 +116,7 @@ fn a_full_disk_costs_the_job_and_not_the_loop() {
     assert_eq!(run.count(&[("event", "verdict"), ("verdict", "no work")]), 1, "{}", run.stderr);
 }
 
-/// As reported by `htc-hook-test fetch`.
+/// `htc-hook-test fetch` reports the same attributes.
 #[test]
 fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
     let job = |id: u32| {
@@ -133,7 +133,7 @@ fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
     }
 }
 
-/// Regression test: only settings in the site's own files were reported.
+/// Regression test: only settings in the site's own files were reported, not those of templates.
 #[test]
 fn what_a_template_asks_for_and_is_not_done_is_named() {
     let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();

@@ -1,4 +1,4 @@
-//! Completion as users see it: real shells on a pseudo-terminal.
+//! Tests of completion as users see it, with real shells on a pseudo-terminal.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A shell on its own terminal, created by script(1).
+/// Shell on its own terminal, which script(1) creates.
 struct Typed {
     child: Child,
     screen: Arc<Mutex<String>>,
@@ -75,9 +75,9 @@ impl Typed {
         }
     }
 
-    /// Types a line and a tab, and makes the shell print the completed line.
+    /// Types a line and a tab, makes the shell print the completed line, and returns it.
     fn completed(&mut self, number: usize, line: &str) -> String {
-        // Moves to the beginning of the line, inserts `echo`, and moves to the end.
+        // The control characters move to the beginning of the line, insert `echo`, and move to the end.
         self.enter(&format!("{line}\t\x01echo \"<{number}\" \x05 \">{number}\"\r"));
         let screen = self.wait(&format!(">{number}\r"));
         let screen = screen.rsplit_once(&format!("<{number} ")).unwrap().1;
@@ -103,7 +103,7 @@ const LINES: [(&str, &str); 7] = [
     ("htc-slot-run ads slo", "htc-slot-run ads slot1"),
 ];
 
-/// A home directory whose configuration has one slot.
+/// Creates a home directory whose configuration has one slot.
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let text = "NUM_CPUS = 1\nMEMORY = 1024\nEXECUTE = /tmp\nLOG = $(CONFIG_ROOT)/log\n";

@@ -1,7 +1,7 @@
-//! Directories that an earlier build left when it was killed: this build continues from them.
+//! Tests with directories that an earlier build left when it was killed: this build continues from them.
 //!
-//! `tests/data/earlier_builds/COMMIT` has what `htc-slot-run` and `htc-router-translate run` of that commit left after
-//! `kill -9`. A journal is stored as its records, since its checksums depend on the paths in it.
+//! `tests/data/earlier_builds/COMMIT` has what `htc-slot-run` and `htc-router-translate run` of that commit left after `kill -9`.
+//! A journal is stored as its records, because its checksums depend on the paths in it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// Writes a journal with lengths and checksums (CRC-32), padded with zeros as a journal is on disk.
+/// Writes a journal with lengths and checksums (CRC-32), padded with zeros as on disk.
 fn write_journal(records: &str, path: &Path) {
     let mut journal: Vec<u8> = records
         .lines()
@@ -46,8 +46,8 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The build accepted jobs 1.0 (running) and 2.0 (preparing) and was killed with its starters. Their queue hears of
-/// both once, and the journal is read whole.
+/// The build had accepted jobs 1.0 (running) and 2.0 (preparing), and was killed with its starters. The end of each job is
+/// reported to the queue once, and the whole journal is read.
 #[test]
 fn jobs_of_a_killed_slot_runner_of_an_earlier_build_are_given_back() {
     for commit in COMMITS {
@@ -96,7 +96,7 @@ fn jobs_of_a_killed_slot_runner_of_an_earlier_build_are_given_back() {
             let text = format!("warning job {job}: {ended}");
             assert!(errors(&first).contains(&text), "{commit}: {text}: {}", errors(&first));
         }
-        // Nothing is left for the next run.
+        // The second run finds nothing left to do.
         let second = run();
         assert_eq!(second.status.code(), Some(0), "{commit}: {}", errors(&second));
         assert!(!errors(&second).contains("job 1.0"), "{commit}: {}", errors(&second));
@@ -104,7 +104,7 @@ fn jobs_of_a_killed_slot_runner_of_an_earlier_build_are_given_back() {
     }
 }
 
-/// The build routed jobs 1.0 and 2.0 to 3.0 and 4.0 and was killed while the finalize hook of 3.0 ran.
+/// The build had routed jobs 1.0 and 2.0 to 3.0 and 4.0, and was killed while the finalize hook of 3.0 ran.
 #[test]
 fn a_router_adopts_the_routed_jobs_of_an_earlier_build() {
     for commit in COMMITS {
@@ -138,7 +138,7 @@ fn a_router_adopts_the_routed_jobs_of_an_earlier_build() {
             source.contains("RoutedToJobId = \"4.0\"\n") && source.contains("Managed = \"External\"\n"),
             "{source}"
         );
-        // The job that had ended is finalized once more, since the end of that hook is unknown, and its copy is removed.
+        // The job that has ended is finalized once more, because the end of its hook is unknown, and its copy is removed.
         assert_eq!(errors(&ran).matches("dest=3.0,route=R): finalized job").count(), 1, "{}", errors(&ran));
         assert!(!queue.join("3.0.ad").exists() && queue.join("4.0.ad").exists());
     }

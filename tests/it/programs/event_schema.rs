@@ -1,10 +1,10 @@
-//! Compares the event stream with the table that describes it.
+//! Tests that compare the event stream with the table that describes it.
 
 use std::collections::BTreeMap;
 
 use crate::support::point::Point;
 
-/// The table of `runner::events`: the keys of each kind of event.
+/// Returns the table of `runner::events`: the keys of each kind of event.
 fn table() -> BTreeMap<String, Vec<String>> {
     let text = include_str!("../../../crates/htc-runner/src/events.rs");
     let mut kinds = BTreeMap::new();
@@ -19,7 +19,7 @@ fn table() -> BTreeMap<String, Vec<String>> {
     kinds
 }
 
-/// A run in which hooks and cron jobs succeed, fail, print errors, are missing or never end.
+/// Creates an execution point with hooks and cron jobs that succeed, fail, print errors, are missing or never end.
 fn point() -> Point {
     let job = |cluster: u32| {
         format!("ClusterId = {cluster}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n")
@@ -55,7 +55,7 @@ fn events_have_the_keys_that_are_described() {
         }
         *seen.entry(kind.to_owned()).or_insert(0) += 1;
     }
-    // Events of a router are tested in `json_schema`, notes in `drain`.
+    // Events of a router are tested in `json_schema`, and notes in `drain`.
     for kind in kinds
         .keys()
         .filter(|kind| !["log", "note"].contains(&kind.as_str()))

@@ -1,5 +1,5 @@
-//! Texts whose bytes are fixed by HTCondor: input of hooks, files in the scratch directory, result ads, and output under the
-//! names of condor tools. None of them gets the empty line that ends an ad in our own output.
+//! Tests of texts whose bytes HTCondor determines: input of hooks, files in the scratch directory, result ads, and output under
+//! the names of condor tools. None of them has the empty line that ends an ad in the other output of these programs.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -14,7 +14,7 @@ const HOOK_TEST: &str = env!("CARGO_BIN_EXE_htc-hook-test");
 /// Account of hooks and jobs if the test runs as root.
 const NOBODY: u32 = 65534;
 
-/// Directory with a job ad, and hooks that keep their input and the files of the scratch directory in `seen`.
+/// Creates a directory with a job ad, and hooks that copy their input and the files of the scratch directory to `seen`.
 fn prepared_directory() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let place = home.path();
@@ -53,7 +53,7 @@ fn assert_bare_ad(text: &str, what: &str) {
     }
 }
 
-/// Names of the attributes of an ad, in their order.
+/// Returns the names of the attributes of an ad, in their order.
 fn names(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| Some(line.split_once(" = ")?.0)).collect()
 }
@@ -93,7 +93,7 @@ fn ads_for_hooks_and_in_the_scratch_directory_have_no_empty_line() {
     }
     let result = fs::read_to_string(place.join("own.ad")).unwrap();
     assert_bare_ad(&result, "own.ad");
-    // The daemon's name changes none of them.
+    // Under the daemon's name, all these texts are the same.
     let tool = place.join("condor_starter");
     symlink(STARTER_RUN, &tool).unwrap();
     let words = ["-f", "-job-input-ad", "job.ad", "-job-output-ad", "tool.ad"];
@@ -108,7 +108,7 @@ fn ads_for_hooks_and_in_the_scratch_directory_have_no_empty_line() {
         assert_bare_ad(&text, file);
         assert_eq!(names(own), names(&text), "{file}");
     }
-    // The ad on standard output is that of the file.
+    // The ad on standard output is the same as in the file.
     let printed =
         run(tool.to_str().unwrap(), &["-f", "-job-input-ad", "job.ad", "-job-output-ad", "-"], place);
     assert_bare_ad(&printed, "standard output");
@@ -184,7 +184,7 @@ fn output_under_the_names_of_condor_tools_has_fixed_bytes() {
     }
 }
 
-/// A job and its routed copy, as a schedd writes them.
+/// Queue log of a job and its routed copy, as a schedd writes it.
 const QUEUE_LOG: &str = "107 1 CreationTimestamp 1700000000\n101 1.0 Job Machine\n103 1.0 Owner \"ann\"\n103 1.0 JobStatus 1\n\
     103 1.0 QDate 1700000000\n103 1.0 Managed \"External\"\n103 1.0 RoutedToJobId \"2.0\"\n101 2.0 Job Machine\n103 2.0 Owner \"ann\"\n\
     103 2.0 ClusterId 2\n103 2.0 ProcId 0\n103 2.0 JobStatus 2\n103 2.0 QDate 1700000000\n103 2.0 RouteName \"A\"\n103 2.0 RoutedBy \"router\"\n\

@@ -1,4 +1,4 @@
-//! Hints of messages, and options that have no effect in a verb.
+//! Tests of the hints in messages, and of options that have no effect in a verb.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ const HOOK_TEST: &str = env!("CARGO_BIN_EXE_htc-hook-test");
 const ROUTER_STATUS: &str = env!("CARGO_BIN_EXE_htc-router-status");
 const SLOT_RUN: &str = env!("CARGO_BIN_EXE_htc-slot-run");
 
-/// Directory with ads of jobs and slots, and a hook.
+/// Creates a directory with ads of jobs and slots, and a hook.
 fn prepared_directory() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).unwrap();

@@ -1,5 +1,5 @@
-//! The same input as a file, through a pipe, compressed and in a directory: every verb that reads ads gives
-//! the same result.
+//! Tests that every verb which reads ads gives the same result for the same input as a file, through a pipe, compressed and in a
+//! directory.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,14 +18,14 @@ pub(super) const SLOT_RUN: &str = env!("CARGO_BIN_EXE_htc-slot-run");
 
 pub(super) const STARTER_RUN: &str = env!("CARGO_BIN_EXE_htc-starter-run");
 
-/// Limit of one run.
+/// Time limit of one run.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A verb that reads ads; `IN` in its words is the input.
+/// Verb that reads ads. `IN` in its words stands for the input.
 pub(super) struct Verb<'a> {
     pub(super) program: &'static str,
     pub(super) words: &'a str,
-    /// Name of the file in a directory.
+    /// Name of the input file in a directory.
     pub(super) file: &'static str,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn compress(text: &[u8], format: &str) -> Vec<u8> {
     }
 }
 
-/// Source of a text.
+/// Way in which a program gets its input.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     File,
@@ -139,12 +139,12 @@ const SOURCES: [Source; 13] = [
     Source::Directory,
 ];
 
-/// Quotes a word for the shell, unless it is a process substitution.
+/// Quotes a word for the shell, unless the word is a process substitution.
 fn shell_word(word: &str) -> String {
     if word.starts_with("<(") { word.to_owned() } else { format!("'{word}'") }
 }
 
-/// Result of a run, in which each name of the input is `IN`.
+/// Exit status and outputs of a run, in which each name of the input is replaced by `IN`.
 type Outcome = (i32, String, String);
 
 pub(super) fn run(verb: &Verb<'_>, text: &[u8], source: Source, home: &Path) -> Outcome {
@@ -247,7 +247,7 @@ pub(super) fn run(verb: &Verb<'_>, text: &[u8], source: Source, home: &Path) -> 
             let at = [" -:"].iter().find_map(|name| line.find(name).map(|at| (at, name.len())));
             at.map_or(line.to_owned(), |(at, length)| format!("{} IN:{}", &line[..at], &line[at + length..]))
         });
-        // The duration of a hook is not part of the result.
+        // The duration of a hook differs between runs.
         let lines = lines
             .map(|line| line.split_once("(exited with").map_or(line.clone(), |(start, _)| start.to_owned()));
         lines.collect::<Vec<_>>().join("\n")
@@ -294,7 +294,7 @@ fn every_verb_reads_an_input_alike_from_wherever_it_comes() {
         for verb in &VERBS {
             let expected = run(verb, text.as_bytes(), Source::File, home.path());
             for source in &SOURCES[1..] {
-                // A job has one log.
+                // A job has only one event log.
                 if verb.words.starts_with("--events-of") && matches!(source, Source::Directory) {
                     continue;
                 }
@@ -417,7 +417,7 @@ fn any_asks_for_one_job_with_a_route_or_slot() {
     );
 }
 
-/// A verb that waits for its input ends when the time is over.
+/// A verb that waits for its input ends when its time limit ends.
 #[test]
 fn every_verb_that_reads_ads_keeps_its_time_limit() {
     let home = prepared_home();
@@ -434,7 +434,7 @@ fn every_verb_that_reads_ads_keeps_its_time_limit() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Nothing is written and the pipe stays open.
+        // Nothing is written to the pipe, which stays open.
         let stdin = child.stdin.take();
         let output = child.wait_with_output().unwrap();
         drop(stdin);

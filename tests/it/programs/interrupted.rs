@@ -1,4 +1,4 @@
-//! Programs that are stopped while they run a command: nothing is left behind.
+//! Tests of programs that are stopped while they run a command: they leave nothing behind.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Stores its pid and that of a grandchild, and ends only with SIGKILL.
+/// Script that stores its own process id and that of a child, and that only SIGKILL ends.
 const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM INT HUP\nsleep 300 &\necho $$ $! > \"$0.new\"\n\
                         mv \"$0.new\" \"$0.pids\"\nwhile :; do sleep 300; done\n";
 
@@ -29,8 +29,8 @@ fn lives(pid: i32) -> bool {
     status.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
 }
 
-/// Returns true if the caller of the tests ignores the signal, as `nohup` does for SIGHUP; then all child
-/// processes ignore it too.
+/// Returns true if the caller of the tests ignores the signal, as `nohup` does for SIGHUP. All child processes then ignore it as
+/// well.
 fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -49,7 +49,7 @@ fn script(directory: &Path, text: &str) -> std::path::PathBuf {
     path
 }
 
-/// Stops the program with a signal while the script runs; returns its processes that are still running.
+/// Stops the program with a signal while the script runs; returns the script's processes that still run.
 fn stopped(command: &mut Command, script: &Path, signal: Signal) -> Vec<i32> {
     let mut program =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -83,7 +83,7 @@ fn a_command_of_the_configuration_ends_with_its_program() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
         command.args(["--exec", "--config-file"]).arg(&config).arg("X");
         let left = stopped(&mut command, &script, signal);
-        // Processes orphaned by SIGKILL may be killed by other software of the machine.
+        // Other software of the machine may kill processes that SIGKILL has orphaned.
         assert!(left.len() <= usize::from(signal == Signal::SIGKILL), "{signal}: {left:?}");
     }
 }

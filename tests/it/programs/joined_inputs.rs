@@ -1,4 +1,4 @@
-//! Input that other programs wrote: pipes, compressed files, joined ads.
+//! Tests of input that other programs have written: pipes, compressed files, concatenated ads.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::input_forms::{
     Verb, compress, prepared_home, run,
 };
 
-/// The concatenated output of two programs contains the ads of both.
+/// Concatenating the outputs of two programs gives the ads of both.
 #[test]
 fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
     let home = prepared_home();
@@ -31,7 +31,7 @@ fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
             String::from_utf8_lossy(&output.stderr).into_owned(),
         )
     };
-    // An account that may run the job: this one, or another one for root.
+    // The account must be able to run the job: the current account, or another one if that is root.
     let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
     let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
     std::fs::write(home.path().join("mine.ad"), ONE.replace("\"ann\"", &format!("\"{owner}\""))).unwrap();
@@ -210,7 +210,7 @@ fn memory_is_bounded_whatever_is_read() {
     }
 }
 
-/// `--quiet` leaves out notes, never an error.
+/// `--quiet` suppresses notes, but never an error.
 #[test]
 fn quiet_hides_no_error() {
     let home = prepared_home();

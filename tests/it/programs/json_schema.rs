@@ -1,5 +1,5 @@
-//! Checks that `--json` prints one array and `--jsonl` a line for each of its elements, for every verb, and
-//! that each element matches its schema in `docs/schemas`.
+//! Tests that `--json` prints one array and `--jsonl` one line for each of its elements, for every verb, and that each element
+//! matches its schema in `docs/schemas`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::support::children::write_executable;
 use crate::support::point::Point;
 
-/// Schema and command line of each call; a schema describes one element.
+/// Schema and command line of each call. A schema describes one element of the output.
 pub(crate) const CALLS: &str = include_str!("../../data/json_calls.tsv");
 
 fn root() -> &'static Path {
@@ -35,7 +35,8 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Violations of a schema by a value; supports only the keywords of JSON Schema that our schemas use.
+/// Returns the violations of a schema by a value. Supports only the keywords of JSON Schema that the schemas in `docs/schemas`
+/// use.
 fn wrong(value: &Value, schema: &Value, root: &Value, place: &str) -> Vec<String> {
     let mut found = Vec::new();
     let Some(words) = schema.as_object() else { return vec![format!("{place}: no schema")] };
@@ -108,7 +109,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The input of the calls: the files of the manual's examples, and some with faults.
+/// Creates a directory with the input of the calls: the files of the manual's examples, and some files with faults.
 pub(crate) fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     copy(&root().join("tests/data/manual"), place.path());
@@ -127,14 +128,14 @@ pub(crate) fn place() -> tempfile::TempDir {
     place
 }
 
-/// Status, standard output and standard error of a shell command line.
+/// Returns exit status, standard output and standard error of a shell command line.
 fn call(place: &Path, line: &str) -> (i32, String, String) {
     let output = shell(place, line).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// A shell command line, with the programs on PATH.
+/// Returns the command for a shell command line, with the programs in PATH.
 pub(crate) fn shell(place: &Path, line: &str) -> Command {
     let programs: PathBuf = Path::new(env!("CARGO_BIN_EXE_htc-hook-test")).parent().unwrap().into();
     let path = std::env::join_paths([&programs, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();

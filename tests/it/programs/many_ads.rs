@@ -1,4 +1,4 @@
-//! Whole files of ads: one hook for all of them, and all formats that contain ads.
+//! Tests of files with many ads: one hook for all of them, and all formats that contain ads.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::children::write_executable;
 
-/// Status, standard output and standard error of a program in a directory.
+/// Returns exit status, standard output and standard error of a program that runs in a directory.
 fn call(program: &str, words: &[&str], directory: &Path) -> (i32, String, String) {
     let output = Command::new(program)
         .args(words)
@@ -23,7 +23,7 @@ fn call(program: &str, words: &[&str], directory: &Path) -> (i32, String, String
 const HOOK_TEST: &str = env!("CARGO_BIN_EXE_htc-hook-test");
 const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
 
-/// Thirty jobs, every tenth without an image, and a hook that needs one.
+/// Creates a directory with thirty jobs, every tenth without an image, and a hook that needs an image.
 fn queue() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let job = |number: u32| {
@@ -171,7 +171,7 @@ fn an_answer_that_our_starter_does_not_carry_out_is_pointed_out() {
     );
     let (_, _, err) = call(HOOK_TEST, &["prepare", "v", "--sample-job", "vanilla"], home.path());
     assert!(err.contains("not-done-here: ") && err.contains("WantIOProxy"), "{err}");
-    // Attributes that the job itself sets are not attributed to the hook.
+    // An attribute that the job itself sets is not reported as one that the hook sets.
     let own = ["prepare", "h", "--sample-job", "container", "--set", "WantIOProxy=true"];
     let (_, _, err) = call(HOOK_TEST, &own, home.path());
     assert!(!err.contains("not-done-here"), "{err}");
@@ -201,7 +201,7 @@ fn ads_are_read_from_queue_logs_packed_files_and_directories() {
         let (status, out, err) = call(EVAL, &["--ads", name, "-count"], home.path());
         assert_eq!((status, out.trim(), err.as_str()), (0, count, told), "{name}");
     }
-    // Each job has the attributes of its cluster.
+    // The ad of each job includes the attributes of its cluster.
     let (_, out, _) = call(EVAL, &["--ads", "job_queue.log", "-af", "Owner", "ProcId"], home.path());
     assert_eq!(out, "ana 0\nana 1\n");
     let (status, out, err) = call(env!("CARGO_BIN_EXE_htc-router-status"), &["spool"], home.path());
@@ -253,7 +253,7 @@ fn values_are_counted_and_names_that_no_ad_has_are_told() {
     );
     let (_, _, err) = eval(&["--attributes", "Ownr,ClusterId"]);
     assert!(err.contains("'Ownr' is not in any of the 30 ads") && !err.contains("ClusterId"), "{err}");
-    // No warning about an attribute that jobs often lack, or with -quiet.
+    // There is no warning about an attribute that jobs often lack.
     assert_eq!(eval(&["-af", "HoldReason"]).2, "");
     assert_eq!(eval(&["-quiet", "-af", "Ownr"]).2, "");
     let (status, _, err) = eval(&["--count-by", "Owner", "1+1"]);
@@ -285,8 +285,8 @@ fn condor_q_reads_for_columns_what_they_need_and_no_less() {
     let home = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
     let condor_q = home.path().join("condor_q").display().to_string();
-    // The attributes that the first ad refers to are determined while it is read; an invalid line invalidates
-    // the rest of its ad; `eval` may read any attribute.
+    // Attributes to which the first ad refers are determined while it is read. An invalid line invalidates the rest of its ad,
+    // and `eval` may refer to any attribute.
     let ads = "ClusterId = 1\nProcId = 0\nA = B + 1\nB = C\nC = 5\nx y = \"odd\"\n\n\
                ClusterId = 1\nProcId = 1\nbad line\nA = 7\n\nClusterId = 1\nProcId = 2\nA = eval(\"D\")\nD = 3\n\n\
                ProcId = 3\nClusterId = 1\na = e\nE = 4\n";

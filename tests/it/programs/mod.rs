@@ -1,4 +1,4 @@
-//! Behaviour that all programs share.
+//! Tests of behaviour that all programs share.
 
 #[cfg(feature = "cli")]
 pub(crate) mod bad_input;

@@ -1,4 +1,4 @@
-//! Programs in a row: what one prints, the next reads.
+//! Tests of pipelines, in which each program reads what the previous one prints.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::support::children::write_executable;
 /// Account of hooks and jobs if the test runs as root.
 const NOBODY: u32 = 65534;
 
-/// Runs a line of bash in a directory, with the programs on PATH; with `as_nobody` as that account.
+/// Runs a line of bash in a directory, with the programs in PATH. With `as_nobody`, runs it as the account `nobody`.
 fn run(line: &str, directory: &Path, as_nobody: bool) -> Output {
     let programs = Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
@@ -28,7 +28,7 @@ fn run(line: &str, directory: &Path, as_nobody: bool) -> Output {
     command.output().unwrap()
 }
 
-/// Directory with hooks and a configuration, which `nobody` may use as well.
+/// Creates a directory with hooks and a configuration that `nobody` can also use.
 fn prepared_directory() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let place = home.path();
@@ -48,7 +48,7 @@ fn prepared_directory() -> tempfile::TempDir {
     home
 }
 
-/// True if the programs can be executed and the directories entered by another account.
+/// True if another account can execute the programs and enter their directories.
 fn can_switch_account() -> bool {
     let check = "command -v htc-slot-run >/dev/null && htc-slot-run --version";
     let home = prepared_directory();
@@ -75,7 +75,7 @@ fn a_fetched_job_goes_through_four_programs() {
         assert_eq!((status.code(), out.as_ref()), (Some(0), "7 1 4 R true\n"), "{as_nobody}: {err}\n{ad}");
         assert!(!ad.contains("htc-hook-test"), "a path of a deleted directory: {ad}");
         assert!(!ad.contains("\nIwd") && !ad.contains("/execute"), "a path of a deleted directory: {ad}");
-        // The final ad is the input of a second run.
+        // The final ad of the first run is the input of the second one.
         let line =
             "sed /^JobState/d ended.ad | htc-starter-run -q | htc-classad-eval --ads - -af ExitCode Iwd Cmd";
         let Output { status, stdout, stderr } = run(line, home.path(), *as_nobody);
@@ -172,7 +172,8 @@ fn the_use_of_a_built_in_ad_is_the_first_line() {
     }
 }
 
-/// Directory for pipelines of all seven programs: a queue of five jobs, a router, hooks and a configuration of both.
+/// Creates a directory for pipelines of all seven programs: a queue of five jobs, a router, hooks, and a configuration for both
+/// daemons.
 fn seven_programs_directory() -> tempfile::TempDir {
     let home = prepared_directory();
     let place = home.path();
@@ -186,7 +187,7 @@ fn seven_programs_directory() -> tempfile::TempDir {
         "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=e\nUNIVERSE vanilla\nREQUIREMENTS true\nMaxIdleJobs = 10\n@e\n",
     )
     .unwrap();
-    // The queue of the execution point is that of the router: each routed copy is taken once and replaced by its end.
+    // The execution point and the router use the same queue. Each routed copy is fetched once and replaced by its final ad.
     let fetch = "#!/bin/sh\ncat >/dev/null\ncd \"$(dirname \"$0\")\"\nfor job in q/*.ad; do\n  grep -q '^RouteName' \"$job\" || continue\n  \
         mkdir \"taken/${job##*/}\" 2>/dev/null || continue\n  exec cat \"$job\"\ndone\n";
     let exit = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\ncat >\"ends/$$\"\nname=$(sed -n 's/^ClusterId = //p' \"ends/$$\").$(sed -n 's/^ProcId = //p' \"ends/$$\").ad\n\
@@ -227,7 +228,7 @@ fn run_with_seven_programs(lines: &[(&str, &str)]) {
     }
 }
 
-/// A queue is routed, its copies are fetched and run by hooks, and its jobs end in the history.
+/// A queue is routed, hooks fetch and run the routed copies, and all jobs end in the history.
 #[test]
 fn a_queue_goes_through_a_router_and_an_execution_point() {
     run_with_seven_programs(&[
@@ -257,7 +258,7 @@ fn a_queue_goes_through_a_router_and_an_execution_point() {
     ]);
 }
 
-/// A fetch hook is driven from bash, one job at a time.
+/// A fetch hook is called from bash, one job at a time.
 #[test]
 fn a_fetched_job_goes_through_seven_programs_in_a_row() {
     run_with_seven_programs(&[

@@ -1,11 +1,11 @@
-//! Queue logs as files and as pipes.
+//! Tests of queue logs as files and as pipes.
 
 use std::process::Command;
 
 const STATUS: &str = env!("CARGO_BIN_EXE_htc-router-status");
 
-/// Few attributes of a file's jobs are read, all of those of a pipe. Expressions refer to attributes that come before and
-/// after them.
+/// From a file only some attributes of the jobs are read, from a pipe all of them. Expressions refer to attributes that come
+/// before and after them.
 #[test]
 fn a_queue_log_has_the_same_rows_as_a_file_and_as_a_pipe() {
     let home = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
-//! Messages about files with any contents, and about names that are not in the tables of 25.14.0.
+//! Tests of messages about files with arbitrary contents, and about names that are not in the tables of 25.14.0.
 
 use std::fs;
 use std::process::Command;
 
-/// All output of a program for these files in its directory.
+/// Returns all output of a program that runs in a directory with these files.
 fn told(program: &str, words: &[&str], files: &[(&str, &str)]) -> String {
     let place = tempfile::tempdir().unwrap();
     for (name, text) in files {

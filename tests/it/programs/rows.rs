@@ -1,4 +1,4 @@
-//! Rows in forms that other programs read, aggregates, and streams in files.
+//! Tests of rows in formats for other programs, of aggregates, and of streams in files.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn run(program: &str, words: &[&str], directory: &Path) -> (Option<i32>, String,
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that refuses its command line does not read.
+    // A program that refuses its command line does not read its input.
     let _ = child.stdin.take().unwrap().write_all(JOBS.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -85,7 +85,7 @@ fn a_stream_is_split_into_files_that_hold_all_of_it() {
     assert_eq!(count, "2\n");
     let (_, all, _) = run(EVAL, &["--ads", "out", "--sort", "ClusterId", "-af", "ClusterId"], home.path());
     assert_eq!(all, "1\n2\n3\n");
-    // A second run replaces the files of the first.
+    // A second run replaces the files of the first run.
     assert_eq!(run(EVAL, &["--ads", "-", "--split-by", "Owner", "out"], home.path()).0, Some(0));
     assert_eq!(run(EVAL, &["--ads", "out", "--count"], home.path()).1, "3\n");
 }
@@ -143,7 +143,7 @@ fn routed_jobs_are_sorted_and_limited() {
     assert_eq!(routes(&rows(&["queue", "--by", "route", "--csv", "--sort", "jobs"]).1), "BA");
     assert_eq!(routes(&rows(&["queue", "--by", "route", "--csv", "--sort", "route", "--reverse"]).1), "BA");
     assert_eq!(routes(&rows(&["queue", "--by", "route", "--csv", "--limit", "1"]).1), "A");
-    // All records of a history are sorted before the first ones are kept.
+    // With --sort, all records of a history are sorted before the limit applies.
     let (code, out, err) = rows(&["history", "--sort", "Memory", "--limit", "1", "--af=ClusterId"]);
     assert_eq!((code, out.as_str()), (Some(0), "3\n"), "{err}");
     let (_, out, err) = rows(&["queue", "--sort", "-Owner", "--af=ClusterId"]);
@@ -261,7 +261,7 @@ fn integers_beyond_64_bits_are_reported() {
             );
         }
     }
-    // In XML the value of an integer is an error, as in the reference.
+    // In XML, the value of an integer attribute is an error, as in the reference.
     std::fs::write(
         home.path().join("i.xml"),
         format!("<classads>\n<c>\n<a n=\"A\"><i>-{big}</i></a>\n<a n=\"B\"><s>{big}</s></a></c></classads>"),
@@ -306,11 +306,11 @@ fn json_is_read_as_the_reference_reads_it_on_request() {
     }
 }
 
-/// The format is named once for all verbs that read ads.
+/// All verbs that read ads have the option --from.
 #[test]
 fn the_format_of_the_input_can_be_named_everywhere() {
     let home = tempfile::tempdir().unwrap();
-    // A long ad that looks like JSON would be detected as such.
+    // By default, this long ad would be detected as JSON.
     std::fs::write(
         home.path().join("x"),
         "{\"ClusterId\": 1, \"ProcId\": 0, \"RouteName\": \"A\", \"Cmd\": \"/bin/true\", \"Iwd\": \"/\"}\n",
@@ -337,7 +337,7 @@ fn the_format_of_the_input_can_be_named_everywhere() {
         };
         let (json, err) = status("json");
         assert!(json == Some(0) || json == Some(1), "{program}: {err}");
-        // The same text is no ad in the long form.
+        // Other formats cannot be read as the long form.
         let (_, err) = status("long");
         assert!(!err.is_empty(), "{program}");
         let (bad, err) = status("yaml");
@@ -348,7 +348,7 @@ fn the_format_of_the_input_can_be_named_everywhere() {
     }
 }
 
-/// Ads are sorted by any type of key before they are matched, transformed or given to a hook.
+/// Ads are sorted by keys of any type before they are matched, transformed or given to a hook.
 #[test]
 fn ads_are_sorted_before_they_are_processed() {
     let home = tempfile::tempdir().unwrap();
@@ -407,7 +407,7 @@ fn ads_are_sorted_before_they_are_processed() {
     assert!(code == Some(2) && err.contains("--constraint applies only to ads"), "{err}");
 }
 
-/// Findings, checks, slots, offers, routes and differences are rows.
+/// Findings, checks, slots, offers, routes and differences can be printed as rows.
 #[test]
 fn reports_are_rows_in_every_form() {
     let home = tempfile::tempdir().unwrap();
@@ -567,7 +567,7 @@ fn comparisons_and_suites_are_rows() {
     assert_eq!(suite(&["--tap", "--csv"]).0, Some(2));
 }
 
-/// Numbers on a terminal have a heading; a script gets the rows alone.
+/// On a terminal, numbers have a heading; in a pipe, only the rows are printed.
 #[test]
 fn aggregates_have_a_heading_on_terminals() {
     let size = nix::pty::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
@@ -581,7 +581,7 @@ fn aggregates_have_a_heading_on_terminals() {
         assert!(child.wait().unwrap().success());
         drop(command);
         let mut shown = Vec::new();
-        // The end of a terminal is an error.
+        // Reading a terminal that was closed ends with an error.
         let _ = std::io::Read::read_to_end(&mut std::fs::File::from(terminal.master), &mut shown);
         String::from_utf8_lossy(&shown).replace("\r\n", "\n")
     };

@@ -1,4 +1,4 @@
-//! Standard output that cannot be written: text that could not be printed does not count as printed.
+//! Tests of standard output that cannot be written: text that could not be written does not count as printed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use htc_hooks::cli::PROGRAMS as ALL_PROGRAMS;
 use crate::programs::json_schema::{CALLS, place, shell};
 use crate::support::point::Point;
 
-/// The programs, each with arguments that print something without a configuration.
+/// The programs, each with arguments with which it prints something without a configuration.
 const PROGRAMS: &[(&str, &[&str])] = &[
     (env!("CARGO_BIN_EXE_htc-classad-eval"), &["1 + 1"]),
     (env!("CARGO_BIN_EXE_htc-classad-eval"), &["-ads", "/dev/null", "-json"]),
@@ -21,7 +21,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     (env!("CARGO_BIN_EXE_htc-starter-run"), &["--version"]),
 ];
 
-/// Calls a program with standard output redirected in a shell.
+/// Runs a program in a shell that redirects its standard output.
 fn redirected(redirection: &str, program: &str, words: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", &format!("exec \"$0\" \"$@\" {redirection}"), program])
@@ -45,17 +45,17 @@ fn what_could_not_be_written_is_a_failure_that_is_told() {
     }
 }
 
-/// A program that prints nothing needs no standard output.
+/// A program that prints nothing does not need standard output.
 #[test]
 fn silence_needs_no_standard_output() {
     let program = env!("CARGO_BIN_EXE_htc-classad-eval");
     let quiet = redirected(">&-", program, &["-quiet", "-ads", "/dev/null", "-long"]);
     assert_eq!(quiet.status.code(), Some(0));
-    // Standard output that is open for reading and writing, as some callers provide it.
+    // Some callers open standard output for both reading and writing.
     assert_eq!(redirected("1<>/dev/null", program, &["1"]).status.code(), Some(0));
 }
 
-/// Calls whose status is a result, in addition to those in the table of JSON calls.
+/// Calls whose exit status is a result, in addition to those in the table of JSON calls.
 const ANSWERS: &[&str] = &[
     "htc-classad-eval -e false",
     "htc-classad-eval -e undefined",
@@ -93,8 +93,8 @@ const ANSWERS: &[&str] = &[
     "htc-router-translate run --config-file router.config --queue no-jobs --once",
 ];
 
-/// Verbs that other tests call: those of a running execution point are in [`LIVE_VERBS`], a recorded hook has the standard
-/// output of its caller, and an editor's server ends when its editor is gone (`tests/editors`).
+/// Verbs that other tests call: [`LIVE_VERBS`] has those of a running execution point, a recorded hook has the standard output of
+/// its caller, and a language server ends with its editor (`tests/editors`).
 const ELSEWHERE: &[(&str, &[&str])] =
     &[("htc-slot-run", &["run"]), ("htc-config-dump", &["lsp"]), ("htc-hook-test", &["record"])];
 
@@ -119,7 +119,7 @@ const LIVE_VERBS: &[(&str, Option<&str>)] = &[
     ("reconfig", None),
 ];
 
-/// The status of a command line whose output is read, or whose reader is gone.
+/// Returns exit status and standard error of a command line. `is_read` is false if the reader of its output has closed the pipe.
 fn status(place: &Path, line: &str, is_read: bool) -> (Option<i32>, String) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -147,11 +147,11 @@ fn an_answer_is_the_same_when_nobody_reads_it() {
         assert!(!unread.1.contains("Broken pipe"), "{line}: {}", unread.1);
         statuses.insert(read.0);
     }
-    // The calls do not only include successes.
+    // The calls cover more statuses than success.
     assert_eq!(statuses, [0, 1, 4, 5].map(Some).into());
 }
 
-/// Output that is closed or full is a failure wherever something is printed; a slow reader gets everything.
+/// Output that is closed or full is a failure wherever something is printed. A slow reader gets all output.
 #[test]
 fn closed_full_and_slow_output_have_the_right_status() {
     let place = place();
@@ -187,8 +187,8 @@ fn closed_full_and_slow_output_have_the_right_status() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Verbs of a running execution point: what could not be printed is a failure, and a verb that prints nothing does not need
-/// standard output.
+/// A verb of a running execution point fails if its output cannot be printed. A verb that prints nothing does not need standard
+/// output.
 #[test]
 fn verbs_of_a_running_execution_point_have_the_right_status() {
     let point = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =");
@@ -231,7 +231,7 @@ fn verbs_of_a_running_execution_point_have_the_right_status() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// A filter of unlimited input stops if its output is not read; with `-e` it has finished.
+/// A filter of unlimited input stops if its output is not read; with `-e`, the program has finished by then.
 #[test]
 fn a_plain_filter_stops_when_nobody_reads() {
     let place = place();

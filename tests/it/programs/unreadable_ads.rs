@@ -1,4 +1,4 @@
-//! Ads with lines that cannot be read, and files that are not ads: no program gives an answer with status 0 from a part of an
+//! Tests of ads with lines that cannot be read, and of files that are not ads: no program answers with status 0 from a part of an
 //! ad.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ const SLOTS: &str = env!("CARGO_BIN_EXE_htc-slot-run");
 const STATUS: &str = env!("CARGO_BIN_EXE_htc-router-status");
 const TRANSLATE: &str = env!("CARGO_BIN_EXE_htc-router-translate");
 
-/// Verbs that read ads, each with the option that names their file last.
+/// Verbs that read ads, each with the option that names the file at the end.
 const VERBS: [(&str, &[&str]); 11] = [
     (EVAL, &["-af", "Owner", "--threads", "1", "--ads"]),
     (EVAL, &["-af", "Owner", "--threads", "2", "--ads"]),
@@ -115,7 +115,7 @@ fn other_files_than_ads_are_refused_with_a_hint() {
     }
 }
 
-/// The job of a half-read ad is not the job that was meant; HTCondor skips such lines.
+/// A job from a part of its ad may not do what the user means, so it is not run; HTCondor skips such lines.
 #[test]
 fn a_job_is_not_run_from_a_part_of_its_ad() {
     let place = place();
@@ -128,7 +128,7 @@ fn a_job_is_not_run_from_a_part_of_its_ad() {
     assert!(err.contains("the line is skipped") && !err.contains("the job is not run"), "{err}");
 }
 
-/// Input of another kind is refused, and the message names the command that reads it.
+/// Input of another kind is refused, and the message names the command that can read it.
 #[test]
 fn ads_are_neither_event_logs_nor_configurations() {
     const DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");

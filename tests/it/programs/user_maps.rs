@@ -1,4 +1,4 @@
-//! The maps of `userMap()` in every program: those of the subsystem as which the program acts.
+//! Tests of `userMap()` in every program, which uses the maps of the daemon or tool as which the program acts.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ JOB_ROUTER_SOURCE_JOB_CONSTRAINT = true
 
 const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"alice\"\nUser = \"alice@x\"\nJobUniverse = 5\nJobStatus = 1\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\n";
 
-/// A directory with a configuration and a job.
+/// Creates a directory with a configuration and a job.
 fn place(config: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("condor_config"), config).unwrap();
@@ -61,7 +61,7 @@ fn a_route_knows_the_maps_of_the_router() {
     let place = place(ROUTER);
     let routed = call(place.path(), TRANSLATE, &["route", "job.ad"]);
     assert!(out(&routed).contains("AcctGroup = \"projA,projB\"\n"), "{} {}", out(&routed), said(&routed));
-    // The maps of another subsystem are not used.
+    // The maps of another daemon are not used.
     fs::write(place.path().join("condor_config"), ROUTER.replace("JOB_ROUTER_CLASSAD", "SCHEDD_CLASSAD"))
         .unwrap();
     let routed = call(place.path(), TRANSLATE, &["route", "job.ad"]);
@@ -162,7 +162,7 @@ fn an_undefined_user_map_says_why() {
     assert!(told.contains("TOOL_CLASSAD_USER_MAP_NAMES does not name it"), "{told}");
 }
 
-/// A daemon would wait forever for a pipe.
+/// A daemon would wait forever if a map were a pipe.
 #[test]
 fn a_map_is_a_regular_file_of_bearable_size() {
     let place = place(

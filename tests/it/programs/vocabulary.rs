@@ -1,4 +1,4 @@
-//! Options that several programs have: one name, one meaning, one default.
+//! Tests that options of several programs have one name, one meaning and one default.
 
 use std::process::Command as Process;
 
@@ -33,7 +33,7 @@ fn an_option_of_several_programs_has_one_meaning_and_one_short_form() {
             if help != common.meaning || arg.get_short() != common.short {
                 problems.push(format!("{name} --{}: {help} {:?}", common.long, arg.get_short()));
             }
-            // The simulations print their events as text without a file.
+            // The verbs `simulate` accept --events without a file, and then print events as text.
             let takes_value = arg.get_action().takes_values();
             if takes_value == common.value.is_empty() && !name.ends_with("simulate") {
                 problems.push(format!("{name} --{}: takes a value: {takes_value}", common.long));
@@ -56,7 +56,8 @@ fn explain_has_reverse_for_sorting_and_an_option_about_slots() {
     assert_eq!(help("reverse"), "Sort in descending order");
 }
 
-/// An option that is no part of the vocabulary and has the same meaning under two names would be seen here.
+/// Compares the defaults of all programs. The comparison also finds options outside of the vocabulary that have one meaning under
+/// two names.
 #[test]
 fn defaults_are_those_of_the_vocabulary() {
     let mut defaults = std::collections::BTreeMap::new();
@@ -75,7 +76,7 @@ fn defaults_are_those_of_the_vocabulary() {
         }
     });
     for (long, values) in defaults {
-        // How long a hook may run depends on who calls it; compare makes the same ads each time.
+        // The time limit of a hook depends on its caller, and `compare` generates the same ads each time.
         if matches!(long.as_str(), "hook-timeout" | "seed") {
             continue;
         }
@@ -101,7 +102,7 @@ fn removed_spellings_are_refused_with_the_present_one() {
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && err.contains(expected), "{words:?}: {err}");
     }
-    // --jobs is an option of its own elsewhere.
+    // --jobs is still the name of another option in other verbs.
     let output =
         Process::new(env!("CARGO_BIN_EXE_htc-hook-test")).args(["queue", "--jobs", "x"]).output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("is now"));
@@ -113,7 +114,7 @@ fn a_hint_names_the_help_of_the_verb_that_failed() {
     let translate = env!("CARGO_BIN_EXE_htc-router-translate");
     for (program, words, help) in [
         (slot_run, &["explain", "--nonsense"][..], "try 'htc-slot-run explain --help'"),
-        // The first `explain` is a file name.
+        // The first `explain` is the name of a file.
         (slot_run, &["--config-file", "explain", "status", "--nonsense"], "try 'htc-slot-run status --help'"),
         (slot_run, &["--nonsense"], "try 'htc-slot-run --help'"),
         (translate, &["compare", "one"], "try 'htc-router-translate compare --help'"),
@@ -140,7 +141,7 @@ fn every_spelling_of_help_prints_the_help_of_the_verb() {
     assert!(all.contains("--no-env") && !short.contains("--no-env"), "{all}");
 }
 
-/// Options of `run` may be before or after the verb.
+/// Options of `run` can be before or after the verb.
 #[test]
 fn run_takes_its_options_after_the_verb_as_well() {
     for words in [["--dry-run", "run"], ["run", "--dry-run"]] {

@@ -1,5 +1,5 @@
-//! `htc-router-translate compare` and `convert`: differences between routers are found, and the reported
-//! differences are true.
+//! Tests of `htc-router-translate compare` and `convert`: differences between routers are found, and all reported differences
+//! exist.
 
 use htc_hooks::classad::ClassAd;
 use htc_hooks::config::{Config, LoadOptions, LookupContext};
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Status, standard output and standard error of the program in a directory with these files.
+/// Returns exit status, standard output and standard error of the program in a directory with these files.
 fn called(words: &[&str], files: &[(&str, &str)]) -> (i32, String, String) {
     let place = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -39,7 +39,7 @@ pub(super) fn one_route(requirements: &str) -> String {
     )
 }
 
-/// An equivalent router with another text, so that the texts cannot just be compared.
+/// Returns an equivalent router with another text, so that `compare` must do more than compare texts.
 pub(super) fn reworded(text: &str) -> String {
     text.replace("UNIVERSE VANILLA\n", "UNIVERSE VANILLA\nUnused = 1\n")
 }
@@ -100,8 +100,8 @@ fn a_condition_that_no_job_was_found_for_is_named() {
     assert!(out.contains("no difference found in ") && out.contains(" no ad was found that makes "), "{out}");
 }
 
-/// Their parts occur individually in jobs; a condition that depends only on time or random numbers is not met
-/// by any job.
+/// Parts of these conditions are true in some generated jobs, but not all of them together. No job meets a condition that depends
+/// only on time or random numbers.
 #[test]
 fn routers_that_differ_where_no_made_up_job_gets_are_never_called_alike() {
     for (left, right) in [
@@ -134,7 +134,7 @@ fn routers_without_a_usable_route_are_not_called_alike() {
     assert_eq!(status, 1, "{out}");
     assert!(out.starts_with("a: 1 route R\nb: no route is loaded\n"), "{out}");
     assert!(!out.contains("the routers treat"), "{out}");
-    // An additional route that no job gets.
+    // The additional route gets no job.
     let more = one_route("Owner == \"a\"").replace("= R\n", "= R S\n")
         + "JOB_ROUTER_ROUTE_S @=s\nREQUIREMENTS false\n@s\n";
     let (status, out) = compared(&one_route("Owner == \"a\""), &more);
@@ -182,7 +182,7 @@ fn conditions_in_statements_and_transforms_are_tried_too() {
     }
     let (left, right) = ("if defined MY.A\nSET X 1\nendif", "if defined MY.A\nSET X 2\nendif");
     assert_eq!(compared(&with(left, "Cpus > 8"), &with(right, "Cpus > 8")).0, 1);
-    // Random numbers are the same for both routers.
+    // Random numbers are the same on both sides.
     let chance = one_route("random() < 0.5");
     let (_, out) = compared(&chance, &chance);
     assert!(!out.contains("the routers differ"), "{out}");
@@ -204,7 +204,7 @@ fn rule_sets_that_chance_does_not_tell_apart_are_told_apart() {
     }
 }
 
-/// A condition about one attribute, and the same condition with another literal.
+/// Returns a condition about one attribute, and the same condition with another literal.
 fn atom(name: &str, random: &mut SeededRandom) -> (String, String) {
     let number = 3 + random.number_below(9000);
     let other = number + 1 + random.number_below(3);
@@ -227,8 +227,8 @@ fn atom(name: &str, random: &mut SeededRandom) -> (String, String) {
     }
 }
 
-/// Conditions joined by `&&`, `||` and `!`, each with a different attribute, so that each matters for some
-/// job.
+/// Returns the pieces of two conditions, joined by `&&` and `||`, some of them negated. Each attribute occurs once, so that each
+/// piece matters for some job.
 pub(super) fn condition(prefix: &str, random: &mut SeededRandom) -> Vec<(String, String)> {
     let count = 1 + random.number_below(4);
     let mut pieces = Vec::new();
@@ -300,7 +300,7 @@ fn copies_that_fail_for_different_reasons_differ_and_routes_that_only_fail_are_n
         ),
         "{out}"
     );
-    // The same for rule sets.
+    // For rule sets, the same is reported.
     let files = [("a", "SET A 1\nerror : one\n"), ("b", "SET A 1\nerror : two\n")];
     let (status, out, said) = called(&["compare", "--no-env", "a", "b", "--generate", "10"], &files);
     assert_eq!(status, 1, "{out}{said}");
@@ -319,7 +319,7 @@ fn routes_whose_names_no_parameter_can_have_are_those_that_convert_makes_of_them
     assert!(new.contains("JOB_ROUTER_ROUTE_route2"), "{new}");
     let (status, out) = compared(old, &new);
     assert_eq!(status, 0, "{out}");
-    // A different valid name is a different route.
+    // Another valid name makes another route.
     let (status, out) =
         compared(&one_route("WantA"), &one_route("WantA").replace("_R ", "_S ").replace("= R", "= S"));
     assert_eq!(status, 1, "{out}");
@@ -335,7 +335,7 @@ fn old_routes_that_a_list_of_names_leaves_out_are_not_called_converted() {
     assert!(!out.contains("are converted here"), "{out}");
 }
 
-/// Ads in which each of three attributes has each of some values.
+/// Returns all ads in which each of three attributes has one of a few values.
 pub(super) fn universe() -> Vec<ClassAd> {
     let values = ["0", "1", "2", "3", "\"ab\"", "\"abc\"", "\"b\"", "\"cab\"", "\"a\"", "\"x\"", "true", ""];
     let mut ads = Vec::new();
@@ -435,8 +435,8 @@ fn routes_of_the_old_syntax_alone_are_sent_to_convert() {
     assert!(out.contains("[old-syntax]") && out.contains("htc-router-translate convert"), "{out}");
 }
 
-/// Two routers of many routes with many clauses that no job can distinguish: common parts are not tested
-/// repeatedly, and this is reported.
+/// No job can distinguish these two routers, which have many routes with many clauses. Common parts are tested only once, and the
+/// program reports this.
 #[test]
 fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
     let clause = |route: usize, at: usize| match at % 3 {
@@ -465,7 +465,7 @@ fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
         ),
         "{said}"
     );
-    // A single different constant in the last route is found.
+    // One different constant in the last route is found.
     let (status, said) = compared(&plain, &more.replacen("Memory_0 > 1490", "Memory_0 > 1491", 1));
     assert_eq!(status, 1, "{said}");
     assert!(said.contains("Memory_0 = 1491\n"), "{said}");
@@ -510,7 +510,7 @@ fn convert_decides_as_routers_did_which_of_two_routes_of_a_name_counts() {
 
 #[test]
 fn a_converted_router_with_renamed_routes_is_found_the_same() {
-    // In the order of names the blank comes before the digit, and the replaced line after it.
+    // Sorted by name, the blank comes before the digit, and the replaced line after it.
     let old = "JOB_ROUTER_ENTRIES @=e\n\
         [ name = \"Site A\"; GridResource = \"condor a b\"; Requirements = target.WantA; ]\n\
         [ name = \"Site1\"; GridResource = \"condor a b\"; Requirements = Owner == \"ann\"; ]\n\
@@ -531,8 +531,7 @@ fn jobs_that_no_queue_holds_are_not_called_a_difference_and_others_get_the_reaso
              JOB_ROUTER_ROUTE_M @=r\nUNIVERSE VANILLA\nREQUIREMENTS WantB\n@r\n"
         )
     };
-    // If it is evaluated first, the comparison of a number with a string is an error; if it is evaluated
-    // last, it does not matter.
+    // Comparing a number with a string is an error if this part is evaluated first; if it is evaluated last, it has no effect.
     let (status, out) = compared(&routes("A"), &routes("Z"));
     assert!(!out.contains("Owner = 0"), "{status} {out}");
     let (status, out) = compared(&one_route("Owner == \"ann\""), &one_route("Owner == \"bob\""));

@@ -1,4 +1,4 @@
-//! Routers with random conditions: `compare` finds what differs, and only that.
+//! Tests with random conditions in routers: `compare` finds what differs, and nothing else.
 
 use htc_hooks::classad::ClassAd;
 use htc_hooks::os::RealWorld;
@@ -47,7 +47,7 @@ fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
     }
 }
 
-/// Many literals, long patterns, and patterns that must match together.
+/// Conditions with many literals, long patterns, and several patterns that must match together can be met.
 #[test]
 fn large_conditions_and_patterns_that_hold_together_are_reached() {
     let any =
@@ -72,13 +72,13 @@ fn large_conditions_and_patterns_that_hold_together_are_reached() {
         let (status, out) = compared(&one_route(&left), &reworded(&one_route(&left)));
         assert_eq!(status, 0, "{left}: {out}");
     }
-    // Nothing matches it, which is determined quickly.
+    // No string of the permitted length matches this pattern, which must be determined quickly.
     let nested = one_route("regexp(\"((a{300}){300}){5}\", Owner)");
     let (status, out) = compared(&nested, &reworded(&nested));
     assert_eq!(status, 4, "{out}");
 }
 
-/// A random condition of comparisons and patterns over three attributes.
+/// Returns a random condition of comparisons and patterns about three attributes.
 fn tree(random: &mut SeededRandom, depth: usize) -> String {
     let name = ["A", "B", "C"][random.number_below(3)];
     if depth == 0 || random.number_below(4) == 0 {
@@ -105,9 +105,9 @@ fn tree(random: &mut SeededRandom, depth: usize) -> String {
     }
 }
 
-/// Compares with an exhaustive test of a small universe of jobs: it determines which values a condition can
-/// have and which jobs distinguish two conditions. `compare` must not report a reachable case as unreachable,
-/// or two conditions as equal that differ for some job.
+/// Compares the results with an exhaustive test of all jobs in a small universe, which shows which values a condition can have
+/// and which jobs distinguish two conditions. `compare` must not report a reachable case as unreachable, or two conditions as
+/// equal that differ for some job.
 #[test]
 fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
     let rounds: usize = std::env::var("COMPARE_CASES").map_or(9, |text| text.parse().unwrap());
@@ -117,7 +117,7 @@ fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
     let mut apart = 0;
     for round in 0..rounds {
         let (one, two) = (tree(&mut random, 3), tree(&mut random, 3));
-        // Two unrelated conditions, or two that are nearly equal.
+        // The two conditions are unrelated, or nearly equal.
         let two = match round % 3 {
             0 => two,
             1 => format!("{one} && ({two} || {one})"),
@@ -146,7 +146,7 @@ fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
     assert!(apart * 4 > rounds, "{apart} of {rounds} differ");
 }
 
-/// The value of an attribute of an old route.
+/// Returns a random value for an attribute of an old route.
 fn old_value(random: &mut SeededRandom) -> String {
     const VALUES: [&str; 16] = [
         "\"osg\"",
@@ -205,8 +205,7 @@ fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_origi
             );
             for _ in 0..random.number_below(6) {
                 let name = NAMES[random.number_below(NAMES.len())];
-                // Only a plain value is used here, because it is visible to the evaluation of a statement in
-                // 25.14.
+                // Only a plain value is used, because the evaluation of a statement in 25.14 can refer to it.
                 text += &format!("  {name} = {};\n", old_value(&mut random));
             }
             for _ in 0..random.number_below(5) {
@@ -224,11 +223,11 @@ fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_origi
         // A name with a blank cannot be written in a statement, which is reported.
         let odd = text.contains("'a b'");
         assert_eq!(status, i32::from(odd), "round {round}\n{text}{new}{said}");
-        // So is a limit that is not a number, which the old route has as well.
+        // A limit that is not a number is reported as well; the old route has the same limit.
         let is_expected =
             |line: &str| line.contains("'a b' is left out") || line.contains("is not an integer; ");
         assert!(said.lines().all(is_expected), "round {round}\n{text}{said}");
-        // The new route has the same limit, so that its use has a warning as well.
+        // The new route has the same invalid limit, so its use is reported as well.
         let has_odd_limit = said.contains("is not an integer; ");
         fs::write(place.join("new"), &new).unwrap();
         fs::write(place.join("none"), "").unwrap();
@@ -252,7 +251,7 @@ fn a_router_is_never_taken_to_differ_from_itself_whatever_it_asks() {
         assert_eq!(status, 0, "{out}");
         assert!(out.ends_with("the two have the same effect for every job\n"), "{out}");
     }
-    // A common part need not be reached if other parts differ.
+    // A common part may remain unreached if other parts differ.
     let other = "JOB_ROUTER_ROUTE_S @=s\nUNIVERSE VANILLA\nREQUIREMENTS WantS is true\n@s\n";
     let two = |first: &str, text: &str| format!("{text}{other}JOB_ROUTER_ROUTE_NAMES = {first}\n");
     let never = one_route("regexp(\"^a(?=b)c\", Owner) && Cpus > 1");

@@ -1,4 +1,4 @@
-//! `htc-router-translate run` with a submit command, and with unusual contents of the queue's directory.
+//! Tests of `htc-router-translate run` with a submit command, and with unusual contents of the queue's directory.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -17,7 +17,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A queue with the job 1.0.
+    /// Creates a queue with the job 1.0.
     pub(crate) fn new() -> Place {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("config"), CONFIG).unwrap();
@@ -47,13 +47,13 @@ impl Place {
         command
     }
 
-    /// Starts a router that runs until it is stopped; its messages can be read meanwhile.
+    /// Starts a router that runs until it is stopped. Its messages can be read while it runs.
     pub(super) fn start(&self, words: &[&str]) -> Child {
         let told = fs::File::create(self.file("told")).unwrap();
         self.command("queue", words).stderr(told).spawn().unwrap()
     }
 
-    /// Waits for this number of polls: each poll reports a directory that is created in the queue.
+    /// Waits for this number of polls. For each poll, a directory is created in the queue, which the poll reports.
     pub(super) fn polls(&self, times: u32) {
         for number in 0..times {
             let name = format!("77{number}9.0.ad");
@@ -71,13 +71,13 @@ impl Place {
         self.read("told")
     }
 
-    /// Status and standard error of a run.
+    /// Returns exit status and standard error of a run.
     pub(crate) fn run(&self, queue: &str, words: &[&str]) -> (i32, String) {
         let output = self.command(queue, words).output().unwrap();
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// A submit command that records its call and then runs the script.
+    /// Creates a submit command that records its call and then runs the script.
     pub(super) fn submit(&self, script: &str) -> String {
         format!("cat > ad; echo called >> calls; {script}")
     }
@@ -122,13 +122,13 @@ fn what_may_have_been_submitted_is_not_submitted_again() {
         let submit = place.submit(unclear);
         let router = place.start(&["--period", "0.2", "--submit", &submit]);
         assert!(waits_for(|| place.calls() > 0));
-        // A router looks for orphans in its first polls.
+        // A router looks for orphans only in its first polls.
         place.polls(6);
         let told = place.stop(router);
         assert_eq!(place.calls(), 1, "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"), "{unclear}: {told}");
-        // The next router does not submit it either, until the administrator has removed the file.
+        // The next router does not submit the job either, until the administrator has removed the file.
         let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
         assert_eq!((status, place.calls()), (0, 1), "{unclear}: {told}");
         assert_eq!(told.matches("may have been submitted").count(), 1, "{unclear}: {told}");
@@ -176,7 +176,7 @@ fn a_signal_is_heard_while_a_submit_command_runs() {
     let output = router.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(begin.elapsed() < Duration::from_secs(15), "{told}");
-    // The output at the end of the command is stored.
+    // The router uses the output that the command has printed by its end.
     assert!(waits_for(|| place.file("queue/8.0.ad").exists()), "{told}");
     assert!(waits_for(|| is_gone(&place.file("pid"))), "{told}");
     assert!(!place.file("queue/.submitting.1.0").exists(), "{told}");
@@ -275,7 +275,7 @@ fn a_pipe_in_the_place_of_a_file_of_the_queue_is_told_and_not_waited_for() {
     let (status, told) = place.run("queue", &["--once"]);
     assert!(status == 1 && told.contains("failed to submit job: is not a regular file"), "{told}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
-    // A job that must leave the queue stays if the history cannot be written.
+    // A job that has to leave the queue stays in it if the history cannot be written.
     let place = Place::new();
     fifo(&place, "queue/history");
     place.run("queue", &["--once"]);
@@ -313,7 +313,7 @@ fn a_submit_command_that_outlives_its_router_is_not_repeated() {
     let submit = place.submit("sleep 2; echo 9.0 > answer; echo 9.0");
     let mut router = place.command("queue", &["--submit", &submit]).spawn().unwrap();
     assert!(waits_for(|| place.calls() == 1));
-    // `timeout` is the parent of the router: it is the router itself that is killed.
+    // The parent of the router is `timeout`; the router itself is killed.
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", router.id())).unwrap();
     let pid: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
@@ -328,7 +328,7 @@ fn a_submit_command_that_outlives_its_router_is_not_repeated() {
     assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"));
 }
 
-/// A queue with sandboxed jobs, in a directory that their owner can use.
+/// Creates a queue with sandboxed jobs, in a directory that their owner can use.
 pub(super) fn sandboxed(lines: &str, route: &str) -> Place {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
@@ -368,7 +368,7 @@ fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
     };
     let (code, told) = status(&["history", "noise"]);
     assert!(code == 3 && told.contains("'noise' has no record of a job"), "{code}: {told}");
-    // A file that contains only errors is not a valid queue either.
+    // A file that has only errors is not a valid queue either.
     let lines: String = (0..40).map(|at| format!("A{at} = )\n\n")).collect();
     fs::write(place.file("no.ads"), lines).unwrap();
     for words in [&["no.ads"][..], &["doctor", "no.ads"]] {
@@ -431,7 +431,7 @@ fn events_go_to_the_log_of_a_dagman_too_and_carry_attributes_that_are_asked_for(
     let job = |lines: &str| {
         format!("{}Iwd = \"{}\"\nUserLog = \"log\"\n{lines}", JOB.replace("ana", "nobody"), home.display())
     };
-    // A job that is removed while it is routed.
+    // The job is removed while it is routed.
     let play = |lines: &str| {
         for name in ["log", "dag"] {
             let _ = fs::remove_file(place.file("home").join(name));
@@ -458,7 +458,7 @@ fn events_go_to_the_log_of_a_dagman_too_and_carry_attributes_that_are_asked_for(
         "{log}"
     );
     assert!(dag.starts_with("009 (001.000.000) ") && dag.matches("\n...\n").count() == 1, "{dag}");
-    // Without a mask it is a log like the other.
+    // Without DAGManNodesMask, the log of the DAG has all events, like the other log.
     let (log, dag) = play("DAGManNodesLog = \"dag\"\nUserLogUseXML = 2\n");
     assert!(log == dag && log.contains("  \"MyType\": \"ExecuteEvent\",\n"), "{log}\n{dag}");
     let asked =
@@ -531,7 +531,7 @@ fn packed_queue_logs_are_read_and_a_watch_outlives_a_log_that_is_gone_for_a_mome
     if Command::new("gzip").arg("-k").arg(&log).status().is_ok_and(|status| status.success()) {
         let packed = status().arg("job_queue.log.gz").output().unwrap();
         assert_eq!(packed.stdout, plain.stdout);
-        // The contents of a file count, not its name.
+        // A compressed file is recognised by its contents, not by its name.
         fs::write(place.path().join("broken.gz"), b"\x1f\x8b\x08 and so on").unwrap();
         assert_eq!(status().arg("broken.gz").output().unwrap().status.code(), Some(3));
     }
@@ -562,14 +562,14 @@ fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     for until in ["--once", "--idle-exit=0"] {
-        // A hook that cannot be executed.
+        // The hook cannot be executed.
         let place = Place::new();
         let hooks = "JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = /no/such/hook\n";
         fs::write(place.file("config"), CONFIG.to_owned() + hooks).unwrap();
         let (status, said) = run(&place, &[until, "--quiet", "--period", "1"]);
         assert_eq!(status, Some(1), "{until}: {said}");
         assert!(said.contains("warning: 1.0: not routed: TRANSLATE_JOB: "), "{until}: {said}");
-        // A route that lends a proxy without naming it.
+        // The route lends a proxy without naming it.
         let place = Place::new();
         fs::write(
             place.file("config"),
@@ -580,7 +580,7 @@ fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
         assert_eq!(status, Some(1), "{until}: {said}");
         assert!(said.contains("SharedX509UserProxy is invalid"), "{until}: {said}");
     }
-    // A successful routing is not a failure, whatever happened before.
+    // A successful routing is not a failure, even if an earlier attempt failed.
     let place = Place::new();
     let (status, said) = run(&place, &["--once", "-q"]);
     assert_eq!((status, said.as_str()), (Some(0), ""));

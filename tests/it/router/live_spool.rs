@@ -1,4 +1,4 @@
-//! Sandboxes and proxies of routed jobs.
+//! Tests of the sandboxes and proxies of routed jobs.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ fn files_of_a_sandboxed_job_go_to_the_spool_and_come_back() {
         assert!(copy.contains(&format!("{line}\n")), "no {line} in\n{copy}");
     }
     assert!(copy.contains("StageInFinish = ") && !copy.contains("SUBMIT_Cmd"), "{copy}");
-    // The job has run.
+    // The job leaves these files when it has run.
     for (name, text) in [("made", "result"), ("o", "out"), ("e", "err")] {
         fs::write(spool.join(name), text).unwrap();
         fs::set_permissions(spool.join(name), fs::Permissions::from_mode(0o644)).unwrap();
@@ -74,7 +74,7 @@ fn files_that_a_killed_router_left_in_the_spool_are_cleared_away() {
     let place = Place::new();
     let stray = place.file("queue/spool/77/0/cluster77.proc0.subproc0");
     let of_a_job = place.file("queue/spool/1/0/cluster1.proc0.subproc0");
-    // Directories of other jobs, and one in an unexpected place.
+    // There are directories of other jobs, and one at an unexpected place.
     let others =
         ["queue/spool/77/0/notes", "queue/spool/78/0/cluster77.proc0.subproc0"].map(|name| place.file(name));
     for path in [&stray, &of_a_job].into_iter().chain(&others) {
@@ -97,7 +97,7 @@ fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
     let copy = place.read("queue/2.0.ad");
     assert!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), "{copy}");
     assert!(!place.file("proxy.pem.1.0").exists());
-    // Nothing is submitted without the file.
+    // Nothing is submitted if the proxy file is missing.
     let place = sandboxed("", lend);
     let (_, told) = place.run("queue", &["--once"]);
     assert!(told.contains("failed to copy ") && told.contains("proxy.pem.1.0. (No such file"), "{told}");
@@ -106,7 +106,8 @@ fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
     );
 }
 
-/// The manual's example is `UseSharedX509UserProxy = TARGET.x509UserProxySubject =?= undefined`; in 25.14 TARGET. is undefined.
+/// The manual has the example `UseSharedX509UserProxy = TARGET.x509UserProxySubject =?= undefined`; in 25.14, TARGET. is
+/// undefined.
 #[test]
 fn target_is_the_source_job_in_the_condition_of_a_lent_proxy() {
     let lend = "  UseSharedX509UserProxy = TARGET.ClusterId == 1\n  SharedX509UserProxy = strcat(MY.Iwd, \"/../proxy.pem\")\n";
@@ -135,13 +136,13 @@ fn copies_go_into_a_queue_of_their_own() {
         told
     };
     let told = run();
-    // The ids are those of the other queue.
+    // The id of the copy is one of the other queue.
     let copy = place.read("copies/2.0.ad");
     assert!(copy.contains("RoutedFromJobId = \"1.0\"\n"), "{told}");
     assert!(!place.file("queue/2.0.ad").exists() && place.read("copies/1.0.ad") == other, "{told}");
     let source = place.read("queue/1.0.ad");
     assert!(source.contains("Managed = \"External\"\n"), "{told}");
-    // The next router finds the copy there, and does not treat the source as a job without a copy.
+    // The next router finds the copy in the other queue, so the source job is not treated as one without a copy.
     fs::write(place.file("copies/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 2\n")).unwrap();
     let told = run();
     let source = place.read("queue/1.0.ad");
@@ -164,7 +165,7 @@ fn who_has_a_second_queue_is_told_where_copies_go_without_it() {
     assert_eq!(status, 0, "{told}");
     assert!(told.contains("JOB_ROUTER_SCHEDD2_SPOOL") && told.contains("--copies DIR"), "{told}");
     assert!(place.file("queue/2.0.ad").exists());
-    // A directory that does not exist.
+    // The directory does not exist.
     let (status, told) = place.run("queue", &["--once", "--copies", "nowhere"]);
     assert_eq!(status, 3, "{told}");
     assert!(told.contains("'nowhere'"), "{told}");

@@ -1,5 +1,5 @@
-//! The router's state machine with a queue in memory: it requests actions, and their results are passed to it
-//! as events.
+//! Tests of the router's state machine with a queue in memory: the machine requests actions, and the test passes their results as
+//! events.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A router with one route and the hooks in this list; a job in its queue.
+    /// Creates a router with one route and the hooks in this list, and a job in its queue.
     fn new(route: &str, hooks: &[&str]) -> Machine {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("config");
@@ -104,7 +104,7 @@ impl Machine {
         self.step(RouterEvent::Poll)
     }
 
-    /// A hook has ended successfully with this output.
+    /// Reports that a hook has ended successfully with this output.
     fn ended(&mut self, hook: HookType, answer: &str) -> Vec<RouterAction> {
         let source = self.jobs.0[&SOURCE].clone();
         let copy = self.jobs.0.get(&COPY).cloned().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Machine {
         self.step(RouterEvent::HookEnded(SOURCE, hook, RouterHookResult::NotConfigured))
     }
 
-    /// Processes the job until its copy is to be submitted.
+    /// Processes the job until its copy is to be submitted, and returns the copy.
     fn submission(&mut self) -> ClassAd {
         assert!(matches!(self.poll()[..], [RouterAction::Claim(SOURCE)]));
         assert!(matches!(
@@ -146,7 +146,7 @@ fn ad(text: &str) -> ClassAd {
     long::parse(text.as_bytes()).0
 }
 
-/// The input of the cleanup hook.
+/// Returns the input of the cleanup hook.
 fn cleanup(actions: &[RouterAction]) -> ClassAd {
     match actions {
         [.., RouterAction::CallHook(RouterHookCall { hook: HookType::JobCleanup, copy_ad, .. })] => {
@@ -199,7 +199,7 @@ fn a_job_whose_translation_fails_each_time_does_not_keep_others_from_the_only_pl
         "its one place is not free yet"
     );
     machine.step(RouterEvent::YieldResult(SOURCE, Ok(())));
-    // As the real daemon does for these two jobs: the first at 0, the second two polls later.
+    // The real daemon routes these two jobs at the same polls: the first at the start, the second two polls later.
     assert!(matches!(machine.poll()[..], [RouterAction::Claim(id)] if id == other));
 }
 
@@ -213,7 +213,7 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("Managed", "External");
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("ManagedManager", "jobrouter");
     machine.jobs.0.insert(COPY, copy);
-    // The first poll sees the copy, the second calls the hook.
+    // The first poll finds the copy, and the second calls the hook.
     machine.poll();
     assert!(matches!(
         machine.poll()[..],
@@ -221,7 +221,7 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     ));
     let asked = machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     assert!(matches!(asked[..], [RouterAction::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
-    // A write that fails temporarily ends nothing: the copy is read again, and the hook is called again.
+    // A write that fails temporarily does not end the routing: the copy is read again, and the hook is called again.
     let unwritten = CopyUpdateError::WriteFailed("No space left on device".into());
     let looked = machine.step(RouterEvent::CopyUpdateResult(SOURCE, Err(unwritten)));
     assert!(
@@ -235,12 +235,12 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
         [RouterAction::CallHook(RouterHookCall { hook: HookType::RouterUpdateJobInfo, .. })]
     ));
     machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
-    // Nothing is mirrored, and the cleanup hook is called at the next poll.
+    // Nothing is copied back to the source job, and the next poll calls the cleanup hook.
     let refused = CopyUpdateError::Refused("gone".into());
     assert!(machine.step(RouterEvent::CopyUpdateResult(SOURCE, Err(refused))).is_empty());
     let told = cleanup(&machine.poll());
     assert_eq!(told.literal("Progress").and_then(|value| value.as_int()), Some(3));
-    // A failed removal is repeated as long as the source is not released.
+    // A failed removal is repeated until the source job is released.
     let removed = |actions: &[RouterAction]| {
         actions.iter().any(|action| matches!(action, RouterAction::RemoveCopy(COPY, _)))
     };
@@ -267,7 +267,7 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
     machine.jobs.0.remove(&SOURCE);
     let told = cleanup(&machine.poll());
     assert_eq!(text(&told, "User"), Some("ana@here".into()));
-    // A copy whose files could not be spooled was in the queue, on hold.
+    // The copy was in the queue, on hold, when spooling its files failed.
     let route = "  UNIVERSE vanilla\n  JobShouldBeSandboxed = true\n";
     let mut machine = Machine::new(route, &["JOB_CLEANUP"]);
     machine.submission();

@@ -1,4 +1,4 @@
-//! `htc-router-translate` and `htc-router-status`.
+//! Tests of `htc-router-translate` and `htc-router-status`.
 
 #[cfg(feature = "cli")]
 pub(crate) mod compare;

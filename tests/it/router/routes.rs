@@ -1,5 +1,5 @@
-//! Routes as in HTCondor's own test of its router, the verbs for one hook with hooks of every kind, and old
-//! routes with the same name.
+//! Tests of routes as in HTCondor's own test of its router, of the verbs for one hook with hooks of every kind, and of old routes
+//! with the same name.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Status, standard output and standard error of htc-router-translate in a directory.
+/// Returns exit status, standard output and standard error of htc-router-translate in a directory.
 fn translate(place: &Path, words: &[&str], input: &str) -> (i32, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"))
         .args(words)
@@ -25,8 +25,7 @@ fn translate(place: &Path, words: &[&str], input: &str) -> (i32, String, String)
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Four routes: two pairs that match the same jobs, by the bits of a number; one transform before all of
-/// them.
+/// Four routes in two pairs, which match by the bits of a number, and one transform before all routes.
 const POOLS: &str = "JOB_ROUTER_NAME = r
 COLLECTOR_NAME = jira
 JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = Plain
@@ -95,15 +94,14 @@ fn jobs_go_to_the_pools_that_their_numbers_say() {
             "JobUniverse = 5".to_owned(),
             format!("ProductionJob = {}", i32::from(odd)),
         ];
-        // Attributes set by a route override those of the transform before it.
+        // An attribute that a route sets overrides that of the transform before it.
         lines.push(format!("Requirements = {}", if odd { "target.slotId & 1" } else { "true" }));
         for line in lines {
             assert!(copy.lines().any(|found| found == line), "no {line} in\n{copy}");
         }
         assert!(!copy.contains("RouteMe") && copy.contains("AnalysisRun = 3") != odd, "{copy}");
     }
-    // With a limit, the second route of each pair gets the remaining jobs, and consecutive jobs are
-    // distributed.
+    // With a limit, the second route of each pair gets the remaining jobs, and consecutive jobs get different routes.
     let limited =
         routed(&POOLS.replace("#MaxJobs", "MaxJobs").replace("UNIVERSE 5", "UNIVERSE 5\n  MaxJobs = 1"));
     let names = |copies: &[String], name: &str| {
@@ -121,7 +119,7 @@ fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let job = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\n\n";
-    // The later route replaces the earlier one unless OverrideRoutingEntry is false.
+    // A later route replaces the earlier one, unless OverrideRoutingEntry is false.
     for (mark, tag, word) in [
         ("OverrideRoutingEntry = True;", 2, ""),
         ("", 2, "replaces an earlier route"),
@@ -150,7 +148,7 @@ const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 1\
 const COPY: &str = "ClusterId = 7\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 2\nJobUniverse = 5\n\
     RoutedFromJobId = \"1.0\"\n\n";
 
-/// A directory with one hook, to which the job's owner has access.
+/// Creates a directory with one hook, to which the job's owner has access.
 fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -164,13 +162,13 @@ fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_translate_hook_makes_the_ad_and_its_faults_are_told() {
-    // A typical hook: it reads the route, then the job, and adds one attribute.
+    // This is a typical hook: it reads the route, then the job, and adds one attribute.
     let script = "read route; read dashes; case $route in *'Name = \"R\"'*) ;; *) exit 9;; esac; cat; echo 'Added = 1'";
     let place = hooked("TRANSLATE_JOB", script);
     let (status, out, told) = translate(place.path(), &["translate"], JOB);
     assert_eq!(status, 0, "{told}");
     assert!(out.contains("Added = 1\n") && out.contains("JobUniverse = 5\n"), "{out}");
-    // Script, report, and true if an ad is printed by default and with `--quirks reference`.
+    // For each script: the report, and true if an ad is printed by default, and with `--quirks reference`.
     for (script, report, out_here, out_there) in [
         ("cat >/dev/null", "(returned no data); 25.14: ", false, false),
         ("cat >/dev/null; echo", "job ad lacks universe", false, false),
@@ -221,7 +219,7 @@ fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
     let (status, out, told) = translate(place.path(), &["update", "--hook-timeout", "1"], COPY);
     assert!(begin.elapsed() < Duration::from_secs(20));
     assert!(status == 1 && told.contains("took longer than 1 s and was killed"), "{status}: {told}");
-    // The copy is unchanged.
+    // The copy is printed unchanged.
     assert!(out.contains("JobStatus = 2\n"), "{out}");
 }
 
@@ -235,7 +233,7 @@ fn update_and_cleanup_hooks_change_what_they_may() {
         update("cat >/dev/null; echo JobStatus = 5; echo MyType = '\"x\"'; echo Far = 1", &[]);
     assert_eq!(status, 0, "{told}");
     assert!(out.contains("JobStatus = 5\n") && out.contains("Far = 1\n") && !out.contains("MyType"), "{out}");
-    // In 25.14 a returned id addresses another job; here it is reported and the output is ignored.
+    // In 25.14, an id that the hook prints addresses another job; here it is reported, and the output is ignored.
     let (status, out, told) = update("cat >/dev/null; echo ClusterId = 99; echo Far = 1", &[]);
     assert!(status == 1 && told.contains("ClusterId"), "{status}: {out}{told}");
     assert!(!out.contains("ClusterId = 99"), "{out}");
@@ -269,7 +267,7 @@ fn a_finalize_hook_reads_both_ads_and_changes_the_source() {
     assert!(status == 1 && !out.contains("Sum = 3") && told.contains("non-zero return code"), "{out}{told}");
 }
 
-/// The screen, the rows and the statuses of `htc-slot-run explain`, with a route in place of a slot.
+/// Explanations of routes have the screen, rows and statuses of `htc-slot-run explain`, with a route in place of a slot.
 #[test]
 fn jobs_without_a_route_are_explained_on_one_screen() {
     let place = tempfile::tempdir().unwrap();

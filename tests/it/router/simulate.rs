@@ -1,10 +1,10 @@
-//! `htc-router-translate simulate`: waiting times for a route, reasons why other jobs never got one, and the
-//! output of copies.
+//! Tests of `htc-router-translate simulate`: waiting times for a route, reasons why other jobs never got one, and the output of
+//! copies.
 
 use std::fs;
 use std::process::Command;
 
-/// Standard output of the simulation of a scenario with this router.
+/// Returns standard output of the simulation of a scenario with this router.
 fn simulated(scenario: &str, router: &str, words: &[&str]) -> String {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("day.toml"), scenario).unwrap();
@@ -38,7 +38,7 @@ fn jobs_that_never_get_a_route_have_waited_and_the_reason_is_told() {
     assert!(out.contains("not routed: 3: Owner == \"ann\" is not true in route R\n"), "{out}");
     let json = simulated(scenario, &route(""), &["--json"]);
     let totals: serde_json::Value = serde_json::from_str(&json).unwrap();
-    // A job came 5 s before the poll that routed it; the others wait for the next hour.
+    // One job came 5 s before the poll that routed it; the others waited for the next hour.
     assert_eq!(totals[0]["longest_wait"], 3600.0, "{json}");
     assert_eq!(totals[0]["mean_wait"], (3.0 * 3600.0 + 5.0) / 4.0, "{json}");
     assert_eq!(totals[0]["never_routed"], 3, "{json}");
@@ -55,7 +55,7 @@ fn a_black_hole_is_throttled_by_the_time_that_its_jobs_ran() {
         totals[0]["routes"][0]["throttled"].as_f64().unwrap()
     };
     assert!(throttled("RemoteWallClockTime < 1800") > 0.0);
-    // The manual's own form, which 25.14 does not support.
+    // The manual uses this form, which 25.14 does not support.
     assert!(throttled("target.RemoteWallClockTime < 1800") > 0.0);
     assert_eq!(throttled("RemoteWallClockTime < 20"), 0.0);
     assert_eq!(throttled("RemoteWallClockTime =?= undefined"), 0.0);

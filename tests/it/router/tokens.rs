@@ -1,4 +1,4 @@
-//! `htc-router-translate run`: tokens that are created for copies, and proxies that are lent to them.
+//! Tests of `htc-router-translate run`: tokens that are created for copies, and proxies that are lent to copies.
 
 use std::fs;
 
@@ -63,7 +63,7 @@ fn tokens_are_made_for_the_copies_they_are_sent_with() {
     assert_eq!(status.permissions().mode() & 0o777, 0o600);
     let copy = place.read("queue/2.0.ad");
     assert!(copy.contains(&format!("TransferInput = \"{home}/tokens/a.tok\"\n")), "{copy}");
-    // It is renewed, and deleted once it cannot be renewed.
+    // The token is renewed, and deleted once it cannot be renewed.
     let router = place.command("queue", &["--period", "1"]).spawn().unwrap();
     let made = |text: &str| place.read("tokens/a.tok") != text;
     assert!(waits_for(|| made(&text)));

@@ -1,4 +1,4 @@
-//! `htc-router-translate compare` of rule sets: commands that it runs, files that it reads, and differences.
+//! Tests of `htc-router-translate compare` for rule sets: commands that it runs, files that it reads, and differences.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::router::transform_verb::{ADS, call, place};
 
-/// Compares `rules` with `other`.
+/// Compares the files `rules` and `other`.
 fn compare(place: &Path, more: &[&str]) -> (i32, String, String) {
     let words = [&["compare", "rules", "other", "--ads", "ads", "--generate", "50"], more].concat();
     call("htc-router-translate", &words, place, "")

@@ -1,8 +1,9 @@
-//! `htc-router-translate lint`: each mistake with its location and a hint, and no findings in correct rules.
+//! Tests of `htc-router-translate lint`: each mistake is reported with its location and a hint, and correct rules have no
+//! findings.
 
 use crate::router::transform_verb::{ADS, call, place};
 
-/// The findings: rule, line, column.
+/// Returns the findings: rule, line and column of each.
 fn findings(rules: &str) -> Vec<(String, u64, u64)> {
     let place = place(rules, ADS);
     let (status, out, said) = call("htc-router-translate", &["lint", "--jsonl", "rules"], place.path(), "");
@@ -109,7 +110,7 @@ fn good_rules_are_left_alone() {
     }
 }
 
-/// As `condor_transform_ads`: the file is read up to TRANSFORM.
+/// Like `condor_transform_ads`, lint reads a file only up to TRANSFORM.
 #[test]
 fn statements_after_transform_are_warned_of_and_checked() {
     let text = "SET A 1\nTRANSFORM 1\nSETTT B 2\nREQUIREMENTS false\n";

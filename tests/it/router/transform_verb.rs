@@ -1,4 +1,4 @@
-//! `htc-router-translate transform`: invalid rules, dangerous command lines, and the exit status.
+//! Tests of `htc-router-translate transform`: invalid rules, dangerous command lines, and the exit status.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htc-router-translate");
 pub(crate) const ADS: &str = "A = 1\nB = 2\n";
 
-/// A directory with `rules` and `ads`.
+/// Creates a directory with the files `rules` and `ads`.
 pub(crate) fn place(rules: &str, ads: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("rules"), rules).unwrap();
@@ -18,7 +18,7 @@ pub(crate) fn place(rules: &str, ads: &str) -> tempfile::TempDir {
     place
 }
 
-/// Status, standard output and standard error of a call under this name.
+/// Returns exit status, standard output and standard error of a call under this name.
 pub(crate) fn call(name: &str, words: &[&str], place: &Path, stdin: &str) -> (i32, String, String) {
     let link = place.join(name);
     if !link.exists() {
@@ -33,14 +33,14 @@ pub(crate) fn call(name: &str, words: &[&str], place: &Path, stdin: &str) -> (i3
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that fails at once reads nothing.
+    // A program that fails at once does not read its input.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Applies `rules` to `ads`.
+/// Applies the file `rules` to the file `ads`.
 fn transform(rules: &str, ads: &str, more: &[&str]) -> (i32, String, String) {
     let place = place(rules, ads);
     let words = [&["transform", "--rules", "rules", "ads"], more].concat();
@@ -122,7 +122,7 @@ fn an_old_output_stays_when_there_is_no_new_one() {
     let words = ["transform", "--rules", "rules", "--out", "out", "--strict-input", "bad"];
     assert_eq!(call("htc-router-translate", &words, place.path(), "").0, 3);
     assert_eq!(read(), "old\n");
-    // The tool ignores files that it cannot open, and its status is that of the last file.
+    // The tool ignores files that it cannot open; its exit status is that of the last file.
     let words = ["-rules", "rules", "-in", "none", "-out", "out"];
     assert_eq!(call("condor_transform_ads", &words, place.path(), "").0, 0);
     assert_eq!(read(), "old\n");
@@ -133,7 +133,7 @@ fn an_old_output_stays_when_there_is_no_new_one() {
 
 #[test]
 fn items_without_end_are_refused() {
-    // An endless item file counts as too large.
+    // A file of items without an end counts as too large.
     let place = place("SET X \"$(Item)\"\nTRANSFORM from items\n", ADS);
     let items = fs::File::create(place.path().join("items")).unwrap();
     items.set_len((1 << 30) + 2).unwrap();
@@ -150,10 +150,10 @@ fn a_statement_that_does_nothing_makes_the_status_one() {
         assert_eq!((status, out.as_str()), (1, "A = 1\nB = 2\n\n"), "{rules}{said}");
         assert!(said.contains("1 problem kept statements from taking effect"), "{said}");
     }
-    // A value that evaluates to undefined is stored as the rules say.
+    // A value that evaluates to undefined is stored, as the rules say.
     let (status, out, said) = transform("EVALSET X Nowhere\n", ADS, &[]);
     assert_eq!((status, out.as_str()), (0, "A = 1\nB = 2\nX = undefined\n\n"), "{said}");
-    // The tool's own status does not show it.
+    // The exit status of the tool does not show the failure.
     let place = place("SET X 1+\n", ADS);
     assert_eq!(call("condor_transform_ads", &["-rules", "rules", "ads"], place.path(), "").0, 1);
 }
@@ -167,7 +167,7 @@ fn a_mistake_in_a_knob_is_shown_with_the_place_of_the_knob() {
     let (status, out, said) = call("htc-router-translate", &words, place.path(), "");
     assert_eq!(status, 1, "{said}");
     let first = out.lines().next().unwrap();
-    // The line number is that of the reference: where the value ends.
+    // The line number is that of the reference, which is the line where the value ends.
     assert!(first.starts_with("JOB_TRANSFORM_T (site.config, line 5):2:1: "), "{out}");
 }
 
@@ -299,7 +299,7 @@ fn a_job_transform_of_the_old_syntax_is_applied_with_a_warning_and_ignored_as_th
     let (status, out, said) = call(&["Old", "--quirks", "reference"]);
     assert_eq!((status, out.contains("Foo"), out.contains("A = 1\n")), (0, false, true), "{out}{said}");
     assert!(said.contains("which 25.14's schedd ignores; so does this run"), "{said}");
-    // The schedd's own value of the parameter is used.
+    // For a job transform, the schedd's own value of the parameter is used.
     let (status, out, said) = call(&["Old,New", "--quirks", "reference"]);
     assert_eq!((status, out.contains("Schedds = 1\n")), (0, true), "{out}{said}");
 }

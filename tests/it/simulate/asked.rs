@@ -1,5 +1,4 @@
-//! Questions to `simulate` and `explain`: why, what if, what changes; and every key of a scenario with its
-//! effect.
+//! Tests of questions to `simulate` and `explain`: why, what if, what changes; and of the effect of every key of a scenario.
 
 use std::path::Path;
 use std::process::Command;
@@ -75,7 +74,7 @@ fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
                      TARGET.Owner = \"mallory\"
 ";
     assert!(refused.contains(clause), "{refused}");
-    // The same as JSON.
+    // JSON has the same content.
     let told = place.well(&["simulate", "s.toml", "--why", "1.0", "--json"]);
     let story: serde_json::Value = serde_json::from_str(&told).unwrap();
     let decided = &story[0]["happened"][2]["decided"][0];
@@ -117,8 +116,8 @@ policy at +1h (* = caused the current state):
     }
 }
 
-/// The decisive condition of a long policy is named; and the reason for the loss of a job is the reason for
-/// its eviction, not a later event.
+/// The decisive condition of a long policy is named. The reason for the loss of a job is the reason for its eviction, not a later
+/// event.
 #[test]
 fn why_names_the_condition_that_decides() {
     let place = place();
@@ -151,15 +150,15 @@ fn why_names_the_condition_that_decides() {
     assert!(never[0].ends_with("there == is undefined where =?= is false"), "{told}");
 }
 
-/// A limit on Activity is true while the job is Busy, and no longer when it leaves: the values shown are
-/// those at the time of the decision.
+/// A condition on Activity is true while the job is Busy, but not when it leaves. The explanation shows the values at the time of
+/// the decision.
 #[test]
 fn why_shows_values_as_they_were_when_it_was_decided() {
     let place = place();
     place.write("c.conf", config() + "PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n");
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
     assert!(told.contains("                     Activity = \"Busy\"\n"), "{told}");
-    // A parameter that is set later has the place of the later setting.
+    // For a parameter that an event sets later, the location of that setting is shown.
     place.write(
         "r.toml",
         "length = '1h'\n[[jobs]]\nruns = '2h'\n[[event]]\nat = '20m'\nknobs = { PREEMPT = 'true' }\n",
@@ -195,7 +194,7 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
     }
 }
 
-/// With the original owners, requests, intervals, run times and exit status.
+/// The jobs have the owners, requests, intervals, run times and exit status of the history.
 #[test]
 fn a_history_is_played_again() {
     let place = place();
@@ -237,7 +236,7 @@ fn hooks_hang_fail_print_nonsense_and_take_their_time() {
     place.write("h.toml", &scenario);
     let summary = place.row(&["simulate", "h.toml", "--json"]);
     let fetch = &summary["hooks"][0];
-    // At 0, 60, ... 420 s by two slots; the one whose hook hangs at 420 s does not fetch again.
+    // Two slots fetch at 0, 60, ... 420 s. The slot whose hook hangs at 420 s does not fetch again.
     assert_eq!(
         (&fetch["calls"], &fetch["bad"], &fetch["failed"]),
         (&16.into(), &2.into(), &4.into()),
@@ -263,7 +262,7 @@ fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they
             let found = told.lines().find(fits);
             assert!(found.is_some(), "{keys}: no {state} from {from} to {to}: {told}");
         }
-        // Evaluation in every poll gives the same course.
+        // With --every-poll, the events are the same.
         let naive = place.well(&["simulate", "k.toml", "--events", "--every-poll"]);
         let states = |told: &str| {
             told.lines().filter(|line| line.contains(": state ")).map(str::to_owned).collect::<Vec<_>>()
@@ -309,7 +308,7 @@ fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they
     );
 }
 
-/// Each slot type has its own SUSPEND: the attributes that the middle one refers to are taken into account.
+/// Each slot type has its own SUSPEND. The attributes to which that of the second type refers must be published.
 #[test]
 fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
     let place = place();
@@ -332,7 +331,7 @@ fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
     assert!(!suspended.is_empty() && suspended.iter().all(|line| line.contains("slot2: ")), "{told}");
 }
 
-/// The number of counted fetches is the same as if they were run in every poll.
+/// The number of counted fetches is the same as if every fetch were made.
 #[test]
 fn fetches_in_vain_are_counted_as_if_they_were_made() {
     let place = place();
@@ -397,7 +396,7 @@ fn explain_compares_configurations_clause_by_clause() {
     Start: TARGET.RequestMemory < 500: refuses 1 before, none after
 ";
     assert_eq!(told, wanted);
-    // A missing EXECUTE is not a matter of policy: it is reported once, and the slots are explained.
+    // A missing EXECUTE has no effect on policy: it is reported once, and the slots are explained.
     std::fs::remove_dir(&execute).unwrap();
     let (status, told, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
@@ -405,7 +404,7 @@ fn explain_compares_configurations_clause_by_clause() {
     assert_eq!(stderr.matches("the slots behave as if it existed").count(), 1, "{stderr}");
     let (_, told, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
     assert!(told.contains("[Start: c.conf, line 9]"), "{told}");
-    // Jobs are read in the mode of the configuration: only strict mode accepts leading zeros.
+    // Jobs are read in the evaluation mode of the configuration; only strict mode accepts leading zeros.
     place.write("zeros.ads", "Owner = \"a\"\nRequestMemory = 0100\n");
     let ask = || place.run(&["explain", "--ads", "zeros.ads", "slot1"]).2.contains("`0100` is not a number");
     assert!(ask());
@@ -413,7 +412,7 @@ fn explain_compares_configurations_clause_by_clause() {
     assert!(!ask());
 }
 
-/// Results of cron jobs are given, or the jobs are run first.
+/// Output of cron jobs is given in a file, or the jobs are run first.
 #[test]
 fn explain_knows_what_cron_jobs_publish() {
     let place = place();
@@ -495,7 +494,7 @@ fn one_format_is_for_slots_and_for_routes() {
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("man/htc-scenario.5").exists());
 }
 
-/// Regression test: a value that equals the default had the default as its origin.
+/// Regression test: for a value that equals the default, the default was shown as its origin.
 #[test]
 fn why_names_the_line_of_a_value_that_equals_the_default() {
     let place = place();
@@ -508,7 +507,7 @@ fn why_names_the_line_of_a_value_that_equals_the_default() {
     assert!(told.contains(" (* = caused the current state):\n"), "{told}");
 }
 
-/// As with another descriptor: JSON, and the summary after it.
+/// As for other descriptors, events are written as JSON, followed by the summary.
 #[test]
 fn events_for_descriptor_1_are_json() {
     let place = place();
@@ -523,7 +522,7 @@ fn events_for_descriptor_1_are_json() {
     assert_eq!(status, 2, "{stderr}");
 }
 
-/// Regression test: the machine was evaluated at other times, with other random numbers.
+/// Regression test: with this keyboard, the machine was evaluated at other times and used other random numbers.
 #[test]
 fn a_keyboard_that_no_slot_sees_changes_no_number() {
     let config = format!("{CONFIG}START = KeyboardIdle > 600\n");
@@ -537,7 +536,7 @@ fn a_keyboard_that_no_slot_sees_changes_no_number() {
     assert_eq!(without, with);
 }
 
-/// `cpus` and `memory` are keys of the same group; the missing one is named.
+/// `cpus` and `memory` are keys of the same group of jobs; the hint names the one that is missing.
 #[test]
 fn a_missing_request_is_fixed_by_a_key_of_the_scenario() {
     let config = CONFIG.replace("SLOT_TYPE_1_PARTITIONABLE = False", "SLOT_TYPE_1_PARTITIONABLE = True");

@@ -1,5 +1,5 @@
-//! Invariants of simulations: no job is lost, no resource is used twice, and all of the time is accounted
-//! for; and a simulation agrees with a real run.
+//! Tests of invariants of simulations: no job is lost, no resource is used twice, and all of the time is accounted for. A
+//! simulation also agrees with a real run.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::support::point::Point;
 use crate::support::simulate_place::Place;
 
-/// Numbers less than `below`, the same for the same seed.
+/// Returns numbers less than `below`, which are the same for the same seed.
 fn below(state: &mut u64, below: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
 }
 
-/// A history in the format of a schedd.
+/// Returns a history in the format of a schedd.
 fn history(jobs: u32) -> String {
     let mut dice = 7;
     let mut at = 1_790_000_000;
@@ -43,8 +43,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60` is the complete test; `SIMULATE_WITH` names an
-/// optimised build for it, and `SIMULATE_FROM` is the first seed.
+/// The complete test is `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60`. `SIMULATE_WITH` names an optimised build for
+/// it, and `SIMULATE_FROM` is the first seed.
 #[test]
 fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
@@ -78,7 +78,7 @@ fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
         assert_eq!(count("arrived"), u64::from(jobs), "seed {seed}");
         let known = ["completed", "running", "waiting", "held", "dropped"].map(count);
         assert_eq!(known.iter().sum::<u64>(), count("arrived"), "seed {seed}: {}", summary["jobs"]);
-        // Partitionable slots exist all the time.
+        // Partitionable slots exist during the whole simulation.
         for slots in summary["slot_types"].as_array().unwrap() {
             let seconds: f64 = slots["states"].as_object().unwrap().values().filter_map(Value::as_f64).sum();
             assert!((seconds - slots["seconds"].as_f64().unwrap()).abs() < 1.0, "seed {seed}: {slots}");
@@ -93,7 +93,7 @@ fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
     }
 }
 
-/// Checks that the jobs on a machine never use more than it has.
+/// Checks that jobs on a machine never use more resources than it has.
 fn oversold(events: &str, seed: u32) {
     let text = history(400);
     let mut requests: BTreeMap<String, u64> = BTreeMap::new();
@@ -127,8 +127,8 @@ fn oversold(events: &str, seed: u32) {
     assert!(starts >= 390 && most >= 7, "seed {seed}: {starts} starts, {most} processors at most");
 }
 
-/// A running execution point and a simulated one use the same state machine: the same configuration and jobs
-/// give the same states.
+/// A running execution point and a simulated one use the same state machine: for the same configuration and jobs, their states
+/// are the same.
 #[test]
 fn what_is_simulated_is_what_happens() {
     let starter = "#!/bin/sh\ncat > \"$HOME/job.$$\"\n\

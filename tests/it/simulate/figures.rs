@@ -1,11 +1,10 @@
-//! Checks that the figures of a simulation agree with its events: waiting times, shares of time, reasons why
-//! jobs never ran.
+//! Tests that the figures of a simulation agree with its events: waiting times, shares of time, reasons why jobs never ran.
 
 use serde_json::Value;
 
 use crate::support::simulate_place::{CONFIG, Place};
 
-/// Twenty slots that accept jobs from a time on, in seconds after the start.
+/// Returns the configuration of twenty slots that accept jobs from this number of seconds after the start.
 fn from(seconds: u32) -> String {
     format!(
         "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 20\nMEMORY = 20000\nNUM_SLOTS_TYPE_1 = 20\nSLOT_TYPE_1 = 5%\n\
@@ -14,19 +13,19 @@ fn from(seconds: u32) -> String {
     )
 }
 
-/// Output of `simulate` for a valid scenario.
+/// Returns the output of `simulate` for a valid scenario.
 fn report(place: &Place, scenario: &str, words: &[&str]) -> String {
     let (status, told, stderr) = place.play(scenario, words);
     assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
     told
 }
 
-/// The line that begins with this text.
+/// Returns the line that begins with this text.
 fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin}: {text}"))
 }
 
-/// Regression test: `median wait 59m59s 59m59s same`.
+/// Regression test: the comparison printed `median wait 59m59s 59m59s same`.
 #[test]
 fn five_minutes_more_of_waiting_are_not_the_same() {
     let place = Place::new(&from(3450));
@@ -38,7 +37,7 @@ fn five_minutes_more_of_waiting_are_not_the_same() {
     assert_eq!(row, ["median", "wait", "57m30s", "1h02m", "+5m"]);
 }
 
-/// Regression test: the numbers were the centers of buckets that are 9 % wide.
+/// Regression test: waiting times were the centers of buckets that are 9 % wide.
 #[test]
 fn waits_are_those_of_the_events() {
     let place = Place::new(CONFIG);
@@ -84,7 +83,7 @@ fn what_an_event_measures_at_the_start_counts_in_the_first_evaluation() {
     assert!(!told.contains("Unclaimed"), "{told}");
 }
 
-/// HIBERNATE of a machine that is idle for two hours.
+/// HIBERNATE for a machine that has been idle for two hours.
 const HIBERNATES: &str = "SLOTS_CONNECTED_TO_KEYBOARD = 2\nHIBERNATE_CHECK_INTERVAL = 20\n\
     HIBERNATE = ifThenElse(KeyboardIdle > 900 && (time() - EnteredCurrentState) > 7200, \"RAM\", \"NONE\")\n";
 
@@ -107,7 +106,7 @@ fn a_machine_that_hibernates_takes_no_job_until_somebody_wakes_it() {
     assert!((3600.0..3700.0).contains(&waited), "{waited}");
 }
 
-/// Regression test: the parameter was ignored without a message.
+/// Regression test: DAEMON_SHUTDOWN was ignored without a message.
 #[test]
 fn daemon_shutdown_ends_a_machine() {
     let scenario = "length = '8h'\n[[jobs]]\ncount = 9\nevery = '1h'\nruns = '30m'\n";
@@ -122,7 +121,7 @@ fn daemon_shutdown_ends_a_machine() {
     }
 }
 
-/// Regression test: the row had no Backfill and added up to 25 %.
+/// Regression test: the table had no column Backfill, so that the row added up to 25 %.
 #[test]
 fn the_columns_of_a_slot_type_add_up_to_all_of_its_time() {
     let place = Place::new(&format!(
@@ -138,13 +137,13 @@ fn the_columns_of_a_slot_type_add_up_to_all_of_its_time() {
     assert!(parts[6] > 80.0, "{row}");
 }
 
-/// Two small slots and two large ones.
+/// Configuration of two small slots and two large ones.
 const SIZES: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 4\nMEMORY = 10000\nNUM_SLOTS_TYPE_1 = 2\n\
     SLOT_TYPE_1 = cpus=1,mem=1000,disk=25%\nSLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_2 = 2\n\
     SLOT_TYPE_2 = cpus=1,mem=4000,disk=25%\nSLOT_TYPE_2_PARTITIONABLE = False\nFetchWorkDelay = 60\n";
 
-/// Regression test: `TARGET.RequestMemory <= MY.Memory is false (3000, MY.Memory = 1000)` was reported, which
-/// is the reason of the small slots.
+/// Regression test: `TARGET.RequestMemory <= MY.Memory is false (3000, MY.Memory = 1000)` was reported, although this is only the
+/// reason why the small slots refuse the jobs.
 #[test]
 fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let jobs = "length = '5h'\n[[jobs]]\ncount = 6\nruns = '10h'\nmemory = 3000\nowner = 'ann'\n";
@@ -162,7 +161,7 @@ fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let never = line(&never, "never ran: 6 ");
     assert!(never.contains("TARGET.Owner =!= \"ann\" is false"), "{never}");
 
-    // A partitionable slot is large enough even if its other jobs leave too few resources.
+    // A partitionable slot counts as large enough even if its other jobs leave too few resources.
     let divided = Place::new(&SIZES.replace("2_PARTITIONABLE = False", "2_PARTITIONABLE = True"));
     let asked = format!("{jobs}cpus = 1\nad = \"RequestDisk = 1\"\n");
     let never = report(&divided, &asked, &[]);

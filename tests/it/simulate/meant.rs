@@ -1,5 +1,5 @@
-//! Details of scenarios that are easy to get wrong: jobs that only some policies distinguish, priorities,
-//! histories, several patterns at the same time, impossible requests; and that problems are reported.
+//! Tests of details of scenarios that are easy to get wrong: jobs that only some policies distinguish, priorities, histories,
+//! several patterns at the same time, impossible requests. Problems must be reported.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::simulate_place::{CONFIG, Place};
 
-/// A slot that refuses one job accepts the next one if its policy refers to attributes of individual jobs.
+/// If a policy refers to attributes of individual jobs, a slot that refuses one job is offered the next one.
 #[test]
 fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
     let place = Place::new(CONFIG);
@@ -52,7 +52,7 @@ fn priorities_count_wherever_they_are_said() {
     first("priority = -5", "");
     first("priority = -20", "priority = -5");
     first("ad = 'JobPrio = 5'", "ad = 'JobPrio = ClusterId * 10'");
-    // The key sets JobPrio, so policies can refer to it.
+    // The key `priority` sets JobPrio, so policies can refer to it.
     let jobs = "length = '2h'\n[[jobs]]\ncount = 40\nruns = '1m'\npriority = 'uniform -5 5'\n";
     let some = place.summary(jobs, &["--param", "START=TARGET.JobPrio > 0"]);
     let some = some["jobs"]["completed"].as_u64().unwrap();
@@ -68,7 +68,7 @@ const HISTORY: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nQDate = 17000
     CumulativeSuspensionTime = 400\n\n\
     ClusterId = 5\nProcId = 0\nOwner = \"ana\"\nQDate = 1700090000\nRemoteWallClockTime = 600.0\n";
 
-/// Jobs of a history that cannot be simulated are reported with their line; the others are simulated.
+/// Jobs of a history that cannot be simulated are reported with their line, and the other jobs are simulated.
 #[test]
 fn of_a_history_is_told_what_is_left_out() {
     let place = Place::new(CONFIG);
@@ -88,10 +88,10 @@ fn of_a_history_is_told_what_is_left_out() {
     ] {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
-    // The run time excludes the time of suspension.
+    // The run time does not include the time of suspension.
     let (_, told, again) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &["--why", "4.0"]);
     assert!(told.ends_with("+12m job 4.0 ended with status 0\n"), "{told}");
-    // It is simulated twice but reported once.
+    // The scenario is simulated twice, but the line is reported once.
     assert_eq!(again.matches("h.ads:7:").count(), 1, "{again}");
     place.write("h.ads", "ClusterId = 2\nOwner = \"ben\"\n");
     let (status, _, stderr) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &[]);
@@ -101,7 +101,7 @@ fn of_a_history_is_told_what_is_left_out() {
     );
 }
 
-/// A queue or a history in any format, as for all verbs that read ads.
+/// Jobs can come from a queue or a history in any format, as for all verbs that read ads.
 #[test]
 fn jobs_come_from_whatever_holds_ads() {
     let place = Place::new(CONFIG);
@@ -133,7 +133,7 @@ fn jobs_come_from_whatever_holds_ads() {
     assert!(status == 3 && stderr.contains("the xz data is damaged"), "{stderr}");
 }
 
-/// While one of the patterns applies the keyboard is in use, and loads add up.
+/// The keyboard is in use while any of the patterns applies, and loads of several patterns add up.
 #[test]
 fn patterns_that_meet_on_a_machine_count_together() {
     let place = Place::new(CONFIG);
@@ -152,19 +152,19 @@ fn patterns_that_meet_on_a_machine_count_together() {
     let is_owner = |all: &[(f64, bool)], at: f64| {
         all.iter().rev().find(|(when, _)| *when <= at).is_some_and(|(_, is_owner)| *is_owner)
     };
-    // From 9 to 12 and from 10 to 15: at 13 the keyboard is still in use.
+    // The patterns are from 9 to 12 and from 10 to 15, so the keyboard is still in use at 13.
     let keyboards = hours("keyboard", "09:00-12:00", "") + &hours("keyboard", "10:00-15:00", "");
     let all = changes(&format!("{head}IS_OWNER = 'KeyboardIdle < 60'\n{keyboards}"));
     let seen = [0.5, 2.0, 5.0, 8.0].map(|hours: f64| is_owner(&all, hours * 3600.0));
     assert_eq!(seen, [false, true, true, false], "{all:?}");
-    // 0.4 and 0.5 together exceed 0.6, but neither does alone.
+    // Only together, 0.4 and 0.5 exceed 0.6.
     let loads = hours("load", "09:00-12:00", "load = 0.4") + &hours("load", "10:00-15:00", "load = 0.5");
     let all = changes(&format!("{head}IS_OWNER = 'LoadAvg > 0.6'\n{loads}"));
     let seen = [1.5, 3.0, 5.0].map(|hours: f64| is_owner(&all, hours * 3600.0));
     assert_eq!(seen, [false, true, false], "{all:?}");
 }
 
-/// Sizes are not limited like times.
+/// Sizes have no upper limit, unlike times.
 #[test]
 fn sizes_may_be_large() {
     let place = Place::new(CONFIG);
@@ -173,7 +173,7 @@ fn sizes_may_be_large() {
     assert!(told.contains("RequestDisk = 10737418240"), "{told}");
 }
 
-/// A refused job is offered again when START may have changed, and not only after `retry`.
+/// A refused job is offered again as soon as START may have changed, not only after `retry`.
 #[test]
 fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     let place = Place::new(CONFIG);
@@ -186,13 +186,13 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
             told.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{told}"));
         line.split_whitespace().next().unwrap().to_owned()
     };
-    // When the clock reaches 18:00, and not an hour after 17:50.
+    // START changes when the clock reaches 18:00, not an hour after 17:50.
     let at = began(head, "TARGET.RequestCpus > 0 && (TARGET.RequestCpus > 5 || ClockMin >= 1080)");
     assert!(at == "+1h" || at == "+1h01m", "{at}");
     let load = format!("{head}[[event]]\nat = 0\nload = 1.0\n[[event]]\nat = '18:10'\nload = 0\n");
     let at = began(&load, "TARGET.RequestCpus > 5 || TotalLoadAvg < 0.5");
     assert!(at == "+1h10m" || at == "+1h11m", "{at}");
-    // A partitionable slot has free resources again when the job of a dynamic slot ends.
+    // A partitionable slot has more free resources when the job of a dynamic slot ends.
     place.write(
         "c.conf",
         CONFIG.replace("50%", "100%").replace("= False", "= True").replace("TYPE_1 = 2", "TYPE_1 = 1"),
@@ -206,8 +206,8 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{told}");
 }
 
-/// A slot whose policy refers to another slot is offered a refused job again when the other slot has changed,
-/// and not only after `retry`.
+/// If its policy refers to another slot, a slot is offered a refused job again as soon as the other slot has changed, not only
+/// after `retry`.
 #[test]
 fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
     let place = Place::new(CONFIG);
@@ -250,7 +250,7 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
         "{told}"
     );
     assert!(!told.contains("of jobs 1"), "{told}");
-    // The location of the setting is in the scenario.
+    // The message has the location of the setting in the scenario.
     let (_, told, _) = place.play("length = '1h'\n[knobs]\nSTART = 'False'\n[[jobs]]\n", &[]);
     assert!(told.contains("START is false in 2 slots: false (s.toml, line 3)"), "{told}");
     place.write("c.conf", CONFIG);
@@ -277,7 +277,7 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     let found: Vec<u64> = (1..=4).map(running).collect();
     assert!(found.iter().all(|count| (1..12).contains(count)), "{found:?}");
     assert!(found.iter().any(|count| *count != found[0]), "{found:?}");
-    // The location of a setting is known for each of the machines, not only for the first.
+    // The location of a setting is known for each of the machines, not only for the first one.
     place.write(
         "s.toml",
         scenario(1).replace("slots = 1\n", "slots = 1\nknobs = { PREEMPT = 'Memory < 9' }\n"),
@@ -297,7 +297,7 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
     }
 }
 
-/// A misspelled parameter has no effect.
+/// Parameters with misspelled names have no effect, which is reported.
 #[test]
 fn slips_in_names_of_knobs_are_told_where_they_stand() {
     let place = Place::new(&format!("{CONFIG}STRAT = False\nMyOwn = 5\nRANK = $(MyOwn)\n"));
@@ -340,7 +340,7 @@ fn what_changes_nothing_is_told() {
             "{said}: {told}{stderr}"
         );
     }
-    // The program's own template gives no warnings.
+    // The scenario that --init writes causes no warnings.
     let (_, first, _) = place.run(&["simulate", "--init"]);
     let (status, _, stderr) =
         place.play(&first.replace("\"7d\"", "\"4d\"").replace("count  = 400", "count  = 20"), &[]);
@@ -407,14 +407,14 @@ fn events_and_pictures_are_written_or_told_of() {
     assert!(status == 0 && all.iter().any(|event| event["event"] == "state"), "{told}");
     let (_, told, _) = place.play(scenario, &["--events", "--jsonl"]);
     assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{told}");
-    // Written to standard output in place of the summary.
+    // The picture is written to standard output, and no summary is printed.
     let (status, told, _) = place.play(scenario, &["--svg", "-"]);
     assert!(status == 0 && told.starts_with("<svg") && !place.path("-").exists(), "{told}");
     for words in [&["--svg", "-", "--html", "-"][..], &["--svg", "-", "--events"], &["--html", "-", "--json"]]
     {
         assert_eq!(place.play(scenario, words).0, 2, "{words:?}");
     }
-    // Before the simulation starts.
+    // The error is reported before the simulation starts.
     let (status, told, stderr) = place.play(scenario, &["--svg", "nowhere/x.svg"]);
     assert_ne!(status, 0);
     assert!(told.is_empty() && stderr.contains("cannot write 'nowhere/x.svg'"), "{told}{stderr}");
@@ -430,7 +430,7 @@ fn events_and_pictures_are_written_or_told_of() {
     }
 }
 
-/// Without any job there may still be many differences.
+/// Even without jobs, two configurations can differ in many ways.
 #[test]
 fn compare_sees_other_states_hooks_and_all_owners() {
     let place = Place::new(CONFIG);
@@ -464,7 +464,7 @@ fn explain_tells_of_slips_in_what_is_set() {
     assert!(status == 2 && stderr.contains("'Load Avg' is not a valid attribute name"), "{stderr}");
     let (_, _, stderr) = ask("loadavg=1");
     assert_eq!(stderr, "");
-    // An attribute to which only a job refers.
+    // Only a job refers to the attribute HasThing.
     place.write("j.ads", "Owner = \"a\"\nRequirements = TARGET.HasThing\n");
     let (_, _, stderr) = ask("hasthing=true");
     assert_eq!(stderr, "");
@@ -473,7 +473,7 @@ fn explain_tells_of_slips_in_what_is_set() {
     assert!(told.contains("[Start: --param]"), "{told}");
 }
 
-/// Times relative to the start, because seconds since 1970 would lose fractions.
+/// Times are relative to the start, because seconds since 1970 would lose fractions.
 #[test]
 fn times_of_stories_are_as_short_as_they_are() {
     let place = Place::new(CONFIG);
@@ -482,8 +482,8 @@ fn times_of_stories_are_as_short_as_they_are() {
     assert!(told.contains("\"at\": 0.01"), "{told}");
 }
 
-/// Attributes published by cron jobs are treated like the configuration: they may refer to individual jobs,
-/// and change while no poll is made.
+/// Attributes that cron jobs publish are treated like the configuration: they may refer to individual jobs, and change while no
+/// poll is made.
 #[test]
 fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
     let place = Place::new(CONFIG);
@@ -497,7 +497,7 @@ fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
     assert_eq!(summary["jobs"]["completed"], 4, "{summary}");
 }
 
-/// A fraction of a unit is rounded up to one, in a list of sizes too; a pipe receives its picture.
+/// A fraction of a unit is rounded up to one unit, also in a list of sizes. A pipe receives its picture.
 #[test]
 fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
     let place = Place::new(CONFIG);
@@ -511,8 +511,7 @@ fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
     assert!(reader.join().unwrap().contains("</svg>"));
 }
 
-/// A blocked reader is waited for until --timeout at most, although a simulation has no time limit of its
-/// own.
+/// The program waits for a blocked reader only until --timeout, although a simulation has no time limit of its own.
 #[test]
 fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
     let place = Place::new(CONFIG);

@@ -1,4 +1,4 @@
-//! `htc-slot-run simulate`.
+//! Tests of `htc-slot-run simulate`.
 
 pub(crate) mod asked;
 pub(crate) mod books;

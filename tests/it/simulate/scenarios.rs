@@ -1,4 +1,4 @@
-//! Scenarios of `tests/data/slot`: policies in virtual time, compared line by line.
+//! Tests with scenarios of `tests/data/slot`: policies in virtual time, compared line by line.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::simulate_place::Place;
 
-/// One slot, of a type that scenarios change.
+/// Configuration of one slot, of a type that scenarios change.
 const PLAIN: &str = include_str!("../../data/slot/plain.conf");
 
 #[test]
@@ -22,7 +22,7 @@ fn every_scenario_takes_the_recorded_course() {
         let scenario = std::fs::read_to_string(&path).unwrap();
         let (status, text, stderr) = Place::new(PLAIN).play(&scenario, &["--events"]);
         assert_eq!(status, 0, "{}: {stderr}", path.display());
-        // Warnings describe differences from a real pool; their words may change.
+        // Warnings describe differences from a real pool, and their wording may change.
         let ours: Vec<&str> = text.lines().filter(|line| !line.contains(" warning")).collect();
         let wanted = std::fs::read_to_string(path.with_extension("out")).unwrap();
         let wanted: Vec<&str> = wanted.lines().collect();
@@ -36,7 +36,7 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
     let place = Place::new(PLAIN);
     for (text, said) in [
         ("until = 10\n[[event]]\nat = 1\ncommand = \"dance\"\n", "no command 'dance'"),
-        // Regression test: an unknown slot was ignored.
+        // Regression test: the name of an unknown slot was ignored.
         (
             "until = 10\n[[event]]\nat = 1\ncommand = \"vacate\"\nslot = \"slto1\"\n",
             "event 1: there is no slot 'slto1'; did you mean slot1?",
@@ -92,7 +92,8 @@ fn lines_with(lines: &[String], wanted: &str) -> usize {
     lines.iter().filter(|line| line.contains(wanted)).count()
 }
 
-/// A fetched job that is refused only because of the limit would be lost if hooks move it aside on `reject`.
+/// No more jobs are fetched than --max-jobs permits: a job that is refused only because of the limit would be lost if hooks move
+/// it to another directory on `reject`.
 #[test]
 fn max_jobs_fetches_no_more_than_it_takes() {
     let jobs: String = (1..=4)
@@ -106,7 +107,7 @@ fn max_jobs_fetches_no_more_than_it_takes() {
         let accepted = lines_with(&lines, "accepted");
         assert_eq!(accepted, most.min(there), "{lines:#?}");
         assert_eq!(lines_with(&lines, "rejected"), 0, "{lines:#?}");
-        // A slot that exceeded the limit fetches as soon as another fetch has returned nothing.
+        // A slot that would exceed the limit fetches as soon as another fetch has returned nothing.
         if there < most {
             assert!(lines.iter().any(|line| line.contains("slot4: hook started FETCH_WORK")), "{lines:#?}");
         } else {
@@ -115,7 +116,7 @@ fn max_jobs_fetches_no_more_than_it_takes() {
     }
 }
 
-/// The idle time ends while a fetch is still running: its job is accepted, and the time starts again.
+/// The idle time ends while a fetch still runs: its job is accepted, and the idle time starts again.
 #[test]
 fn idle_exit_waits_for_the_answer_of_a_fetch() {
     let scenario = "until = 100\nfetch_takes = 4\n[knobs]\nFetchWorkDelay = \"1\"\n\
@@ -123,14 +124,13 @@ fn idle_exit_waits_for_the_answer_of_a_fetch() {
     let lines = on_four_slots(&["--idle-exit", "2"], scenario);
     assert_eq!(lines_with(&lines, "rejected"), 0, "{lines:#?}");
     assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
-    // The job comes at +4 and ends at +5, and the idle time ends at +7: running fetches are completed, and no
-    // new one starts.
+    // The job comes at +4 and ends at +5, and the idle time ends at +7. Running fetches are completed, and no new fetch starts.
     let stop = lines.iter().find(|line| line.contains("stop: no work (--idle-exit)")).expect("it never ends");
     let at: f64 = stop.split_whitespace().next().unwrap().parse().unwrap();
     assert!((7.0..=11.0).contains(&at), "{lines:#?}");
 }
 
-/// The timer of the lease is restarted with the job, with a zero duration (25.14 does this for 0 and for -5).
+/// The timer of the lease restarts with the job, with a length of zero (25.14 does this for 0 and for -5).
 #[test]
 fn a_lease_of_no_length_kills_the_job_at_once_in_the_reference_alone() {
     for (quirks, lease, killed) in
@@ -147,7 +147,7 @@ fn a_lease_of_no_length_kills_the_job_at_once_in_the_reference_alone() {
     }
 }
 
-/// 25.14 evaluates the attributes that it looks up in the job's ad.
+/// 25.14 evaluates the attributes that it reads from the job ad.
 #[test]
 fn attributes_of_a_job_may_be_expressions() {
     let scenario = r#"until = 60
@@ -164,7 +164,7 @@ ProcId = 3
     assert!(lines_with(&lines, "job 42.3") >= 2, "{lines:#?}");
 }
 
-/// 25.14 keeps the lower 32 bits of the value, so that NextFetchWorkDelay = -1294967296.
+/// 25.14 keeps only the lower 32 bits of the value, so that NextFetchWorkDelay is -1294967296.
 #[test]
 fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
     for (quirks, fetches) in [("reference", 10..1000), ("none", 0..10)] {
@@ -175,8 +175,7 @@ fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
     }
 }
 
-/// For a job with these attributes no process renews the lease, and 25.14 kills it after 3 s; each job has
-/// its own attribute.
+/// For a job with one of these attributes, no process renews the lease, and 25.14 kills the job after 3 s.
 #[test]
 fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
     let renewed = "StartdSendsAlives = false";
@@ -196,7 +195,7 @@ fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
     }
 }
 
-/// By default the lease counts from the end of the job, as if it had been renewed.
+/// By default, the lease counts from the end of the job, as if it had been renewed until then.
 #[test]
 fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
     let scenario = "until = 1802\n[knobs]\nFetchWorkDelay = \"3600\"\n[[job]]\nruns = 1795\n\
@@ -206,8 +205,8 @@ fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
     assert_eq!(lines_with(&lines, "lease has ended"), 0, "{lines:#?}");
 }
 
-/// The drain resumes when a drained slot is evaluated the next time, which in 25.14 is a second after the
-/// drain was complete.
+/// After the drain, slots accept jobs again when a drained slot is next evaluated, which in 25.14 is one second after the drain
+/// was complete.
 #[test]
 fn a_drain_that_resumes_does_so_within_a_second_of_its_end() {
     for quirks in ["reference", "none"] {
@@ -224,8 +223,7 @@ fn a_drain_that_resumes_does_so_within_a_second_of_its_end() {
     }
 }
 
-/// `can_create_dslot` is true for dynamic slots, too: in 25.14 slot1_2 gets all resources of slot1_1, and
-/// both jobs run.
+/// `can_create_dslot` is also true for dynamic slots: in 25.14, slot1_2 gets all resources of slot1_1, and both jobs run.
 #[test]
 fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
     let job = |cluster: u32| {
@@ -271,8 +269,7 @@ fn times_that_are_none_are_refused_with_their_place() {
     }
 }
 
-/// Returns all events, the summary, and the picture of a run without events, which only counts fetches
-/// without a result.
+/// Returns all events, the summary, and the picture of a run without events. That run only counts fetches which return no work.
 fn course(place: &Place, more: &[&str]) -> (String, Value, String) {
     let told = |words: &[&str]| {
         let (status, told, stderr) = place.run(&[&["simulate", "s.toml"], words, more].concat());
@@ -283,13 +280,13 @@ fn course(place: &Place, more: &[&str]) -> (String, Value, String) {
     (told(&["--events"]), summary, place.read("x.svg"))
 }
 
-/// Numbers less than `below`, the same for the same seed.
+/// Returns numbers less than `below`, which are the same for the same seed.
 fn below(state: &mut u64, below: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % below
 }
 
-/// Random policies made of typical expressions, and workloads with everything that affects slots.
+/// Returns a random scenario: policies made of typical expressions, and workloads with everything that affects slots.
 fn made_up(seed: u64) -> String {
     let mut dice = seed.wrapping_mul(0x9E37_79B9).wrapping_add(77);
     let mut pick = |list: &[&str]| list[below(&mut dice, list.len() as u64) as usize].to_owned();
@@ -311,8 +308,7 @@ fn made_up(seed: u64) -> String {
         "CpuBusyTime =!= undefined && (time() - CpuBusyTime) > 120",
         "formatTime(time(), \"%M\") > \"30\"",
     ];
-    // A decision about one job then holds for all similar ones, unless one of these conditions distinguishes
-    // them.
+    // With these conditions, a decision about one job holds for all similar jobs, unless a condition distinguishes them.
     let still = [
         "True",
         "False",
@@ -341,7 +337,7 @@ fn made_up(seed: u64) -> String {
             if pick(&["", "!"]) == "!" {
                 condition = format!("!({condition})");
             }
-            // An undefined value ends a real startd.
+            // An undefined condition would end a real startd.
             let condition = format!("(({condition}) =?= true)");
             knobs += &format!("{knob} = '{condition}'\n");
         }
@@ -360,7 +356,7 @@ fn made_up(seed: u64) -> String {
     ] {
         let mut value = pick(values);
         if is_still && !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-            // An expression that refers to the slot's state or to a job could change.
+            // An expression that refers to the slot's state or to a job could change while the slot is not evaluated.
             value = if knob == "FetchWorkDelay" { "60".to_owned() } else { continue };
         }
         knobs += &format!("{knob} = '{value}'\n");
@@ -379,7 +375,7 @@ fn made_up(seed: u64) -> String {
         pick(&["1m", "1h"]),
         pick(&["0", "3", "30", "30", "60"]),
         pick(&["0", "20", "500"]),
-        // If a job's retirement time is the machine's, it ends in the same second as FetchWorkDelay.
+        // If a job's retirement time equals the machine's, it ends in the same second as FetchWorkDelay.
         pick(&[
             "",
             "",
@@ -416,15 +412,15 @@ fn made_up(seed: u64) -> String {
             text += &format!("[[event]]\nat = '{at}'\n{done}\n");
         }
     }
-    // Slots of several machines that fetch at the same time.
+    // Slots of several machines fetch at the same time.
     if pick(&["0", "1", "2"]) == "0" {
         text += "[[machine]]\nname = 'node'\ncount = 4\n";
     }
     text
 }
 
-/// Simulates a scenario with slots that are not evaluated while nothing changes, and with each slot evaluated
-/// in every poll: both must have the same course. Returns the number of events.
+/// Simulates a scenario twice: with slots that are not evaluated while nothing changes, and with all slots evaluated at every
+/// poll. Checks that the events are the same, and returns their number.
 fn same_course(scenario: &str) -> usize {
     let place = Place::new(PLAIN);
     place.write("s.toml", scenario);
@@ -450,8 +446,7 @@ fn looking_only_where_something_has_changed_changes_nothing() {
     assert!(changes > 200, "{changes}");
 }
 
-/// A call of FETCH_WORK that ends at the time of a poll is handled after the poll, whether it was run or only
-/// counted.
+/// A call of FETCH_WORK that ends at the time of a poll is handled after the poll, whether it was made or only counted.
 #[test]
 fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
     let scenario = "length = '4h'\n[knobs]\nPREEMPT = 'Memory > 10'\nFetchWorkDelay = '7'\nMachineMaxVacateTime = '0'\n\
@@ -459,7 +454,7 @@ fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
     assert!(same_course(scenario) > 100);
 }
 
-/// Retirement and FetchWorkDelay end in the same second, and the slot was last evaluated at an update.
+/// Retirement and FetchWorkDelay end in the same second, after the slot was last evaluated at an update.
 #[test]
 fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
     let scenario = "length = '4h'\n[knobs]\nPREEMPT = '(MyCurrentTime % 700) <= 350'\nUPDATE_INTERVAL = '61'\n\
@@ -468,7 +463,7 @@ fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
     assert!(same_course(scenario) > 100);
 }
 
-/// Used time is a sum of fractions, equal to the last digit whatever the order in which runs are stored.
+/// The used time is a sum of fractions. It must be equal to the last digit, in whatever order runs are stored.
 #[test]
 fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
     let scenario = "length = '4h'\nseed = 230\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
@@ -478,8 +473,7 @@ fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
     assert!(same_course(scenario) > 100);
 }
 
-/// A slot whose START becomes false before its FetchWorkDelay is over fetches at the end of the delay, not a
-/// whole delay later.
+/// If START becomes false before FetchWorkDelay has ended, the slot fetches at the end of the delay, not a whole delay later.
 #[test]
 fn a_slot_that_becomes_unwilling_keeps_what_is_left_of_its_delay() {
     let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '300'\nPREEMPT = 'True'\nPOLLING_INTERVAL = '7'\n\
@@ -488,7 +482,7 @@ fn a_slot_that_becomes_unwilling_keeps_what_is_left_of_its_delay() {
     assert!(same_course(scenario) > 100);
 }
 
-/// The first output of a cron job does not restore attributes that another job no longer prints.
+/// The first output of a cron job does not bring back attributes that another job no longer prints.
 #[test]
 fn a_first_output_of_cron_changes_nothing_that_was_printed_before() {
     let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '7'\nRANK = 'TARGET.RequestMemory'\n\
@@ -497,8 +491,8 @@ fn a_first_output_of_cron_changes_nothing_that_was_printed_before() {
     same_course(scenario);
 }
 
-/// A slot with a suspended job fetches when its timer expires, which is after slots that may fetch because of
-/// a poll at the same time.
+/// A slot with a suspended job fetches when its timer expires. At the same time, slots that a poll allows to fetch come before
+/// it.
 #[test]
 fn slots_that_ask_in_one_moment_do_so_in_the_order_of_polls_and_timers() {
     let scenario = "length = '1h'\nfetch_takes = 2\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
@@ -507,7 +501,7 @@ fn slots_that_ask_in_one_moment_do_so_in_the_order_of_polls_and_timers() {
     assert!(same_course(scenario) > 100);
 }
 
-/// A slot that an update evaluates and one that it only allows to fetch take turns in the order of slots.
+/// A slot that an update evaluates, and one that it only allows to fetch, are processed in the order of slots.
 #[test]
 fn a_slot_that_rests_asks_in_its_turn() {
     let scenario = "length = '1h'\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
@@ -517,7 +511,7 @@ fn a_slot_that_rests_asks_in_its_turn() {
     assert!(same_course(scenario) > 50);
 }
 
-/// TotalJobRunTime is undefined until its first second has passed, and a poll may come before that.
+/// TotalJobRunTime is undefined until one second has passed, and a poll may come before that.
 #[test]
 fn what_is_counted_comes_into_being() {
     let scenario = "length = '2h'\nfetch_takes = 0.5\n[knobs]\nPREEMPT = 'TARGET.Second && TotalJobRunTime > 333'\n\
@@ -545,8 +539,8 @@ fn an_expression_for_the_end_of_backfill_may_look_at_the_number_of_a_slot() {
     assert!(same_course(scenario) > 10);
 }
 
-/// If no poll allows a slot to fetch, its timer continues: with its delay while START is false, and each
-/// second while it preempts; a delay that is an expression may have changed by then.
+/// If no poll allows a slot to fetch, the slot's timer continues: with its delay while START is false, and every second while the
+/// slot preempts. A delay that is an expression may have changed by then.
 #[test]
 fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
     let suspended = "length = '4h'\n[knobs]\nSLOTS_CONNECTED_TO_KEYBOARD = '1'\n[[jobs]]\nruns = '5m'\n[[keyboard]]\naway = '11m'\n\
@@ -563,8 +557,8 @@ fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
     assert!(same_course(moving) > 50);
 }
 
-/// At the same time, timers come before ends of jobs, including the timer of a slot that is not evaluated
-/// because its START is false: it fetches after its next delay, although the end has made its START true.
+/// Timers come before ends of jobs at the same time. This includes the timer of a slot that is not evaluated because its START is
+/// false: it fetches one delay later, although the end of the job has made START true.
 #[test]
 fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
     let scenario = "length = '4h'\nseed = 2276\nfetch_takes = 0\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\n\
@@ -573,7 +567,7 @@ fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
     assert!(same_course(scenario) > 20);
 }
 
-/// A poll removes a dynamic slot whose idle claim has ended: the partitionable slot may want to fetch again.
+/// A poll removes a dynamic slot whose idle claim has ended, and the partitionable slot may then fetch again.
 #[test]
 fn a_slot_that_gets_something_back_asks_for_work_again() {
     let scenario = "length = '4h'\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\nFetchWorkDelay = '300'\n\

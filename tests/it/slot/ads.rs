@@ -1,11 +1,11 @@
-//! Slot ads as the verb `ads` prints them, with the attributes of machine and starter.
+//! Tests of slot ads as the verb `ads` prints them, with the attributes of machine and starter.
 
 use std::process::Output;
 
 use crate::support::children::write_executable;
 use crate::support::point::Point;
 
-/// Runs `htc-slot-run ads` for the point's configuration.
+/// Runs `htc-slot-run ads` with the configuration of the point.
 fn ads(point: &Point, arguments: &[&str]) -> Output {
     let mut command = point.command();
     command.arg("ads").args(arguments).output().unwrap()
@@ -16,7 +16,7 @@ fn text(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// `init_machine_resources`: the parameter contains the arguments of the GPU discovery program.
+/// In `init_machine_resources`, STARTD_DETECT_GPUS contains the arguments of the GPU discovery program.
 #[test]
 fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
     for (line, has, warns) in [
@@ -35,7 +35,7 @@ fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
         assert_eq!(output.status.code(), Some(0), "{line}: {stderr}");
         let stdout = stdout.to_ascii_lowercase();
         assert_eq!(stdout.contains("\ntotalgpus = "), has, "{line}: {stdout}");
-        // GPUs are detected even if MACHINE_RESOURCE_NAMES excludes them.
+        // GPUs are detected even if MACHINE_RESOURCE_NAMES does not list them.
         let detected = has || line.contains("NAMES");
         assert_eq!(stdout.contains("detectedgpus"), detected, "{line}: {stdout}");
         assert_eq!(stdout.contains("target.requestgpus"), has, "{line}: {stdout}");
@@ -43,8 +43,7 @@ fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
     }
 }
 
-/// `parse_user_resource_config`: a text that `strtod` parses, or an expression whose value is a number or a
-/// boolean.
+/// `parse_user_resource_config` accepts a text that `strtod` parses, or an expression whose value is a number or a boolean.
 #[test]
 fn amounts_and_shares_have_every_spelling_of_a_number() {
     let base = "NUM_CPUS = 8\nMEMORY = 4000\nSTARTD_DETECT_GPUS =\n";
@@ -68,16 +67,16 @@ fn amounts_and_shares_have_every_spelling_of_a_number() {
     has(&typed("cpus=1, mem=1e3"), &["Memory = 1000"]);
     has(&typed("cpus=0x2, foo=0x2"), &["Cpus = 2", "Foo = 2"]);
     has(&typed("cpus=-1"), &["Cpus = 8"]);
-    // Ids with unusual characters become attribute names (`cleanStringForUseAsAttr`).
+    // Ids with unusual characters are converted to attribute names (`cleanStringForUseAsAttr`).
     let (stdout, _) = has("MACHINE_RESOURCE_Foo = \"a\", {", &["TotalFoo = 2"]);
     assert!(stdout.contains("\nAvailableFoo = { Foo_a_,Foo_ }\n"), "{stdout}");
-    // 25.14 starts with a resource name that its own expressions cannot contain.
+    // 25.14 starts even with a resource name that its own expressions cannot contain.
     let (stdout, stderr) = has("MACHINE_RESOURCE_2Foo = 2", &["Total2Foo = 2"]);
     assert!(!stdout.contains("\nWithinResourceLimits"), "{stdout}");
     assert!(stderr.contains("2Foo is not a valid attribute name"), "{stderr}");
 }
 
-/// `Starter::config`: the output of STARTER when it is called with `-classad`, completely or not at all.
+/// `Starter::config` uses the whole output of STARTER -classad, or nothing of it.
 #[test]
 fn another_starter_tells_itself_what_it_can_do() {
     for (program, present, absent, said) in [
@@ -126,7 +125,7 @@ fn another_starter_tells_itself_what_it_can_do() {
     }
 }
 
-/// 25.14 accepts the job, cannot start it, and the slot changes to Owner.
+/// 25.14 accepts the job but cannot start it, and the slot changes to Owner.
 #[test]
 fn without_its_starter_the_reference_accepts_jobs_and_loses_them() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
@@ -138,8 +137,8 @@ fn without_its_starter_the_reference_accepts_jobs_and_loses_them() {
     assert!(run.stderr.contains("there is no file '/no/such/starter'"), "{}", run.stderr);
 }
 
-/// In 25.14 the attribute is then spelled `Start` in the input of REPLY_FETCH: `configInsert` omits it, and
-/// Requirements add it.
+/// In 25.14, the attribute is spelled `Start` in the input of REPLY_FETCH: `configInsert` leaves START out, and Requirements add
+/// it.
 #[test]
 fn a_start_that_does_not_parse_is_an_error_value_in_the_reference() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
@@ -152,15 +151,14 @@ fn a_start_that_does_not_parse_is_an_error_value_in_the_reference() {
     }
 }
 
-/// `config_fill_ad` supports the old names of the lists, and attributes in STARTD_ATTRS override the slot's
-/// amounts.
+/// `config_fill_ad` supports the old names of the lists. Attributes in STARTD_ATTRS override the slot's amounts.
 #[test]
 fn attributes_come_from_old_lists_too_and_over_amounts() {
     let point = Point::new()
         .knob("STARTD_ATTRS = Memory, A\nMemory = 77\nA = 1\nSTARTD_EXPRS = F\nF = time()\nSYSTEM_STARTD_ATTRS = G\nG = 2")
         .knob("SLOT_WEIGHT = Memory * 2\nSlotWeight = 5")
         .arguments([]);
-    // Memory is also the parameter MEMORY.
+    // The value of Memory comes from the parameter MEMORY, because names are case-insensitive.
     let (stdout, stderr) = text(&ads(&point, &[]));
     let stdout = format!("\n{stdout}");
     for line in ["\nA = 1\n", "\nF = time()\n", "\nG = 2\n", "\nMemory = 77\n", "\nSlotWeight = Memory * 2\n"]
@@ -171,7 +169,7 @@ fn attributes_come_from_old_lists_too_and_over_amounts() {
     assert!(text(&ads(&point, &[])).0.contains("\nCpus = 77\n"));
 }
 
-/// With STARTD_JOB_EXPRS attributes of the running job are in the slot ad.
+/// STARTD_JOB_EXPRS is the old list of attributes that are copied from the running job to the slot ad.
 #[test]
 fn attributes_of_the_job_come_from_the_old_list_too() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nQuux = 5\n";
@@ -184,8 +182,8 @@ fn attributes_of_the_job_come_from_the_old_list_too() {
     assert!(point.told("fetch.").iter().any(|ad| ad.contains("\nQuux = 5\n")), "{}", run.stderr);
 }
 
-/// In 25.14 attributes that Requirements refer to are not restored before the slot is available again, and
-/// the only slot of a machine has lost its retirement time.
+/// In 25.14, attributes to which Requirements refer are restored only when the slot is available again, and the only slot of a
+/// machine loses its retirement time.
 #[test]
 fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
@@ -218,7 +216,7 @@ fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
     assert!(drained.contains("\nMaxJobRetirementTime = 0\n"), "{drained}");
 }
 
-/// The signal waits until the starter can handle it: the hooks of the job are called all the same.
+/// The signal is sent only when the starter can handle it, so that all hooks of the job are called.
 #[test]
 fn a_job_that_is_killed_as_soon_as_it_runs_has_its_exit_hook() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sleep\"\nArgs = \"600\"\nUser = \"nobody\"\n\
@@ -235,8 +233,7 @@ fn a_job_that_is_killed_as_soon_as_it_runs_has_its_exit_hook() {
     assert_eq!(run.count(&[("event", "starter"), ("exit", "exited")]), 1, "{}", run.stderr);
 }
 
-/// Shares and total resources stay until the next start; other parameters of the configuration are effective
-/// at once.
+/// Shares and total resources keep their values until the next start; other parameters take effect at once.
 #[test]
 fn a_reconfiguration_leaves_resources_as_they_are() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
@@ -268,14 +265,14 @@ fn a_reconfiguration_leaves_resources_as_they_are() {
     assert!(!reply.contains("TotalSlotFOO"), "{reply}");
 }
 
-/// A starter whose job ends when a fetch hook has received an ad with this line.
+/// Returns a starter whose job ends when a fetch hook has received an ad with this line.
 fn until_a_fetch_reads(line: &str) -> String {
     format!(
         "#!/bin/sh\ncat > /dev/null\nuntil grep -q '^{line}' \"$HOME\"/out/fetch.*; do sleep 0.05; done\n"
     )
 }
 
-/// STARTD_SLOT_ATTRS in a sent ad show the current state of the slots (`publishSlotAttrs`).
+/// In an ad that is sent, STARTD_SLOT_ATTRS show the current state of the slots (`publishSlotAttrs`).
 #[test]
 fn slots_show_one_another_as_they_are_now() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
@@ -285,7 +282,7 @@ fn slots_show_one_another_as_they_are_now() {
         .job("1", job)
         .hook("fetch", fetch)
         .hook("starter", &until_a_fetch_reads("State = \"Claimed\""));
-    // There is no poll or update between the start of the job and the next fetch.
+    // No poll or update comes between the start of the job and the next fetch.
     let point =
         point.knob("STARTD_SLOT_ATTRS = State").knob("FetchWorkDelay = 1").knob("POLLING_INTERVAL = 100");
     let run = point.run();
@@ -295,8 +292,8 @@ fn slots_show_one_another_as_they_are_now() {
     assert!(busy.contains("\nslot1_State = \"Claimed\"\n"), "{busy}");
 }
 
-/// As a condor_startd with `-local-name` (`find_macro_item`, config.cpp): `NAME.PARAMETER` takes precedence
-/// over `STARTD.PARAMETER`; nothing reads `STARTD.NAME.PARAMETER`.
+/// As for a condor_startd with `-local-name` (`find_macro_item`, config.cpp), `NAME.PARAMETER` takes precedence over
+/// `STARTD.PARAMETER`, and nothing reads `STARTD.NAME.PARAMETER`.
 #[test]
 fn a_local_name_has_knobs_of_its_own() {
     let lines = "RANK = 1\nSTARTD.RANK = 2\nWEST.RANK = 3\nSTARTD.EAST.RANK = 4\nEAST.RANK = 5";
@@ -314,7 +311,7 @@ fn a_local_name_has_knobs_of_its_own() {
     }
 }
 
-/// Runtimes are queried with the environment of a starter of these slots.
+/// Container runtimes are queried with the environment that starters of these slots have.
 #[test]
 fn runtimes_are_asked_with_the_variables_that_count() {
     for (word, words) in [("ads", vec!["ads"]), ("explain", vec!["explain", "START"]), ("-n", vec!["-n"])] {
@@ -335,7 +332,7 @@ fn runtimes_are_asked_with_the_variables_that_count() {
     }
 }
 
-/// As `condor_startd` of 25.14 prints them: a backslash in a string of the configuration is literal
+/// The expected output was printed by `condor_startd` of 25.14: a backslash in a string of the configuration is literal
 /// (`ParseClassAdRvalExpr`).
 #[test]
 fn backslashes_of_the_configuration_are_what_they_are_in_long_ads() {
@@ -366,8 +363,7 @@ SlotWeight = ifThenElse(regexp("\d","5"),3,4)"#;
     assert!(machine.warnings.iter().any(|text| text.starts_with("Rank: ")), "{:?}", machine.warnings);
 }
 
-/// As in `condor_startd` of 25.14: attributes that Requirements name are in the ad, and an invalid clause
-/// prevents all matches.
+/// As in `condor_startd` of 25.14, attributes that Requirements name are in the ad, and an invalid clause prevents all matches.
 #[test]
 fn clauses_of_requirements_stand_in_the_ad_that_is_sent() {
     let knobs = "NUM_SLOTS_TYPE_1 = 1
@@ -408,7 +404,7 @@ NotSick = 1 == 1";
     }
 }
 
-/// Its abilities are those with the configuration of the slots.
+/// The starter is queried for its abilities with the configuration of the slots.
 #[test]
 fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
     let point = Point::new().arguments(["--param", "SOME_KNOB=a b"]);
@@ -427,7 +423,7 @@ fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
     );
 }
 
-/// As in `condor_startd` of 25.14 (`withinLimitsExpression`).
+/// The expected expressions are those of `condor_startd` 25.14 (`withinLimitsExpression`).
 #[test]
 fn limits_know_edited_requests_and_jobs_without_a_network() {
     let ad = |knobs: &str| {
@@ -451,7 +447,7 @@ fn limits_know_edited_requests_and_jobs_without_a_network() {
     assert!(!plain.contains("WantJobNetworking") && plain.contains("\nHasJobNetworking = true\n"), "{plain}");
 }
 
-/// What its slot publishes is there from the beginning, not from the first poll on (beside the real startd: F3).
+/// Attributes of a new dynamic slot are published from the beginning, not only from the first poll on.
 #[test]
 fn reply_fetch_of_a_new_dynamic_slot_gets_what_slots_publish() {
     let point = Point::new()

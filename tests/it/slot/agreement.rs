@@ -1,4 +1,4 @@
-//! The programs that explain matches decide every pair of a job and a slot in the same way.
+//! Tests that all programs which explain matches decide every pair of a job and a slot in the same way.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
 const SLOT: &str = env!("CARGO_BIN_EXE_htc-slot-run");
 const ROUTER: &str = env!("CARGO_BIN_EXE_htc-router-translate");
 
-/// Number of machines, each with a START of its own, and of jobs.
+/// Number of machines, each with its own START, and of jobs.
 const MACHINES: u64 = 8;
 const JOBS: u64 = 6;
 
@@ -31,7 +31,7 @@ fn pick<'a>(dice: &mut Dice, from: &[&'a str]) -> &'a str {
     from[dice.next(from.len() as u64) as usize]
 }
 
-/// Random condition on a job, with names that only jobs have.
+/// Returns a random condition on a job, with names that only jobs have.
 fn condition(dice: &mut Dice, depth: u64) -> String {
     if depth == 0 || dice.next(3) == 0 {
         return match dice.next(5) {
@@ -51,7 +51,7 @@ fn condition(dice: &mut Dice, depth: u64) -> String {
     }
 }
 
-/// Attributes of a random job.
+/// Returns the attributes of a random job.
 fn job(dice: &mut Dice) -> String {
     let mut lines = format!(
         "JobUniverse = 5\nJobStatus = 1\nOwner = \"ann\"\nRequestCpus = 1\nRequestDisk = 1\nRequestMemory = {}\n",
@@ -73,7 +73,7 @@ fn job(dice: &mut Dice) -> String {
     lines + "Requirements = true\nRank = 0.0\n"
 }
 
-/// Returns the jobs for which `htc-slot-run explain` finds the slot, pair by pair.
+/// Returns for each job if `htc-slot-run explain` finds a slot, printing every pair.
 fn by_pairs(words: &[&str], place: &Path) -> Vec<bool> {
     let text = output(SLOT, &[&["explain", "--pairs", "--ads", "jobs"], words].concat(), place);
     let decision = |process: u64| {
@@ -84,7 +84,7 @@ fn by_pairs(words: &[&str], place: &Path) -> Vec<bool> {
     (0..JOBS).map(decision).collect()
 }
 
-/// Returns the jobs of each kind that have a slot, from the JSON of a summary; a kind is known by its first job.
+/// Returns the number of all jobs, and of the jobs that have a slot, from the JSON of a summary.
 fn accepted_by_kinds(text: &str) -> (usize, usize) {
     let rows: serde_json::Value =
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -139,7 +139,7 @@ fn all_programs_that_explain_matches_agree() {
         let available = |process: u64| {
             let name = format!("1.{process} ");
             let row = table.lines().find(|line| line.starts_with(&name)).unwrap_or_else(|| panic!("{table}"));
-            // The columns before the owner: rejects, own job, other users' jobs, available.
+            // The columns before the owner are: rejects, own job, other users' jobs, available.
             row.split_whitespace().rev().nth(1) == Some("1")
         };
         assert_eq!((0..JOBS).map(available).collect::<Vec<_>>(), expected, "{}{table}", case());

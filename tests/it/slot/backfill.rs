@@ -1,5 +1,5 @@
-//! Slot types with SLOT_TYPE_<n>_BACKFILL: a second copy of the machine, and resources that its slots share
-//! with the others.
+//! Tests of slot types with SLOT_TYPE_<n>_BACKFILL: their slots are in a second copy of the machine, and share resources with the
+//! other slots.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey};
@@ -17,7 +17,7 @@ fn has(machine: &Machine, key: SlotKey, lines: &[&str]) {
     }
 }
 
-/// Runs a job with this number of processors and cards in a dynamic slot.
+/// Runs a job with this number of processors and cards in a new dynamic slot, and returns the slot.
 fn runs(machine: &mut Machine, slot: u32, cpus: u32, cards: u32) -> SlotKey {
     let lines = format!("RequestCpus = {cpus}\nRequestCards = {cards}");
     machine.claim(&format!("slot{slot}"), &lines, 1800);
@@ -53,7 +53,7 @@ fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
         SlotKey::from_number(2),
         &["Cpus = 0", "Cards = 0", "Memory = 744", "AvailableCards = {  }"],
     );
-    // No job gets resources that the slot cannot offer.
+    // A job gets no resources that the slot cannot offer.
     machine.claim("slot2", "RequestCpus = 1", 1800);
     assert_eq!(
         machine.point.slots().filter(|(key, ..)| key.number == 2).count(),
@@ -63,7 +63,7 @@ fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
     );
 }
 
-/// When the other slot's job ends, 25.14 continues to publish the conflict.
+/// 25.14 continues to publish the conflict when the other slot's job has ended.
 #[test]
 fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
     for (quirks, left) in
@@ -85,7 +85,7 @@ fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
     }
 }
 
-/// Only PREEMPT reacts to it, if it refers to it.
+/// A conflict has an effect only on a PREEMPT that refers to it.
 #[test]
 fn a_job_of_a_backfill_slot_leaves_when_preempt_looks_at_the_conflict() {
     let mut machine = Machine::new(&format!(

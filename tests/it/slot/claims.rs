@@ -1,4 +1,4 @@
-//! Claims of schedds, latches and clauses of Requirements: the state machine in virtual time.
+//! Tests of claims of schedds, latches and clauses of Requirements, with the state machine in virtual time.
 
 use htc_hooks::process::Exit;
 use htc_hooks::slot::{
@@ -7,7 +7,7 @@ use htc_hooks::slot::{
 
 use crate::support::machine::{Machine, job};
 
-/// Transitions 6 and 8.
+/// Tests transitions 6 and 8.
 #[test]
 fn a_matched_slot_that_nobody_claims_goes_back_when_match_timeout_is_over() {
     let mut machine = Machine::new("MATCH_TIMEOUT = 20");
@@ -18,7 +18,7 @@ fn a_matched_slot_that_nobody_claims_goes_back_when_match_timeout_is_over() {
     assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
 }
 
-/// Transitions 5, 11, 12; a starter with a shadow cleans up before it ends.
+/// Tests transitions 5, 11 and 12. A starter with a shadow cleans up before it exits.
 #[test]
 fn a_claim_runs_one_job_after_the_other_until_its_schedd_releases_it() {
     let mut machine =
@@ -38,7 +38,7 @@ fn a_claim_runs_one_job_after_the_other_until_its_schedd_releases_it() {
     assert!(ad.contains("\nClaimRequests = 1\n") && ad.contains("\nActivationRequests = 2\n"), "{ad}");
 }
 
-/// `Resource::kill_claim`: the state changes when the starter is gone.
+/// In `Resource::kill_claim`, the state changes when the starter has exited.
 #[test]
 fn a_claim_released_while_its_starter_cleans_up_ends_with_the_starter() {
     let mut machine = Machine::new("NUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = False");
@@ -53,7 +53,7 @@ fn a_claim_released_while_its_starter_cleans_up_ends_with_the_starter() {
     assert_eq!(machine.went(), "Preempting/Vacating Owner/Idle Unclaimed/Idle");
 }
 
-/// Transitions 13, 19, 23; the waiting claim is shown in the slot's ad.
+/// Tests transitions 13, 19 and 23. The waiting claim is published in the slot ad.
 #[test]
 fn a_claim_that_rank_prefers_waits_for_the_retirement_of_the_present_one() {
     let lines = "SLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_1 = 1\nRANK = TARGET.Weight\n\
@@ -110,7 +110,7 @@ fn a_partitionable_slot_gives_a_claim_a_dynamic_one_and_takes_it_back() {
     assert!(machine.ad(SlotKey::from_number(1)).contains("\nCpus = 4\n"));
 }
 
-/// `Resource::evaluate_latches`.
+/// Tests `Resource::evaluate_latches`.
 #[test]
 fn a_latch_shows_when_its_attribute_changed_and_to_what() {
     let mut machine =
@@ -123,7 +123,7 @@ fn a_latch_shows_when_its_attribute_changed_and_to_what() {
     assert!(ad.contains("\nLateValue = 1\n") && ad.contains("\nLateTime = 180000001"), "{ad}");
 }
 
-/// `Reqexp.cpp`: START in capitals in addition to clauses; dynamic slots have separate clauses.
+/// In `Reqexp.cpp`, clauses are combined with START in capitals, and dynamic slots have separate clauses.
 #[test]
 fn clauses_of_requirements_and_health_checks_are_in_the_ads_of_both_kinds_of_slot() {
     let lines = "SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1\nA = True\nP = True\nD = True\n\

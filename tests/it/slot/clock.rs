@@ -1,4 +1,4 @@
-//! A wall clock that jumps in both directions, as after a correction of the time or a resumed virtual machine.
+//! Tests of a wall clock that jumps in both directions, as after a correction of the time or when a virtual machine resumes.
 
 use crate::support::machine::Machine;
 
@@ -8,7 +8,7 @@ const JOB: &[u8] = b"ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"n
 const HOUR: i64 = 3600;
 const YEAR: i64 = 365 * 24 * HOUR;
 
-/// Stages of a run at which the clock jumps.
+/// Stage of a run at which the clock jumps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     BeforeFetch,
@@ -17,7 +17,7 @@ enum Stage {
     AfterJob,
 }
 
-/// Plays one job with a jump of this many seconds at a stage; returns the number of fetches after it.
+/// Runs one job, and lets the clock jump by this number of seconds at a stage. Returns the number of fetches after the jump.
 fn play(jump: i64, stage: Stage) -> usize {
     let mut machine = Machine::once(LINES);
     let arrive = |machine: &mut Machine, at: Stage| {

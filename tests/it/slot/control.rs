@@ -1,4 +1,4 @@
-//! The control socket of `htc-slot-run`, and the messages of its verbs about unknown slots.
+//! Tests of the control socket of `htc-slot-run`, and of the messages of its verbs about unknown slots.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::support::children::LONG;
 use crate::support::point::Point;
 
-/// An execution point that waits for work, with an open control socket.
+/// Starts an execution point that waits for work, with an open control socket.
 fn waiting(point: Point) -> (Point, Child) {
     let control = point.path("control").display().to_string();
     let point = point.arguments(["--control", &control]);
@@ -21,7 +21,7 @@ fn descriptors(child: &Child) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count()
 }
 
-/// Processor time in ticks of 10 ms.
+/// Returns the processor time of a process, in ticks of 10 ms.
 fn busy(child: &Child) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let fields: Vec<&str> = text.rsplit(") ").next().unwrap().split(' ').collect();
@@ -39,7 +39,7 @@ fn connect(path: &Path, count: usize) -> Vec<UnixStream> {
     (0..count).map(|_| UnixStream::connect(path).unwrap()).collect()
 }
 
-/// Regression test: the 17th client was watched and then dropped, and the event loop used all processor time.
+/// Regression test: the 17th client was watched and then dropped, so that the event loop used all processor time.
 #[test]
 fn many_clients_at_once_leak_nothing_and_keep_nobody_busy() {
     let (point, child) = waiting(Point::new().knob("FetchWorkDelay = 300"));
@@ -50,7 +50,7 @@ fn many_clients_at_once_leak_nothing_and_keep_nobody_busy() {
         assert!(point.ask(["status"]).status.success());
     }
     assert!(descriptors(&child) <= before + 1, "{before} and then {}", descriptors(&child));
-    // Silent clients give way, so that later clients are served: at once, not after the seconds that each may take.
+    // Connections of silent clients are closed when others come, so later clients are served at once.
     let silent = connect(&path, 200);
     let (begun, used) = (Instant::now(), busy(&child));
     assert!(point.ask(["status"]).status.success());
@@ -78,7 +78,7 @@ fn a_slot_that_is_not_there_is_an_error_in_every_verb() {
     assert_eq!(point.end(child).status, Some(0));
 }
 
-/// The verbs for a running execution point are listed, also under the names of the condor tools.
+/// The verbs for a running execution point are in the help, and their names in condor tools get a hint.
 #[test]
 fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
     let told = |words: &[&str]| {
@@ -123,8 +123,8 @@ fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
 const EVICT_TOGETHER: &str = "#!/bin/sh\nd=${0%/*}/../out\ncat > $d/evict.$$\n\
                               while set -- $d/evict.*; [ $# -lt 2 ]; do sleep 0.05; done\n";
 
-/// A job of higher rank that waits for the retirement of the current job has no starter yet. Regression test:
-/// the loss of such a job was not reported.
+/// A job of higher rank that waits for the retirement of the current job has no starter yet. Regression test: the loss of such a
+/// job was not reported.
 #[test]
 fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_that_runs_does() {
     let job = |id: u32| {
@@ -133,7 +133,7 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_
     let mut point = Point::new()
         .job("1", &job(1))
         .hook("starter", "#!/bin/sh\ncat > /dev/null\nexec sleep 1000\n")
-        // Each waits for the other: they are called in parallel.
+        // Each of two evict hooks waits for the other, so they must be called in parallel.
         .hook("evict", EVICT_TOGETHER)
         .knob("RANK = Prio")
         .knob("MaxJobRetirementTime = 100000")
@@ -159,7 +159,7 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_
     }
 }
 
-/// Its starter ends the job when the runner is gone, and there is no hook to report this.
+/// The starter ends the job when the runner is gone, but no hook can report this.
 #[test]
 fn a_job_of_a_queue_without_job_exit_is_given_back_after_a_crash() {
     use std::os::unix::fs::PermissionsExt;
@@ -180,13 +180,12 @@ fn a_job_of_a_queue_without_job_exit_is_given_back_after_a_crash() {
     assert_eq!(run.count(&back), 1, "{}", run.stderr);
 }
 
-/// A starter that reports the end of its job when it is told to leave, or by itself when the file `go`
-/// exists.
+/// Starter that reports the end of its job when it gets SIGTERM, or when the file `go` exists.
 const WAITING: &str = "#!/bin/sh\ncat > \"$HOME/job\"\ntrap 'exit 0' TERM\n\
                        while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done\nrm \"$HOME/go\"\ncat \"$HOME/job\"\n\
                        echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
 
-/// An execution point that does not fetch work.
+/// Starts an execution point that does not fetch work.
 fn unasked(point: Point) -> (Point, Child) {
     let control = point.path("control").display().to_string();
     let point = point.knob("STARTD_JOB_HOOK_KEYWORD =").arguments(["--control", &control]);
@@ -252,7 +251,7 @@ fn a_schedd_s_part_can_be_played_from_match_to_release() {
     assert!(point.ask(["off", "--fast"]).status.success());
     let run = point.end(child);
     assert_eq!(run.count(&[("event", "job"), ("job", "7.0")]), 1);
-    // This verdict is about fetched jobs.
+    // The quirk applies only to fetched jobs.
     assert_eq!(run.count(&[("verdict", "machine-ad-empty")]), 0);
 }
 
@@ -401,7 +400,7 @@ fn a_socket_that_is_not_safe_or_not_there_is_one_message() {
     }
 }
 
-/// One process listens and never answers; another never sends a job's ad.
+/// One process listens and never answers, and another never sends the ad of a job.
 #[test]
 fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
     let point = Point::new();
@@ -432,8 +431,7 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
     drop(silent);
 }
 
-/// An error is reported whenever it occurs; a program that is killed because of the time limit is reported as
-/// the cause.
+/// An error is reported even if the time limit ends. If the time limit kills a program, it is reported as the cause.
 #[test]
 fn timeout_does_not_hide_what_is_wrong_with_the_configuration() {
     let run = |line: &str, verb: &str| {
@@ -444,13 +442,13 @@ fn timeout_does_not_hide_what_is_wrong_with_the_configuration() {
     for verb in ["run", "ads", "doctor"] {
         says(&run(hangs, verb), 124, "the time limit (--timeout) ended before there were slots: ");
     }
-    // No program runs here that could take too long.
+    // No program runs here that could exceed the time limit.
     let point = Point::new().knob("STARTER = /nowhere/starter\nSLOT_TYPE_1 = cpus=x/0");
     let output = point.command().args(["ads", "--timeout", "0.001"]).output().unwrap();
     says(&output, 3, "SLOT_TYPE_1");
 }
 
-/// A client that sends an incomplete line is disconnected after a while.
+/// A client that sends an incomplete line is disconnected after some seconds.
 #[test]
 fn without_control_the_socket_is_in_log_and_found_by_the_same_configuration() {
     use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Cron jobs of the execution point: effects of their output on ads and policy, and handling of faulty jobs.
+//! Tests of cron jobs of the execution point: effects of their output on ads and policy, and handling of faulty jobs.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::point::{Point, is};
 
 const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
 
-/// START waits for the output of a cron job; both ads passed to hooks contain it, for each slot its own part.
+/// START waits for the output of a cron job. The ads that hooks get contain this output, and each slot has its own part of it.
 #[test]
 fn what_a_cron_job_prints_is_in_the_ads_and_in_policy() {
     let cron = "#!/bin/sh\nsleep 0.2\necho 'Room = 7'\necho 'SlotId = 2'\necho '- second'\necho 'this is bad'\n\
@@ -44,7 +44,7 @@ fn what_a_cron_job_prints_is_in_the_ads_and_in_policy() {
     assert_eq!(run.count(&[("event", "cron-failed"), ("reason", wanted)]), 1, "{}", run.stderr);
 }
 
-/// A job whose output changes, one that cannot be executed, and one that does not end: the slots continue.
+/// The output of one job changes, one cannot be executed, and one does not end: the slots are not affected.
 #[test]
 fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
     let once = "#!/bin/sh\nif [ -e \"$HOME/out/ran\" ]; then echo 'B = 2'; else echo 'A = 1'; : > \"$HOME/out/ran\"; fi\n";
@@ -81,8 +81,7 @@ fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
     assert!(run.stderr.contains("cron-stale-attributes"), "{}", run.stderr);
 }
 
-/// A resource monitor: its sums are used in the policy, averages are sent; a job is charged from its first
-/// sample on.
+/// Policy uses the sums of a resource monitor, and averages are sent. A job is charged from its first sample on.
 #[test]
 fn what_a_resource_monitor_sums_up_is_sent_as_averages() {
     let monitor = "#!/bin/sh\nn=$(cat \"$HOME/out/n\" 2>/dev/null || echo 0)\nn=$((n + 10))\necho $n > \"$HOME/out/n\"\n\
@@ -92,7 +91,7 @@ fn what_a_resource_monitor_sums_up_is_sent_as_averages() {
                  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
     let starter = "#!/bin/sh\ncat > /dev/null\n\
                    until grep -q '^TOKENSAverageUsage' \"$HOME\"/out/slot.*; do sleep 0.05; done\n";
-    // A job that came before the first sample is offered again.
+    // A job that was fetched before the first sample is offered again.
     let reply = "#!/bin/sh\ncat > /dev/null\n[ $1 = accept ] || mv \"$HOME/taken/1\" \"$HOME/queue/\"\n";
     let point = Point::new()
         .job("1", JOB)

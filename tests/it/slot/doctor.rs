@@ -1,4 +1,4 @@
-//! `htc-slot-run doctor` reports expected failures before anything runs.
+//! Tests of `htc-slot-run doctor`, which reports failures before anything runs.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::point::Point;
 
-/// The checks with this result: subject and text.
+/// Returns the exit status, and the checks with this result: subject and text.
 fn told(point: &Point, standing: &str) -> (Option<i32>, Vec<(String, String)>) {
     let output = point.command().args(["doctor", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -80,7 +80,7 @@ fn a_configuration_that_cannot_be_read_is_one_failing_line() {
     assert_eq!((status, failing.len(), failing[0].0.as_str()), (Some(1), 1, "configuration"));
 }
 
-/// Our own starter reports the reason why no job would start, from a rehearsal with a typical job.
+/// The starter rehearses a typical job, and reports why no job would start.
 #[test]
 fn what_keeps_each_job_from_starting_is_told() {
     let ours = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
@@ -95,7 +95,7 @@ fn what_keeps_each_job_from_starting_is_told() {
         ("USE_GID_PROCESS_TRACKING = True", "USE_GID_PROCESS_TRACKING enabled, but MIN_TRACKING_GID is 0"),
     ] {
         let (status, failing) = told(&healthy().knob(&ours).knob(knobs), "fails");
-        // Only root can use groups.
+        // Only root can use tracking groups.
         if knobs.starts_with("USE_GID") && !nix::unistd::geteuid().is_root() {
             continue;
         }
@@ -106,7 +106,7 @@ fn what_keeps_each_job_from_starting_is_told() {
     }
 }
 
-/// A program that is not a starter.
+/// The program is not a starter.
 #[test]
 fn a_starter_that_does_not_say_what_it_can_do_is_among_the_notes() {
     let (status, notes) = told(&healthy().knob("STARTER = /bin/false"), "note");
@@ -115,7 +115,7 @@ fn a_starter_that_does_not_say_what_it_can_do_is_among_the_notes() {
     assert!(found, "{notes:?}");
 }
 
-/// The findings of `lint --here` about the configuration are included.
+/// Findings of `lint --here` about the configuration are included.
 #[test]
 fn what_is_not_done_here_is_among_the_notes() {
     let (status, notes) = told(&healthy().knob("ASSIGN_CPU_AFFINITY = True"), "note");
@@ -126,7 +126,7 @@ fn what_is_not_done_here_is_among_the_notes() {
     );
 }
 
-/// `check_execute_dir_perms`: root's daemons refuse a directory that does not belong to HTCondor's account.
+/// `check_execute_dir_perms`: daemons of root refuse a directory that does not belong to HTCondor's account.
 #[test]
 fn an_execute_directory_that_a_startd_would_refuse_is_reported_to_root() {
     let root = nix::unistd::geteuid().is_root();
@@ -137,11 +137,11 @@ fn an_execute_directory_that_a_startd_would_refuse_is_reported_to_root() {
     assert_eq!(told_of, root, "{notes:?}");
 }
 
-/// `init_condor_ids`: an unknown account is an error for root; an ordinary user does not use it.
+/// `init_condor_ids`: an unknown account is an error for root; an ordinary user does not need the account.
 #[test]
 fn condor_ids_without_an_account_stop_root_only() {
     let root = nix::unistd::geteuid().is_root();
-    // An ordinary user's run starts, and ends as soon as it finds no work.
+    // A run of an ordinary user starts, and ends as soon as it finds no work.
     for words in [&["--once", "--idle-exit", "0"][..], &["doctor"]] {
         let output = healthy().command().args(words).env("CONDOR_IDS", "99999.99999").output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
@@ -152,8 +152,7 @@ fn condor_ids_without_an_account_stop_root_only() {
     }
 }
 
-/// Resources named by the configuration that the machine lacks: the run works without them, but differently
-/// than intended.
+/// The configuration names resources that the machine lacks: the run works without them, but differently than intended.
 #[test]
 fn a_volume_group_and_devices_that_are_not_there_are_told() {
     let enforced = "STARTD_ENFORCE_DISK_LIMITS = True";
@@ -162,7 +161,7 @@ fn a_volume_group_and_devices_that_are_not_there_are_told() {
     let lvm = format!("{enforced}\nLVM_VOLUME_GROUP_NAME = htc-no-such-group");
     let (status, notes) = told(&healthy().knob(&lvm), "note");
     let found = notes.iter().find(|(about, _)| about == "disk").map(|(_, found)| found.as_str());
-    // If LVM itself is missing, that is the reason.
+    // If LVM itself is missing, the message says so.
     let found = found.is_some_and(|found| found.contains(none) || found.contains("there is no "));
     assert!(status == Some(0) && found, "{notes:?}");
     let (_, notes) = told(&healthy(), "note");

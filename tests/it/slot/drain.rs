@@ -1,10 +1,10 @@
-//! Drains of a running execution point: their conditions, the requester, and the actions on completion.
+//! Tests of drains of a running execution point: their conditions, the requester, and the actions on completion.
 
 use std::process::{Child, Output};
 
 use crate::support::point::Point;
 
-/// An execution point that waits for work, with an open control socket.
+/// Starts an execution point that waits for work, with an open control socket.
 fn waiting(point: Point) -> (Point, Child) {
     let control = point.path("control").display().to_string();
     let point = point.knob("FetchWorkDelay = 300").arguments(["--control", &control]);
@@ -13,7 +13,7 @@ fn waiting(point: Point) -> (Point, Child) {
     (point, child)
 }
 
-/// Checks a refusal because of the state.
+/// Checks that a request is refused because of the state.
 fn refused(output: &Output, wanted: &str) {
     refused_with(1, output, wanted);
 }
@@ -29,8 +29,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The messages are those of 25.14, which however ignores an expression that does not parse, and drains all
-/// the same.
+/// The messages are those of 25.14. However, 25.14 ignores an expression that does not parse, and drains the slots.
 #[test]
 fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read() {
     let (point, child) = waiting(Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob("SLOT_TYPE_1 = 50%"));
@@ -83,7 +82,7 @@ fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration(
     assert_eq!(run.count(&[("event", "stop"), ("reason", "all slots are drained;")]), 1, "{}", run.stderr);
 }
 
-/// In 25.14 this applies to partitionable slots only (quirk `drain-start-useless`).
+/// In 25.14, a START for draining applies only to partitionable slots (quirk `drain-start-useless`).
 #[test]
 fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
     let job = |id: &str, more: &str| {
@@ -92,7 +91,7 @@ fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
     let starter = "#!/bin/sh\ncat > \"$HOME/job.$$\"\n\
                    if grep -q 'ClusterId = 1$' \"$HOME/job.$$\"; then while [ ! -e \"$HOME/go\" ]; do sleep 0.02; done; fi\n\
                    cat \"$HOME/job.$$\"\necho 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
-    // The first job goes to the first slot, whichever slot is faster.
+    // The first job must go to the first slot, even if the other slot is faster.
     let fetch = "#!/bin/sh\nad=$(cat)\nfor file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n\
                  case $ad in *'SlotID = 2'*) [ \"${file##*/}\" = 1 ] && exit 0;; esac\n\
                  mv \"$file\" \"$HOME/taken/\" && exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
@@ -101,7 +100,7 @@ fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
         .knob("NUM_SLOTS_TYPE_1 = 2")
         .knob("SLOT_TYPE_1 = 50%")
         .knob("MaxJobRetirementTime = 100000")
-        // The other slot would also fetch the jobs, and refuse them.
+        // The second slot would also fetch the jobs, and refuse them.
         .knob("FetchWorkDelay = SlotID == 1 ? 300 : 0")
         .hook("starter", starter)
         .job("1", &job("1", ""));

@@ -1,5 +1,5 @@
-//! The end of `htc-slot-run run` if its hooks could not be called: the status shows that work may remain, and
-//! a line gives the reason.
+//! Tests of the end of `htc-slot-run run` if its hooks could not be called: the exit status shows that work may remain, and a
+//! line gives the reason.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -16,12 +16,12 @@ fn run(arguments: &[&str], damage: impl Fn(&Point)) -> Run {
     point.run()
 }
 
-/// Its last line on standard error.
+/// Returns the last line on standard error.
 fn last(run: &Run) -> &str {
     run.stderr.lines().last().unwrap_or_default()
 }
 
-/// Regression test: status 0, and no message with --quiet.
+/// Regression test: the exit status was 0, and with --quiet there was no message.
 #[test]
 fn work_that_no_hook_could_fetch_is_a_failure_of_once_and_idle_exit() {
     let nowhere = |point: &Point| {
@@ -57,7 +57,7 @@ fn a_hook_that_may_not_be_used_is_the_reason() {
     assert_eq!(run.status, Some(1), "{}", run.stderr);
 }
 
-/// The output and the exit status of a hook do not affect the status.
+/// Output and exit status of a hook do not affect the exit status of the run.
 #[test]
 fn a_hook_that_could_be_called_is_no_failure() {
     let fails = |point: &Point| std::fs::write(point.path("hooks/fetch"), "#!/bin/sh\nexit 3\n").unwrap();
@@ -72,13 +72,13 @@ fn daemon_shutdown_ends_a_run() {
         let mut point = Point::new().knob(&format!("{knob} = Activity == \"Idle\" && NumPids =!= 99"));
         point.arguments = vec!["--timeout".into(), "60".into()];
         let run = point.run();
-        // That of a daemon that is not to be started again, as of the router.
+        // The status is that of a daemon that must not be started again, as for the router.
         assert_eq!(run.status, Some(99), "{}", run.stderr);
         assert!(run.stderr.contains(&format!("{knob} is true")), "{}", run.stderr);
     }
 }
 
-/// A fetch hook that was called beside a job says "no work" for a busy slot, also if the job ends before the hook.
+/// A fetch hook that is called while a job runs returns no work for a busy slot, even if the job ends before the hook.
 #[test]
 fn no_work_beside_a_job_that_has_ended_is_not_the_end_of_once() {
     let lines = "NUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSTARTD_JOB_HOOK_KEYWORD = T\nFetchWorkDelay = 1\n\
@@ -88,7 +88,7 @@ fn no_work_beside_a_job_that_has_ended_is_not_the_end_of_once() {
     machine.fetch_ends(b"ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
     machine.wait(5);
     assert!(machine.states.contains(&"Claimed/Busy".to_owned()), "{}", machine.went());
-    // The hook that is called beside the job ends after it.
+    // The hook that was called while the job ran ends after the job.
     machine.starter_ends();
     machine.fetch_ends(b"");
     assert!(!machine.point.is_finished());
@@ -98,10 +98,10 @@ fn no_work_beside_a_job_that_has_ended_is_not_the_end_of_once() {
     assert!(machine.point.is_finished(), "{}", machine.went());
 }
 
-/// Takes a job out of the queue and does not print it.
+/// Fetch hook that takes a job out of the queue and does not print it.
 const TAKES: &str = "#!/bin/sh\nmv \"$HOME/queue/1\" \"$HOME/taken/\" || exit 0\n";
 
-/// Regression test: the job was lost with status 0, and no message named the call.
+/// Regression test: the job was lost, the exit status was 0, and no message named the call.
 #[test]
 fn a_fetch_hook_that_is_killed_at_the_end_may_have_taken_a_job() {
     let mut point = Point::new().job("1", JOB).hook("fetch", &format!("{TAKES}exec sleep 1000\n"));
@@ -131,7 +131,7 @@ fn a_fetch_hook_that_a_signal_ended_may_have_taken_a_job() {
     assert_eq!(run.count(&[("event", "warning"), ("verdict", "unknown")]), 1, "{:?}", run.events);
 }
 
-/// Regression test: SIGALRM ended the runner as SIGKILL does.
+/// Regression test: SIGALRM ended the runner as abruptly as SIGKILL.
 #[test]
 fn a_timer_signal_ends_a_run_as_a_request_does() {
     let mut point = Point::new();
@@ -178,7 +178,7 @@ fn a_run_whose_slots_are_all_broken_ends_with_the_reason() {
     assert!(point.path("queue/1").exists(), "{}", run.stderr);
 }
 
-/// Events for a FIFO whose reader has stopped reading are dropped and counted; they hold no job up.
+/// Events for a FIFO whose reader has stopped reading are dropped and counted, and do not delay jobs.
 #[test]
 fn a_reader_of_events_that_stops_reading_holds_no_job_up() {
     const JOBS: usize = 12;
@@ -189,16 +189,16 @@ fn a_reader_of_events_that_stops_reading_holds_no_job_up() {
     }
     let path = point.path("fifo");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    // Opened for both directions, so that neither end waits for the other.
+    // The FIFO is opened for reading and writing, so that neither end waits for the other.
     let reader = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    // The smallest pipe is full after a few jobs, so that the test is short on a busy machine, too.
+    // The smallest pipe is full after a few jobs, so that the test is short even on a busy machine.
     nix::fcntl::fcntl(&reader, nix::fcntl::FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
     point.events_to = Some(path.display().to_string());
     point.arguments = vec!["--once".into(), "--timeout".into(), "600".into()];
     let run = point.run();
     drop(reader);
     assert_eq!(std::fs::read_dir(point.path("queue")).unwrap().count(), 0, "{}", run.stderr);
-    // On a busy machine the slot may fetch another job while one runs, and rejects it.
+    // On a busy machine, the slot may fetch another job while one runs, and reject it.
     let count = |text: &str| run.stderr.matches(text).count();
     assert_eq!(count(": succeeded: exited 0") + count(": rejected: "), JOBS, "{}", run.stderr);
     assert_eq!(run.status, Some(0), "{}", run.stderr);

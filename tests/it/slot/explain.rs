@@ -1,5 +1,5 @@
-//! `htc-slot-run explain` gives the same verdict on a job as a running slot: its devices, and the dynamic
-//! slot in which the job would run, are tried as well.
+//! Tests that `htc-slot-run explain` gives the same verdict on a job as a running slot: devices, and the dynamic slot in which
+//! the job would run, are considered.
 
 use std::io::Write;
 use std::process::{Output, Stdio};
@@ -10,7 +10,7 @@ use crate::support::point::Point;
 const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestCpus = 1\nRequestMemory = 1\n\
                    RequestDisk = 1\n";
 
-/// An execution point with three cards, of 7.0, 8.0 and 8.0.
+/// Creates an execution point with three cards, of capability 7.0, 8.0 and 8.0.
 fn with_cards(lines: &str) -> Point {
     let point = Point::new().knob("SLOT_TYPE_1 = 100%").knob(lines);
     let cards = point.path("cards").display().to_string();
@@ -74,7 +74,7 @@ fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs(
     let refused = "the dynamic slot refuses the job: SmallOnly is not true for this job: MY.Memory < 200 is false \
                    (MY.Memory = 512)";
     let big = JOB.replace("RequestMemory = 1\n", "RequestMemory = 500\n");
-    // 25.14 evaluates the dynamic slot only for claims (StartdHookMgr.cpp, command.cpp).
+    // 25.14 evaluates the Requirements of the dynamic slot only for claims (StartdHookMgr.cpp, command.cpp).
     let point = with_cards(clause).job("1", &big);
     let told = explain(&point, &[], &big);
     assert_eq!(
@@ -91,8 +91,7 @@ fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs(
     assert_eq!(text(&explain(&point, &[], JOB)), "slot1 accepts job 1.0: rank 0\n");
 }
 
-/// Ads of a pool contain the properties of the cards: 25.14's negotiator evaluates the job's Requirements
-/// with them.
+/// Ads of a pool contain the properties of the cards, with which 25.14's negotiator evaluates the job's Requirements.
 #[test]
 fn ads_of_a_pool_are_asked_for_their_cards_too() {
     let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
@@ -116,7 +115,7 @@ fn ads_of_a_pool_are_asked_for_their_cards_too() {
     for taken in [job("Capability >= 8"), job("\"GPU-bbb\""), JOB.to_owned()] {
         assert!(text(&explain(&point, &["--slot-ads", &file], &taken)).contains(" accepts "), "{taken}");
     }
-    // Without AvailableGPUs nothing is known about the cards.
+    // Without AvailableGPUs, the properties of the cards are unknown.
     let bare = String::from_utf8(slots).unwrap();
     let bare: Vec<&str> = bare.lines().filter(|line| !line.starts_with("AvailableGPUs")).collect();
     std::fs::write(&file, bare.join("\n") + "\n").unwrap();
@@ -137,7 +136,7 @@ fn set_knows_the_names_that_only_a_job_asks_for() {
     assert!(slip.contains("--set HasMatlap: no slot has this attribute, and no expression of a slot or job refers to it; did you mean HasMatlab?"), "{slip}");
 }
 
-/// Regression test: with several kinds of jobs, conditions of a job were left out when few lines were left.
+/// Regression test: if there were several kinds of jobs, conditions of a job were left out when few lines were left.
 #[test]
 fn the_summary_shows_all_conditions_of_a_job() {
     let point = Point::new();

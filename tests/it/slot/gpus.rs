@@ -1,4 +1,4 @@
-//! Detection and description of GPUs, and their assignment to slots and jobs.
+//! Tests of the detection and description of GPUs, and of their assignment to slots and jobs.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey};
@@ -59,14 +59,14 @@ fn a_slot_type_binds_the_card_that_it_names() {
         [1, 2, 3].map(|number| line(&machine.ad(SlotKey::from_number(number)), "AssignedGPUs"))
     };
     assert_eq!(assigned(QuirkMode::Manual), ["\"GPU-ccc\"", "\"GPU-bbb\"", "\"GPU-aaa\""]);
-    // 25.14 treats the number as a true condition.
+    // 25.14 treats the number as a condition that is true.
     assert_eq!(assigned(QuirkMode::Reference), ["\"GPU-ccc\"", "\"GPU-aaa\"", "nothing"]);
     let machine = with(types, QuirkMode::Reference);
     let broken = machine.ad(SlotKey::from_number(3));
     assert_eq!(line(&broken, "SlotBrokenReason"), "\"Not enough instances of resource GPUs\"");
 }
 
-/// 25.14 never restores a card that was offline at the start.
+/// 25.14 never brings back a card that was offline at the start.
 #[test]
 fn a_card_goes_off_line_by_reconfig_and_one_of_the_start_comes_back() {
     let off = |id: &str| format!("OFFLINE_MACHINE_RESOURCE_GPUs = {id}");
@@ -109,7 +109,7 @@ fn properties_stand_as_nested_ads_or_as_lists() {
     assert!(line(&differing, "GPUs_GPU_aaa").contains("DeviceName = \"V100\""));
 }
 
-/// A job of a queue on a machine without cards.
+/// The job comes from a queue, on a machine without real cards.
 #[test]
 fn a_job_finds_its_card_in_its_environment() {
     let point = Point::new();
@@ -137,7 +137,7 @@ fn a_job_finds_its_card_in_its_environment() {
     }
 }
 
-/// The slot has only the first card, which does not satisfy the job.
+/// The slot has only the first card, which does not meet the job's requirements.
 #[test]
 fn a_static_slot_refuses_a_job_that_its_card_is_not_good_enough_for() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestGPUs = 1\n\
@@ -208,7 +208,7 @@ fn timeout_is_for_the_search_for_gpus_too() {
     }
 }
 
-/// The schedd of a pool would not have matched the job; here nothing else checks it.
+/// In a pool, the schedd would not have matched the job; here only the slot can check it.
 #[test]
 fn a_claim_of_a_static_slot_needs_good_enough_cards() {
     let lines = "SLOT_TYPE_1 = cpus=1, gpus=1\nSLOT_TYPE_1_PARTITIONABLE = false\nNUM_SLOTS_TYPE_1 = 1";

@@ -1,6 +1,6 @@
-//! Kills runners and starters at random times and checks the contract of queues: each job is done exactly
-//! once, unless it was returned by a call whose end was not seen. Each run of the tests has 25 trials; for
-//! more, use `KILL_TRIALS=1000 cargo test --test it slot::killed`.
+//! Tests that kill runners and starters at random times and check the contract of queues: each job is done exactly once, unless
+//! it was returned by a call whose end was not seen. Each run of the tests has 25 trials; for more, use `KILL_TRIALS=1000 cargo
+//! test --test it slot::killed`.
 
 #![allow(clippy::print_stdout, reason = "how many were killed, and what became of the jobs")]
 
@@ -16,13 +16,13 @@ use crate::support::point::{Point, Run, is};
 /// Number of slots.
 const SLOTS: usize = 2;
 
-/// Parent of the control groups of this test's jobs.
+/// Returns the parent of the control groups of this test's jobs.
 fn base() -> String {
     format!("htc-hooks-killed-{}", std::process::id())
 }
 
-/// Jobs wait in `queue`, are in `taken` while they are fetched, and end in `done`, under a new name for each
-/// end.
+/// Creates a queue of jobs: they wait in `queue`, are in `taken` after they were fetched, and end in `done`, with a new name for
+/// each end.
 fn queue(jobs: usize) -> Point {
     let point = Point::new();
     let home = point.path("");
@@ -64,7 +64,7 @@ fn queue(jobs: usize) -> Point {
     point
 }
 
-/// The starters that are children of a process.
+/// Returns the starters that are children of a process.
 fn starters(runner: u32) -> Vec<u32> {
     let children =
         std::fs::read_to_string(format!("/proc/{runner}/task/{runner}/children")).unwrap_or_default();
@@ -87,21 +87,21 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Processes that were killed, and the reports about them.
+/// Killed processes, and the reports about them.
 #[derive(Default)]
 struct Toll {
     runners: usize,
     starters: usize,
     /// Number of FETCH_WORK calls whose end was not seen: only the queue knows which jobs they returned.
     fetches: usize,
-    /// The jobs of calls that return a job to the queue and whose end was not seen.
+    /// Jobs of calls that return a job to the queue and whose end was not seen.
     named: BTreeSet<String>,
     told: String,
 }
 
 impl Toll {
-    /// Kills the runner, its starters, or both, at a time derived from `random`; a runner may notice if only
-    /// its starters are killed.
+    /// Kills the runner, its starters, or both, at a time derived from `random`. If only its starters are killed, the runner may
+    /// notice.
     fn kill(&mut self, point: &Point, child: &mut Child, random: u64) {
         if random.is_multiple_of(2) {
             point.wait_for(child, &[("event", "start")]);
@@ -123,7 +123,7 @@ impl Toll {
         }
     }
 
-    /// Records the reports of a run about the one that was killed before.
+    /// Records what a run reports about the run that was killed before it.
     fn hear(&mut self, run: &Run) {
         for event in run.events.iter().filter(|event| is(event, &[("verdict", "unknown")])) {
             let reason = event["reason"].as_str().unwrap();
@@ -136,7 +136,7 @@ impl Toll {
     }
 }
 
-/// The processes with this execution point's directory in their environment.
+/// Returns the processes that have this execution point's directory in their environment.
 fn processes(point: &Point) -> Vec<String> {
     let home = point.path("").display().to_string();
     let home = home.trim_end_matches('/').as_bytes();
@@ -154,7 +154,7 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
     let jobs = usize::try_from(trials).unwrap() * 2;
     let point = queue(jobs);
     let mut toll = Toll::default();
-    // Any sequence that differs from trial to trial is suitable.
+    // Any sequence of numbers that differs from trial to trial is suitable.
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     for _ in 0..trials {
         random ^= random << 13;
@@ -198,7 +198,7 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
     remove_base(&base());
 }
 
-/// Of 1,000 kills, one or two happen between a file and its record, or while a file is written.
+/// One or two of 1,000 kills come between writing a file and its record, or while a file is written.
 #[test]
 fn what_was_being_written_when_a_run_was_killed_is_removed() {
     let point = Point::new();
@@ -215,7 +215,7 @@ fn what_was_being_written_when_a_run_was_killed_is_removed() {
 fn all_jobs_of_a_partitionable_slot_go_back_when_the_runner_is_killed() {
     let mut point = Point::new()
         .knob("SLOT_TYPE_1_PARTITIONABLE = True")
-        // A dynamic slot would fetch the second job, and refuse it.
+        // A dynamic slot would fetch the second job and refuse it.
         .hook(
             "fetch",
             "#!/bin/sh\ncase $(cat) in *'DynamicSlot = true'*) exit 0;; esac\nfor file in \"$HOME\"/queue/*; do\n  \
@@ -245,7 +245,7 @@ fn all_jobs_of_a_partitionable_slot_go_back_when_the_runner_is_killed() {
     }
 }
 
-/// 25.14 does not report it: the claim runs its next job, and the previous one is forgotten.
+/// 25.14 does not report the job: the claim runs its next job, and the previous one is forgotten.
 #[test]
 fn a_job_whose_starter_was_killed_goes_back_before_its_claim_takes_the_next() {
     let job = |id: &str| format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
@@ -302,7 +302,7 @@ fn a_reply_whose_end_nobody_saw_is_unknown_and_not_called_again_and_the_job_goes
     assert!(!std::fs::read_to_string(point.path("log/htc-slot-run/journal")).unwrap().contains("ClaimId"));
 }
 
-/// As an ordinary user a job can do that to its starter.
+/// A job that runs as the same ordinary user can stop its starter.
 #[test]
 fn a_starter_that_was_stopped_is_continued_and_its_job_ends() {
     let point = queue(7);

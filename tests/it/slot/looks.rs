@@ -1,5 +1,5 @@
-//! Times at which slots are evaluated: the order in a drain, the end of a drain, and the polls that an update
-//! starts and ends. Each case was compared with a startd of 25.14.
+//! Tests of the times at which slots are evaluated: the order in a drain, the end of a drain, and the polls that an update starts
+//! and ends. Each case was compared with a startd of 25.14.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
@@ -17,7 +17,7 @@ fn drain(machine: &mut Machine, speed: DrainSpeed, completion: DrainCompletion) 
         .step(StartdEvent::Drain(Box::new(DrainRequest { completion, ..DrainRequest::new(speed, "test") })));
 }
 
-/// State and activity of the slot with this number.
+/// Returns state and activity of the slot with this number.
 fn is(machine: &Machine, number: u32) -> (SlotState, Activity) {
     let found = machine.point.slots().find(|(key, ..)| *key == SlotKey::from_number(number));
     let (.., state, activity) = found.unwrap();
@@ -36,7 +36,8 @@ fn all_claims_end_before_a_drain_looks_at_any_slot_and_those_before_the_last_see
     }
 }
 
-/// The last slot's poll is the last one, and its turn comes after the first slot's.
+/// Slots are evaluated in order, and polls end with the one in which the last slot is drained. In 25.14, slots that were
+/// evaluated before it notice the end of the drain only at the next update.
 #[test]
 fn in_25_14_a_slot_whose_turn_is_over_does_not_see_that_the_drain_is_before_the_next_update() {
     let lines = format!("{TWO}UPDATE_INTERVAL = 60\nPOLLING_INTERVAL = 2");
@@ -91,7 +92,7 @@ fn an_update_that_finds_nothing_claimed_ends_the_polls() {
     }
 }
 
-/// Its timers stop while it waits for the machine.
+/// The timers of the execution point stop while it waits for the machine to wake up.
 #[test]
 fn the_next_look_at_hibernate_is_one_interval_after_the_machine_is_awake() {
     let lines = format!(

@@ -1,8 +1,8 @@
-//! Metrics of a running execution point for monitoring.
+//! Tests of the metrics of a running execution point.
 
 use crate::support::point::Point;
 
-/// The value of a sample, or `None`.
+/// Returns the value of a sample, or `None`.
 fn sample(text: &str, name: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
@@ -36,7 +36,7 @@ fn openmetrics_count_slots_fetches_and_hooks() {
     let failures = "htc_hook_failures_total{hook=\"FETCH_WORK\",reason=\"timeout\"}";
     assert_eq!(sample(&text, failures), Some(0.0), "{text}");
     assert_eq!(sample(&text, "htc_jobs_started_total"), Some(0.0), "{text}");
-    // A format of its own.
+    // Metrics cannot be combined with another output format.
     assert_eq!(point.ask(["status", "--openmetrics", "--json"]).status.code(), Some(2));
     assert!(point.ask(["off"]).status.success());
     assert_eq!(point.end(child).status, Some(0));
@@ -53,7 +53,7 @@ fn a_file_of_metrics_is_readable_by_everybody_and_replaced_in_one_step() {
     assert_eq!(before.permissions().mode() & 0o777, 0o644);
     let kept = std::fs::File::open(&file).unwrap();
     assert!(point.ask(["status", &option]).status.success());
-    // The reader's file is the old one, whole.
+    // A reader that has opened the file still sees all of the old one.
     assert_eq!(kept.metadata().unwrap().nlink(), 0);
     assert!(std::io::read_to_string(kept).unwrap().ends_with("# EOF\n"));
     assert_eq!(point.ask(["status", "--openmetrics=/nowhere/x.prom"]).status.code(), Some(3));

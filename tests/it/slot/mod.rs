@@ -1,4 +1,4 @@
-//! `htc-slot-run`.
+//! Tests of `htc-slot-run`.
 
 #[cfg(feature = "cli")]
 pub(crate) mod ads;

@@ -1,11 +1,11 @@
-//! Configuration values that have no effect: each is reported in one line, with the behaviour of a pool.
+//! Tests of configuration values that have no effect: each is reported in one line, with the behaviour of a pool.
 
 use crate::support::point::Point;
 
 const BOINC: &str = "ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\n\
                      BOINC_Executable = /bin/true\n";
 
-/// The lines on standard error that contain a text.
+/// Returns the lines on standard error that contain a text.
 fn lines_with<'a>(stderr: &'a str, text: &str) -> Vec<&'a str> {
     stderr.lines().filter(|line| line.contains(text)).collect()
 }
@@ -62,7 +62,7 @@ fn bad_values_of_power_and_backfill_are_one_line_each() {
     }
 }
 
-/// A startd ends with each of them, as with NUM_CPUS (`param_integer`, `param_boolean`).
+/// A startd exits with each of these values, as with an invalid NUM_CPUS (`param_integer`, `param_boolean`).
 #[test]
 fn values_with_which_a_startd_ends_are_refused() {
     for line in [

@@ -1,4 +1,4 @@
-//! Output of the slot runner: ads of running slots, times before lines, and the reason of a long wait.
+//! Tests of the output of the slot runner: ads of running slots, times before lines, and the reason for a long wait.
 
 use crate::support::point::Point;
 
@@ -33,7 +33,7 @@ fn lines_of_starters_begin_with_the_time_too() {
         Point::new().job("1", job).arguments(["--once", "--timestamps", "always", "--starter", STARTER]);
     std::fs::set_permissions(point.path("execute"), std::fs::Permissions::from_mode(0o777)).unwrap();
     let run = point.run();
-    // Warnings about the command line and the configuration have no time, as those of the slot runner.
+    // Warnings about the command line and the configuration have no time.
     let is_event =
         |line: &&str| line.contains("htc-starter-run: ") && !line.contains("htc-starter-run: warning:");
     let lines: Vec<&str> = run.stderr.lines().filter(is_event).collect();

@@ -1,5 +1,5 @@
-//! Reports of `htc-slot-run` about slots without running them: `--dry-run`, `ads`, `explain`; and the
-//! agreement of `htc-hook-test fetch` for the same configuration.
+//! Tests of reports by `htc-slot-run` about slots that do not run: `--dry-run`, `ads`, `explain`; and of their agreement with
+//! `htc-hook-test fetch` for the same configuration.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -18,7 +18,7 @@ fn run(point: &Point, words: &[&str], input: &str) -> (Option<i32>, String, Stri
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that does not read its input may have ended.
+    // A program that does not read its input may have ended already.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     read(child.wait_with_output().unwrap())
 }
@@ -83,8 +83,8 @@ fn slots_that_cannot_be_used_are_no_success() {
     assert!(out.contains("SlotBrokenCode = 3\n"), "{out}");
 }
 
-/// Compares the slot runner and `htc-hook-test` for configurations made of parts: the same slot gives the
-/// same verdict.
+/// Compares the slot runner and `htc-hook-test` for configurations that are combined from parts: the same slot must give the same
+/// verdict.
 #[test]
 fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
     let parts: [&[&str]; 4] = [
@@ -137,7 +137,7 @@ fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
     assert!(taken > 5 && refused > 5, "{taken} taken, {refused} refused");
 }
 
-/// Two slots, the second with a separate directory.
+/// Creates two slots, the second of which has its own directory.
 fn two_slots(own: &str, disk: &str) -> Point {
     Point::new()
         .knob("NUM_SLOTS_TYPE_1 = 2")
@@ -146,7 +146,7 @@ fn two_slots(own: &str, disk: &str) -> Point {
         .arguments([])
 }
 
-/// An attribute of a slot that `ads` prints.
+/// Returns the value of a slot's attribute that `ads` prints.
 fn of_slot(ads: &str, slot: &str, name: &str) -> String {
     let ad = ads
         .split("\n\n")
@@ -157,7 +157,7 @@ fn of_slot(ads: &str, slot: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("no {name}: {ad}")).to_owned()
 }
 
-/// Regression test: `slots made: 1 of 2: Not enough Disk`.
+/// Regression test: the message was `slots made: 1 of 2: Not enough Disk`.
 #[test]
 fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     use std::os::unix::fs::MetadataExt;
@@ -179,7 +179,7 @@ fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     // Slots on the same disk still share it.
     let (_, _, err) = run(&two_slots("$(CONFIG_ROOT)/log", "100%"), &["ads"], "");
     assert!(err.contains("slots made: 1 of 2: Not enough Disk"), "{err}");
-    // DISK is the disk space of all slots.
+    // DISK is the disk space of all slots together.
     let (_, ads, _) = run(&two_slots("/dev/shm", "25%").knob("DISK = 4000000"), &["ads"], "");
     assert_eq!(of_slot(&ads, "slot2", "Disk"), "1000000");
     assert_eq!(of_slot(&ads, "slot2", "TotalDisk"), "2000000");
@@ -211,7 +211,7 @@ fn a_dry_run_ends_with_1_if_a_requested_slot_cannot_be_made() {
     }
 }
 
-/// A startd ends with it; 0 slots of that type, and other slots in their place, would be a guess.
+/// A startd exits with this value. Making 0 slots of that type, and other slots instead, would be a guess.
 #[test]
 fn a_number_of_slots_that_is_no_number_is_refused() {
     for count in ["two", "0x2"] {
@@ -222,7 +222,7 @@ fn a_number_of_slots_that_is_no_number_is_refused() {
     }
 }
 
-/// It was used without a message.
+/// Regression test: the value was used without a message.
 #[test]
 fn a_fetch_delay_that_is_not_a_number_is_named() {
     for (delay, named) in

@@ -1,6 +1,5 @@
-//! The policies of `examples/policies`: the course of each agrees with the manual and with 25.14, and its
-//! picture shows that course. `UPDATE_POLICIES=1` rewrites courses and pictures; the expectations are written
-//! by hand.
+//! Tests of the policies in `examples/policies`: the course of each agrees with the manual and with 25.14, and its picture shows
+//! that course. `UPDATE_POLICIES=1` rewrites courses and pictures; the expectations are written by hand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +27,7 @@ fn play(scenario: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Compares a generated file, or rewrites it on request.
+/// Compares a generated file with the stored one, or rewrites the stored file on request.
 fn held(path: &Path, made: &str) {
     if std::env::var_os("UPDATE_POLICIES").is_some() {
         std::fs::write(path, made).unwrap();
@@ -37,8 +36,8 @@ fn held(path: &Path, made: &str) {
     assert!(known == made, "{} is not what is made now; UPDATE_POLICIES=1 writes it", path.display());
 }
 
-/// Lines `FROM TO SLOT STATE/ACTIVITY REASON`: in this interval, in seconds, the slot must change to this
-/// state, with a reason that contains these words.
+/// Checks lines `FROM TO SLOT STATE/ACTIVITY REASON`: in this interval, in seconds, the slot must change to this state, with a
+/// reason that contains these words.
 fn expected(scenario: &Path, course: &str) {
     let mut count = 0;
     let states: Vec<(f64, &str, &str, &str)> = course
@@ -123,7 +122,7 @@ fn every_template_of_policy_is_tried() {
     }
 }
 
-/// A bracket is missing in the slot pairs as the manual prints them.
+/// In the slot pairs as the manual prints them, a bracket is missing.
 #[test]
 fn lint_says_which_bracket_the_manual_lacks() {
     let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies/slot-pairs.conf");

@@ -1,8 +1,8 @@
-//! Sleep states requested by HIBERNATE of all slots, with a fake power plugin.
+//! Tests of the sleep states that HIBERNATE of all slots requests, with a fake power plugin.
 
 use crate::support::point::Point;
 
-/// Records its arguments; the machine does not sleep.
+/// Plugin that records its arguments; the machine does not sleep.
 const PLUGIN: &str = "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/../out/power\"\n\
                       [ \"$1\" = ad ] && echo 'HibernationSupportedStates = \"S1,S3,S4\"'\nexit 0\n";
 
@@ -17,7 +17,7 @@ fn sleepy(hibernate: &str) -> Point {
         .knob(&format!("HIBERNATE = {hibernate}"))
 }
 
-/// RAM is S3 and "4" is S4, so 25.14 selects S4.
+/// "RAM" is S3 and "4" is S4, so that 25.14 selects S4.
 #[test]
 fn the_machine_sleeps_as_deep_as_one_slot_wants_when_all_want_to_and_its_jobs_are_ended() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";

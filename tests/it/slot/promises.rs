@@ -1,5 +1,5 @@
-//! Promises of the manual that 25.14 breaks: kept by default, with a warning; `--quirks reference` breaks
-//! them as well.
+//! Tests of statements in the manual that are not true for 25.14: by default, these programs follow the manual and print a
+//! warning; with `--quirks reference`, they behave like 25.14.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey, StartdEvent};
@@ -7,7 +7,7 @@ use htc_hooks::slot::{ClaimCommand, SlotKey, StartdEvent};
 use crate::support::machine::{Machine, job};
 use crate::support::point::Point;
 
-/// A machine whose slot runs a job.
+/// Creates a machine whose slot runs a job.
 fn busy(policy: &str, quirks: QuirkMode, of_job: &str) -> Machine {
     let one =
         "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = False\nUPDATE_INTERVAL = 1\n";
@@ -22,7 +22,7 @@ fn warns(machine: &Machine, quirk: &str) -> bool {
     machine.warnings.iter().any(|warning| warning.contains(quirk))
 }
 
-/// Regression test: three partitionable slots, without a message.
+/// Regression test: the slots were partitionable, without a message.
 #[test]
 fn num_slots_alone_makes_static_slots() {
     let machine = Machine::with("NUM_SLOTS = 3", QuirkMode::Manual, None);
@@ -42,8 +42,7 @@ fn num_slots_alone_makes_static_slots() {
     }
 }
 
-/// SUSPEND of the manual's desktop policy. Regression test: it was undefined, so that nothing was ever
-/// suspended.
+/// SUSPEND is that of the manual's desktop policy. Regression test: it was undefined, so that nothing was ever suspended.
 #[test]
 fn a_policy_sees_how_long_the_processor_is_busy() {
     let policy = "CPUBusy = TotalLoadAvg >= 3\nWANT_SUSPEND = True\nCONTINUE = CPUIsBusy == False\nPREEMPT = False\n\
@@ -85,7 +84,7 @@ fn a_slot_that_vacates_for_too_long_goes_to_killing() {
     }
 }
 
-/// Regression test: the job ran forever.
+/// Regression test: the job ran without an end.
 #[test]
 fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
     let lease = "JobLeaseDuration = 40";
@@ -102,7 +101,7 @@ fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
     assert_eq!(machine.went(), "");
 }
 
-/// Regression test: the variable was missing in their environment, without a message.
+/// Regression test: the variable was missing in the environment of cron jobs, without a message.
 #[test]
 fn cron_jobs_get_the_program_of_their_manager() {
     for (quirks, wanted) in [("none", "/opt/ask"), ("reference", "")] {

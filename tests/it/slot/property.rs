@@ -1,5 +1,5 @@
-//! Invariants for random events in random order: no job without a claim, no resource used twice, each device
-//! in one slot, each fetch answered, each time-out effective.
+//! Tests of invariants for random events in random order: every job has a claim, no resource is used twice, each device is in one
+//! slot, each fetch is answered, each time-out takes effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use crate::support::machine::job;
 const CARDS: &str =
     "DetectedGPUs=\"A, B, C\"\nA=[ Capability=7.0; ]\nB=[ Capability=8.0; ]\nC=[ Capability=8.0; ]\n";
 
-/// Random resources of a slot type, in all spellings.
+/// Returns random resources of a slot type, in all spellings.
 fn layout() -> impl Strategy<Value = String> {
     let amount = || prop_oneof![Just("auto"), Just("25%"), Just("1/2"), Just("100%"), Just("1"), Just("2")];
     let memory = prop_oneof![Just("auto"), Just("10%"), Just("1/4"), Just("100"), Just("100%")];
@@ -71,16 +71,16 @@ STARTD_JOB_HOOK_KEYWORD = T
 T_HOOK_FETCH_WORK = /bin/true
 T_HOOK_REPLY_FETCH = /bin/true";
 
-/// MATCH_TIMEOUT of the policy, in seconds.
+/// Value of MATCH_TIMEOUT, in seconds.
 const MATCH_TIMEOUT: u64 = 20;
-/// MachineMaxVacateTime of the policy.
+/// Value of MachineMaxVacateTime, in seconds.
 const VACATE_TIME: u64 = 5;
-/// KILLING_TIMEOUT of the policy.
+/// Value of KILLING_TIMEOUT, in seconds.
 const KILLING_TIMEOUT: u64 = 9;
-/// Tolerance in seconds: timers of one second, and a poll.
+/// Tolerance in seconds, for timers that count seconds, and for a poll.
 const LATE: u64 = 3;
 
-/// An event. Numbers select among the existing objects.
+/// Random event. Its numbers select among the objects that exist.
 #[derive(Clone, Debug)]
 enum Thing {
     Wait(u64),
@@ -124,20 +124,20 @@ enum Told {
 struct Driver {
     point: ExecutionPoint,
     now: ClockReading,
-    /// Running starters: their slots, true for backfill, and the request to end.
+    /// Running starters, each with its slot, true for a backfill client, and the request to end.
     starters: BTreeMap<StarterId, (SlotKey, bool, Told)>,
     fetches: Vec<(SlotKey, HookRunId)>,
     replies: usize,
     answered: usize,
     quirks: QuirkMode,
-    /// State and activity of each slot, and the time since when.
+    /// State and activity of each slot, and the time since which it has them.
     since: BTreeMap<SlotKey, (SlotState, Activity, u64)>,
-    /// Slots that were suspended without a job: 25.14 makes them Busy when they continue.
+    /// Slots that were suspended without a job; 25.14 makes them Busy when they continue.
     suspended_idle: BTreeSet<SlotKey>,
 }
 
 impl Driver {
-    /// Creates a driver, or returns `None` if the machine lacks the resources of the layout.
+    /// Creates a driver of events, or returns `None` if the machine lacks the resources of the layout.
     fn new(layout: &str, quirks: QuirkMode) -> Option<Self> {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("condor_config");
@@ -329,7 +329,7 @@ impl Driver {
         ad.literal(name).and_then(|value| value.as_int()).unwrap_or(0)
     }
 
-    /// Checks the invariants.
+    /// Checks all invariants.
     fn check(&mut self) {
         let slots = self.slots();
         for (slot, backfill, _) in self.starters.values() {
@@ -351,7 +351,7 @@ impl Driver {
                 self.suspended_idle.insert(*key);
             }
             if *activity == Activity::Busy {
-                // In 25.14 no client runs for long, and none is started because of that.
+                // In 25.14, no client runs for long, so starting none is permitted as well.
                 let backfills = client || self.quirks == QuirkMode::Reference;
                 let went_on = self.suspended_idle.contains(key) && self.quirks == QuirkMode::Reference;
                 let runs = if *state == SlotState::Backfill { backfills } else { jobs == 1 || went_on };
@@ -388,7 +388,7 @@ impl Driver {
         assert_eq!(devices.len(), all, "a device stands in two slots");
     }
 
-    /// Checks that no state outlasts its time-out.
+    /// Checks that no slot stays in a state longer than its time-out.
     fn check_stays(&mut self, slots: &[(SlotKey, String, SlotState, Activity)]) {
         let now = self.now.monotonic_us;
         self.since.retain(|key, _| slots.iter().any(|(other, ..)| other == key));
@@ -397,7 +397,7 @@ impl Driver {
             if (stay.0, stay.1) != (*state, *activity) {
                 *stay = (*state, *activity, now);
             }
-            // A starter that ignores requests keeps its slot, but must receive a stronger request.
+            // A starter that ignores requests keeps its slot, but must get a stronger request.
             let (most, told) = match (state, activity) {
                 (SlotState::Matched, _) => (MATCH_TIMEOUT, Told::Killed),
                 (SlotState::Preempting, Activity::Vacating) => (VACATE_TIME, Told::Hard),
@@ -413,8 +413,7 @@ impl Driver {
         }
     }
 
-    /// Checks that without further events, and with starters that obey, no slot stays in an intermediate
-    /// state.
+    /// Checks that, without further events and with starters that obey, no slot stays in an intermediate state.
     fn settle(&mut self) {
         self.happen(&Thing::Load(0));
         for _ in 0..40 {
@@ -435,7 +434,7 @@ impl Driver {
             let passing = matches!(state, SlotState::Matched | SlotState::Preempting)
                 || matches!(activity, Activity::Vacating | Activity::Killing | Activity::Benchmarking);
             assert!(!passing, "{id} stays {state}/{activity}; starters: {:?}", self.starters);
-            // Leases and fetches without a job end idle claims.
+            // Idle claims end because of their lease, or because a fetch returns no job.
             assert!(
                 (state, activity) != (SlotState::Claimed, Activity::Idle),
                 "{id} stays claimed by nobody"

@@ -1,8 +1,8 @@
-//! Tests of the reference about slots, translated. Each names its original in `src/condor_tests`.
+//! Translations of the reference's tests about slots. Each names its original in `src/condor_tests`.
 
 use crate::support::point::Point;
 
-/// The slot ads that a configuration makes, one text per slot.
+/// Returns the slot ads that a configuration makes, as one text per slot.
 fn ads(knobs: &[&str]) -> Vec<String> {
     let point = knobs.iter().fold(Point::new(), |point, knob| point.knob(knob)).arguments([]);
     let output = point.command().arg("ads").output().unwrap();
@@ -39,7 +39,7 @@ fn every_slot_has_the_listed_attributes_of_all_slots() {
     }
 }
 
-/// `job_local_resources.run`: resources of the site by number, percentage and fraction.
+/// `job_local_resources.run`: resources of the site are divided by number, percentage and fraction.
 #[test]
 fn resources_of_the_site_are_divided_by_number_percentage_and_fraction() {
     let types = "SLOT_TYPE_1 = cpus=1, beers=1, boats=50%, sails=1/2\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = False";
@@ -57,7 +57,7 @@ fn resources_of_the_site_are_divided_by_number_percentage_and_fraction() {
     }
 }
 
-/// `test_reserve_disk.py`: the reserved space, in megabytes, is not the slots'.
+/// `test_reserve_disk.py`: the reserved disk space, in megabytes, is not available to slots.
 #[test]
 fn reserved_disk_is_not_offered() {
     let total = |knobs: &[&str]| {
@@ -65,7 +65,7 @@ fn reserved_disk_is_not_offered() {
     };
     let all = total(&["RESERVED_DISK = 0"]);
     let rest = total(&["RESERVED_DISK = 1024"]);
-    // Other programs write to the disk meanwhile.
+    // Other programs may write to the disk between the two measurements.
     assert!(all.abs_diff(rest + (1 << 20)) < 900 << 10, "{all} {rest}");
     assert_eq!(total(&["RESERVED_DISK = 3145728"]), 0);
 }

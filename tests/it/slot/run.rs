@@ -1,5 +1,4 @@
-//! The process `htc-slot-run`: the input of hooks and starters, the handling of their faults, and the end of
-//! a run.
+//! Tests of the process `htc-slot-run`: the input of hooks and starters, the handling of their faults, and the end of a run.
 
 use crate::support::point::Point;
 use nix::sys::signal::{Signal, kill};
@@ -28,7 +27,7 @@ fn a_job_is_fetched_accepted_run_and_its_claim_given_up_once() {
     assert!(job.starts_with("ClusterId = 1\nCmd = \"/bin/true\"\nHookKeyword = \"T\"\nOwner"), "{job}");
     assert!(job.contains("RequestCpus = 1\nRequestDisk = 1\nRequestMemory = 1\n"), "{job}");
     assert!(slot.starts_with("AcceptedWhileDraining = false\n"), "{slot}");
-    // The claim in REPLY_FETCH is the one that is given up later; the line can be parsed as an ad.
+    // The claim id in REPLY_FETCH is that of the claim that is given up later; the line can be parsed as an ad.
     let claim = |text: &str| text.lines().last().unwrap().to_owned();
     assert!(claim(&reply).starts_with("ClaimId = \"<") && claim(&reply).ends_with('"'));
     assert_eq!(claim(&reply), claim(&evict));
@@ -52,7 +51,7 @@ fn a_starter_gets_the_words_and_the_job_of_the_reference() {
     assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
 }
 
-/// Its starter is not ours, so its abilities are unknown.
+/// The configured starter is another program, so its abilities are unknown.
 #[test]
 fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
     let point = Point::new()
@@ -93,7 +92,7 @@ fn with_one_processor_the_starter_is_not_told_its_slot() {
 
 #[test]
 fn many_jobs_on_many_slots_are_each_run_once() {
-    // A busy slot fetches as well, and these hooks lose a job that it then refuses because of its rank.
+    // A busy slot fetches as well, and the hooks lose a job that the slot then refuses because of its rank.
     let mut point = Point::new()
         .knob("NUM_CPUS = 4")
         .knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0")
@@ -116,7 +115,7 @@ fn many_jobs_on_many_slots_are_each_run_once() {
     assert_eq!(ids.len(), 40);
 }
 
-/// Hooks often return nothing while a job runs; with --once the slot fetches again after its end.
+/// Hooks often return no work while a job runs; with --once, the slot fetches again after the job has ended.
 #[test]
 fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
     let fetch = "#!/bin/sh\ngrep -q '^Activity = \"Idle\"' || { : > \"$HOME/out/asked\"; exit 0; }\n\
@@ -147,7 +146,7 @@ fn a_job_that_start_refuses_is_told_why() {
     assert!(!refused.contains("ClaimId"));
 }
 
-/// Faulty fetch hooks, the message about each, and a working slot that is not affected.
+/// Faulty fetch hooks are called beside a working slot, which they must not affect. Each fault has its own message.
 #[test]
 fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
     let cases: [(&str, &str, &str); 9] = [
@@ -170,7 +169,7 @@ fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
             .hook("bad", text)
             .job("1", JOB);
         let run = point.run();
-        // If a hook could not be called or was killed, it is unknown whether there was work, or a job was taken.
+        // If a hook could not be called or was killed, it is unknown whether there was work or a job was taken.
         let status = i32::from(matches!(name, "no interpreter" | "killed"));
         assert_eq!(run.status, Some(status), "{name}: {}", run.stderr);
         assert!(run.stderr.contains(said), "{name}: '{said}' is not in\n{}", run.stderr);
@@ -192,7 +191,7 @@ fn refused_paths_of_hooks_are_named_with_what_to_do() {
     assert!(run.stderr.contains("T_HOOK_REPLY_FETCH") && run.stderr.contains("chmod o-w"), "{}", run.stderr);
     assert!(run.stderr.contains("T_HOOK_EVICT_CLAIM") && run.stderr.contains("chmod u+x"), "{}", run.stderr);
     assert!(point.told("reply").is_empty() && point.told("evict").is_empty());
-    // A directory is not rejected because of its mode.
+    // A directory is rejected because it is a directory, not because of its mode.
     std::fs::remove_file(point.path("hooks/reply")).unwrap();
     std::fs::create_dir(point.path("hooks/reply")).unwrap();
     mode("hooks/reply", 0o777);
@@ -206,7 +205,7 @@ fn refused_paths_of_hooks_are_named_with_what_to_do() {
 
 #[test]
 fn a_fetch_hook_that_was_killed_by_its_limit_is_no_failed_start_whatever_the_quirks() {
-    // The first call hangs, the second returns the job: a slot that stopped fetching would never get it.
+    // The first call hangs, and the second returns the job. A slot that stopped fetching would never get the job.
     let hook = "#!/bin/sh\nif mkdir \"$HOME/out/first\" 2>/dev/null; then exec sleep 1000; fi\n\
                 mv \"$HOME/queue/1\" \"$HOME/taken/\" 2>/dev/null && exec cat \"$HOME/taken/1\"\n";
     for quirks in ["none", "reference"] {
@@ -297,7 +296,7 @@ fn a_partitionable_slot_gives_each_job_what_it_asks_for() {
 
 const OWN_STARTER: &str = env!("CARGO_BIN_EXE_htc-starter-run");
 
-/// Waits for the end of a process that must not hang.
+/// Waits for the end of a process that must not hang, and returns its exit status.
 fn ends(child: &mut Child) -> std::process::ExitStatus {
     let begun = std::time::Instant::now();
     loop {
@@ -319,7 +318,7 @@ fn nobody_who_reads_messages_or_events_is_waited_for() {
     for number in 0..120 {
         point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
     }
-    // The standard error output exceeds a pipe's buffer, and no process reads it.
+    // The output on standard error is larger than a pipe's buffer, and no process reads it.
     let mut child = point.start();
     assert_eq!(ends(&mut child).code(), Some(0));
     let done = |event: &&serde_json::Value| {
@@ -327,7 +326,7 @@ fn nobody_who_reads_messages_or_events_is_waited_for() {
     };
     assert_eq!(point.events().iter().filter(done).count(), 120);
 
-    // A FIFO that no process has opened for reading.
+    // No process has opened the FIFO for reading.
     let mut point = Point::new().job("1", JOB);
     let fifo = point.path("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -337,7 +336,7 @@ fn nobody_who_reads_messages_or_events_is_waited_for() {
     assert_eq!(point.told("reply.words"), ["accept\n"]);
 }
 
-/// Starters do not have the descriptor: their events are passed on.
+/// Starters do not have the descriptor, so their events are passed on.
 #[test]
 fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$_CONDOR_SLOT\" > \"${0%/*}/../out/slot\"\n";
@@ -363,12 +362,12 @@ fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
         let of_starter = [("event", "hook-start"), ("hook", "JOB_EXIT"), ("slot", "slot1")];
         assert_eq!(run.count(&of_starter), 1, "{to}: {:?}", run.events);
         assert_eq!(run.count(&[("event", "stop")]), 1, "{to}: {:?}", run.events);
-        // On a machine with one processor the job and its hooks do not receive the slot's name.
+        // On a machine with one processor, the job and its hooks do not get the slot's name.
         assert_eq!(std::fs::read_to_string(point.path("out/slot")).unwrap(), "\n");
     }
 }
 
-/// Each starter reads the configuration again, so an error introduced meanwhile must not lose a job.
+/// Each starter reads the configuration again, so an error that is introduced while the slots run must not lose a job.
 #[test]
 fn while_the_configuration_is_broken_no_job_is_fetched() {
     let point = Point::new()
@@ -383,7 +382,7 @@ fn while_the_configuration_is_broken_no_job_is_fetched() {
     std::fs::write(point.path("config"), format!("{config}not a valid statement\n")).unwrap();
     std::fs::write(point.path("queue/1"), JOB).unwrap();
     point.wait_for(&mut child, &[("event", "warning"), ("reason", "no starter could run it")]);
-    // Two seconds of the runner's own clock, in each of which the slot would have fetched.
+    // The cron job BEAT runs every second, so the test waits for times at which the slot would have fetched.
     let beats = || {
         let told = [("event", "cron-published"), ("cron", "BEAT")];
         point.events().iter().filter(|event| crate::support::point::is(event, &told)).count()
@@ -410,7 +409,7 @@ fn knobs_of_the_starter_are_looked_at_before_anything_is_fetched() {
     assert!(point.path("queue/1").exists());
 }
 
-/// The last possible time: the error is introduced between the fetch and the start of the starter.
+/// The error is introduced at the last possible time, between the fetch and the start of the starter.
 #[test]
 fn a_starter_with_a_bad_knob_tells_the_exit_hook_of_an_accepted_job() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"$HOME/out/exit\"\n";
@@ -447,7 +446,7 @@ fn what_cannot_be_executed_is_told_with_its_cause() {
     }
 }
 
-/// The daemon runs in LOG: a relative path is checked and executed there, wherever it was started.
+/// The daemon runs in LOG: a relative path is checked and executed there, whatever directory the daemon was started in.
 #[test]
 fn a_relative_path_of_a_hook_is_below_log() {
     let point = Point::new().job("1", JOB).knob("T_HOOK_FETCH_WORK = ../hooks/fetch");
@@ -455,8 +454,8 @@ fn a_relative_path_of_a_hook_is_below_log() {
     assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
 }
 
-/// 25.14 evaluates attributes that it copies from a fetched job, and leaves existing ones unchanged.
-/// ConcurrencyLimits are published only for claims of schedds (`loadRequestInfo`).
+/// 25.14 evaluates attributes that it copies from a fetched job, and leaves existing ones unchanged. ConcurrencyLimits are
+/// published only for claims of schedds (`loadRequestInfo`).
 #[test]
 fn attributes_of_a_fetched_job_may_be_expressions() {
     let job = "ClusterId = 40 + 2\nProcId = 1 * 3\nCmd = \"/bin/true\"\nOwner = strcat(\"no\", \"body\")\n\
@@ -523,7 +522,7 @@ fn a_slot_and_its_starter_name_one_job_alike() {
 
 #[test]
 fn a_job_that_two_slots_take_at_once_is_told() {
-    // Each slot gets the same job; the starters end when both are running.
+    // Each slot gets the same job, and the starters end when both run.
     let fetch = format!("#!/bin/sh\ncat <<end\n{JOB}end\n");
     let starter = "#!/bin/sh\ncat > /dev/null\n: > \"$HOME/out/job.$$\"\nuntil [ $(ls \"$HOME\"/out/job.* | wc -l) -ge 2 ]; \
                    do sleep 0.05; done\n";

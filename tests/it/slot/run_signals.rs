@@ -1,4 +1,4 @@
-//! Signals and limits that end jobs, hooks and the slot runner.
+//! Tests of signals and limits that end jobs, hooks and the slot runner.
 
 use crate::support::point::Point;
 use nix::sys::signal::Signal;
@@ -20,7 +20,7 @@ fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
 #[test]
 fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
     let as_root = nix::unistd::geteuid().is_root();
-    // The job runs as nobody: a starter that changes its ids loses the kernel's parent-death signal.
+    // The job runs as nobody, because a starter that changes its ids loses the kernel's parent-death signal.
     let job = format!(
         "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sh\"\nArguments = \"-c 'echo $$ > $HOME_OUT/pid; exec sleep 1000'\"\n\
          Environment = \"HOME_OUT=@OUT@\"\nIwd = \"/tmp\"\n{}",
@@ -61,7 +61,7 @@ fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
 const PATIENT: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"; exit 0' TERM\n\
                        trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
 
-/// A starter that ignores SIGTERM.
+/// Starter that ignores SIGTERM.
 const STUBBORN: &str = "#!/bin/sh\ncat > /dev/null\ntrap 'echo TERM >> \"$HOME/signals\"' TERM\n\
                         trap 'echo QUIT >> \"$HOME/signals\"; exit 0' QUIT\n: > \"$HOME/ready\"\nwhile :; do sleep 0.05; done\n";
 
@@ -124,7 +124,7 @@ fn sigquit_and_a_second_sigterm_kill_at_once() {
     }
 }
 
-/// The queue must learn that a job was given up: its hook runs to its end, even in a fast shutdown.
+/// The queue must learn that a job was given up, so its hook runs to its end even in a fast shutdown.
 #[test]
 fn a_fast_end_waits_for_the_hook_that_tells_of_the_claim() {
     let evict = "#!/bin/sh\ncat > /dev/null\nsleep 1\n: > \"$HOME/out/evicted\"\n";
@@ -189,7 +189,7 @@ fn a_running_execution_point_is_asked_and_told_through_its_socket() {
     point.wait_for(&mut child, &[("state", "Drained"), ("activity", "Idle")]);
     assert!(point.ask(["undrain"]).status.success());
     point.wait_for(&mut child, &[("event", "state"), ("reason", "no longer draining")]);
-    // A client that sends nothing, and one that sends an invalid request, do not block others.
+    // A client that sends nothing, and one that sends an invalid request, do not block other clients.
     let _silent = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
     let mut rude = std::os::unix::net::UnixStream::connect(point.path("control")).unwrap();
     std::io::Write::write_all(&mut rude, b"dance\n").unwrap();
@@ -236,7 +236,7 @@ fn signals_without_a_meaning_end_nothing() {
 
 #[test]
 fn timeout_kills_everything_and_is_status_124() {
-    // On a busy machine the starter does not run yet when the first limits are reached.
+    // On a busy machine, the starter may not run yet when the shorter limits end.
     let received = ["1", "8", "60"].into_iter().find_map(|limit| {
         let point = Point::new().job("1", JOB).hook("starter", STUBBORN).arguments(["--timeout", limit]);
         let run = point.run();
@@ -246,7 +246,7 @@ fn timeout_kills_everything_and_is_status_124() {
     assert_eq!(received.as_deref(), Some("QUIT\n"));
 }
 
-/// The limit applies to hooks that 25.14 waits for.
+/// The limit applies only to hooks for which 25.14 waits.
 #[test]
 fn hook_timeout_leaves_hooks_alone_that_nothing_waits_for() {
     let slow = "#!/bin/sh\ncat > /dev/null\nsleep 1.5\necho done >> \"$HOME/out/slow\"\n";

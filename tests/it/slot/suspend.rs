@@ -1,5 +1,5 @@
-//! The commands `suspend` and `continue` (`command_suspend_claim`, `command_continue_claim`): the slots they
-//! apply to, and the effect of CONTINUE.
+//! Tests of the commands `suspend` and `continue` (`command_suspend_claim`, `command_continue_claim`): the slots to which they
+//! apply, and the effect of CONTINUE.
 
 use std::process::Output;
 
@@ -11,7 +11,7 @@ use crate::support::point::Point;
 
 const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
-/// The load of the machine determines whether SUSPEND (3) or CONTINUE (0) is true.
+/// The load of the machine determines whether SUSPEND (load 3) or CONTINUE (load 0) is true.
 const POLICY: &str = "NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = False
@@ -90,7 +90,7 @@ fn a_job_that_left_suspended_does_not_stop_the_next_one_for_ever() {
         load(&mut machine, 0.0);
         let wanted = match quirks {
             QuirkMode::Manual => "Claimed/Suspended Claimed/Busy",
-            // Resource::suspend_claim: only continue_claim removes the mark.
+            // In `Resource::suspend_claim`, only continue_claim removes the mark.
             QuirkMode::Reference => "Claimed/Suspended",
         };
         assert_eq!(machine.went(), wanted);
@@ -138,7 +138,7 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     let point = Point::new();
     let control = point.path("control").display().to_string();
     let point = point
-        // The starter ignores requests to end.
+        // The starter ignores requests to end the job.
         .hook(
             "starter",
             "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\n: > \"$HOME/up\"\nwhile :; do sleep 0.05; done\n",

@@ -1,5 +1,5 @@
-//! Every transition of a slot, by its number in the manual ("Slot States and Activities"), with both sets of
-//! quirks where they differ. The load of the machine determines which expression of the policy is true.
+//! Tests of every transition of a slot, by its number in the manual ("Slot States and Activities"), in both quirk modes where
+//! they differ. The load of the machine determines which expression of the policy is true.
 
 use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
@@ -11,7 +11,7 @@ use crate::support::point::Point;
 
 const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
-/// Meaning of a load.
+/// Loads, each with the expression of the policy that it makes true.
 const QUIET: f64 = 0.0;
 const OWNER: f64 = 1.0;
 const PREEMPT: f64 = 2.0;
@@ -49,7 +49,7 @@ RunBenchmarks = TotalLoadAvg == 8";
 
 fn machine(quirks: QuirkMode) -> Machine {
     let mut machine = Machine::with(POLICY, quirks, None);
-    // The benchmarks that run once after the start.
+    // The benchmarks that run once after the start have ended.
     machine.step(StartdEvent::BenchmarksEnded);
     machine.states.clear();
     machine
@@ -77,7 +77,7 @@ fn drain(machine: &mut Machine) {
     machine.step(StartdEvent::Drain(Box::new(request)));
 }
 
-/// A slot whose backfill client runs.
+/// Creates a slot whose backfill client runs.
 fn backfilling() -> Machine {
     let mut machine = machine(QuirkMode::Manual);
     becomes(&mut machine, BACKFILL);
@@ -107,7 +107,7 @@ fn transitions_3_and_4_a_slot_benchmarks_until_the_programs_end() {
     default.step(StartdEvent::BenchmarksEnded);
     assert_eq!(default.went(), "Unclaimed/Idle");
     assert!(!default.ad(SlotKey::from_number(1)).contains("LastBenchmark = 0"));
-    // Evaluated again whenever there is nothing else to do.
+    // RunBenchmarks is evaluated again whenever the slot has nothing else to do.
     becomes(&mut default, BENCHMARK);
     assert_eq!(default.went(), "Unclaimed/Benchmarking");
 }
@@ -123,7 +123,7 @@ fn transition_4_is_made_at_the_next_look_in_25_14_and_transition_3_not_again() {
     assert_eq!(reference.went(), "", "not before another activity");
 }
 
-/// The manual of RUNBENCHMARKS: anything else than False runs benchmarks once after the start.
+/// The manual says of RUNBENCHMARKS: any value except False runs benchmarks once after the start.
 #[test]
 fn benchmarks_run_once_after_the_start_unless_run_benchmarks_is_false() {
     for (quirks, run_benchmarks, states) in [
@@ -142,7 +142,7 @@ fn benchmarks_run_once_after_the_start_unless_run_benchmarks_is_false() {
     }
 }
 
-/// The manual's transitions 8 and 10: START, evaluated without a job, is false.
+/// Transitions 8 and 10 of the manual: START, evaluated without a job, is false.
 #[test]
 fn a_start_that_is_false_ends_a_match_and_an_idle_claim() {
     for quirks in BOTH {
@@ -268,7 +268,7 @@ fn transitions_16_and_20_a_suspended_job_retires_and_is_suspended_again() {
         machine.went();
         vacate(&mut machine, false);
         assert_eq!(machine.went(), "Claimed/Retiring Claimed/Suspended", "SUSPEND still holds");
-        // Transition 16 by CONTINUE.
+        // Transition 16 is caused by CONTINUE.
         becomes(&mut machine, QUIET);
         assert_eq!(machine.went(), "Claimed/Retiring");
     }
@@ -395,7 +395,7 @@ fn transitions_28_29_and_30_backfill_is_evicted() {
     machine.wait(2);
     machine.client_ends();
     machine.went();
-    // Transition 30: nothing runs.
+    // Transition 30 is made at once, because nothing runs.
     machine.measure(EVICT);
     machine.wait(1);
     assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
@@ -472,7 +472,7 @@ fn transitions_36_and_37_free_slots_are_drained_at_once() {
     }
 }
 
-/// Found by `slot_property`: the slot stayed in Preempting forever.
+/// Regression test: the slot stayed in Preempting and never left it.
 #[test]
 fn a_claim_that_waited_is_refused_when_a_drain_has_begun_meanwhile() {
     for quirks in BOTH {
@@ -512,8 +512,8 @@ fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
     assert!(machine.point.is_finished());
 }
 
-/// Transitions 1 and 2 caused by a desktop's console: the access times of CONSOLE_DEVICES, and
-/// STARTD_NOCLAIM_SHUTDOWN when there is no claim.
+/// Transitions 1 and 2 are caused by a desktop's console, through the access times of CONSOLE_DEVICES; STARTD_NOCLAIM_SHUTDOWN
+/// applies when there is no claim.
 #[test]
 fn a_desktop_s_slot_is_its_owner_s_while_he_types_live() {
     let point = Point::new()
@@ -545,7 +545,7 @@ fn a_desktop_s_slot_is_its_owner_s_while_he_types_live() {
     assert_eq!(run.states("slot1"), "Unclaimed/Idle Owner/Idle", "{}", run.stderr);
 }
 
-/// With real processes: a benchmark program runs, and then a backfill client until everything ends.
+/// Uses real processes: a benchmark program runs, and then a backfill client until the execution point ends.
 #[test]
 fn benchmarks_and_a_backfill_client_run_live() {
     let point = Point::new()

@@ -1,4 +1,4 @@
-//! Slots see the resource usage of their jobs while they run.
+//! Tests that slots see the resource usage of their jobs while the jobs run.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ fn suspends(policy: &str) {
 
 fn suspends_with(policy: &str, with: &dyn Fn(Point) -> Point) {
     let lines = ["WANT_SUSPEND = True", "CONTINUE = False", "PREEMPT = False", "POLLING_INTERVAL = 1"];
-    // On a busy machine the first update may come before the job has executed its program.
+    // On a busy machine, the first update may come before the job has executed its program.
     let intervals = ["STARTER_INITIAL_UPDATE_INTERVAL = 1", "STARTER_UPDATE_INTERVAL = 1"];
     let lines = lines.into_iter().chain(intervals).chain(["NUM_SLOTS = 1"]);
     let point = with(lines.fold(Point::new(), |point, line| point.knob(line)));
@@ -35,8 +35,8 @@ fn a_slot_sees_the_processor_time_of_its_own_job() {
     suspends("CpusUsage > 0.1 && ImageSize > 100 && LoadAvg - CondorLoadAvg < 1000");
 }
 
-/// The size of docker's images of jobs is published; a startd determines it one interval after its start.
-/// Regression test: no ad had it.
+/// The disk use of docker's job images is published; a startd determines it one interval after its start. Regression test: no ad
+/// had it.
 #[test]
 fn a_slot_tells_what_docker_s_images_of_jobs_take() {
     let home = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn a_slot_tells_what_docker_s_images_of_jobs_take() {
     });
 }
 
-/// Regression test: the slot ad never contained the starter's updates about the job.
+/// Regression test: the slot ad never contained what the starter reports about the job.
 #[test]
 fn a_slot_sees_what_its_starter_tells_of_the_job() {
     suspends("ResidentSetSize > 0 && MemoryUsage >= 1");

@@ -1,4 +1,5 @@
-//! `htc-slot-run explain --summary`: jobs of public reports are explained on one screen, by the sentence that answers them.
+//! Tests of `htc-slot-run explain --summary`: jobs of public reports are explained on one screen, by the sentence that answers
+//! them.
 
 use std::process::{Command, Output};
 
@@ -43,7 +44,7 @@ fn explain(directory: &std::path::Path, jobs: &str, slots: &str, more: &[&str]) 
     command.output().unwrap()
 }
 
-/// Number of lines on a screen of 80 columns.
+/// Returns the number of lines that a text takes on a screen of 80 columns.
 fn screen_lines(text: &str) -> usize {
     text.lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum()
 }
@@ -219,7 +220,7 @@ fn a_match_of_many_ads_is_explained_by_the_same_screen_rows_and_page() {
         assert_eq!(page, std::fs::read(directory.path().join("page.html")).unwrap_or_default());
         assert!(!own.stdout.is_empty());
     }
-    // Few pairs are printed one by one, and the status says whether each job has a slot.
+    // A small number of pairs is printed one by one, and the exit status says whether each job has a slot.
     let few = explain(directory.path(), &job(0, 100), &slot(1), &[]);
     assert_eq!((few.status.code(), match_explained(directory.path(), &[]).status.code()), (Some(0), Some(0)));
     std::fs::write(directory.path().join("slots"), slot(0)).unwrap();
@@ -249,7 +250,7 @@ fn slots_that_run_jobs_keep_them_unless_they_rank_the_new_one_higher() {
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();
     assert!(text.starts_with(&format!("slot1@node refuses job 1.0: {sentence}\n")), "{text}");
     assert!(text.contains("RemoteUser = \"bob@x\""), "{text}");
-    // A partitionable slot has what its dynamic slots left.
+    // A partitionable slot has the resources that its dynamic slots leave.
     let partitionable = one.replace("Activity", "PartitionableSlot = true\nActivity");
     assert_eq!(explain(directory.path(), &low, &partitionable, &[]).status.code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! Jobs that attack their starter with leftovers, names, unreadable files and signals.
+//! Tests of jobs that attack their starter with leftovers, names, unreadable files and signals.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
@@ -36,7 +36,7 @@ fn links_that_lead_out_bring_nothing_of_what_the_job_may_not_read() {
             if entry.file_type().unwrap().is_dir() {
                 open.push(entry.path());
             } else if let Ok(text) = fs::read(entry.path()) {
-                // Without root the job is run by the owner of the secret, who may read it.
+                // Without root, the job runs as the owner of the secret, who may read it.
                 assert!(
                     !is_root || !text.windows(10).any(|part| part == b"root's own"),
                     "{:?}\n{}",
@@ -80,7 +80,7 @@ fn directories_that_nobody_may_read_are_removed_all_the_same() {
     let ran = place.run(&shell(script));
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.left.is_empty(), "{:?}\n{}", ran.left, ran.told);
-    // Output in such a directory cannot be transferred, which is reported and does not block the end.
+    // Output in an unreadable directory cannot be transferred, which is reported and does not prevent the end of the job.
     let place = transferring(Place::new());
     let ran = run(
         &place,
@@ -109,7 +109,7 @@ fn sockets_and_pipes_in_the_scratch_directory_hold_nobody_up() {
         let there = fs::symlink_metadata(place.path("iwd").join(name));
         assert!(!there.is_ok_and(|status| status.file_type().is_fifo() || status.file_type().is_socket()));
     }
-    // If it is named, it is a file that cannot be transferred.
+    // A FIFO that the job names as output is a file that cannot be transferred.
     let place = transferring(Place::new());
     let ran = run(&place, "mkfifo pipe", "TransferOutput = \"pipe\"");
     assert!(ran.left.is_empty() && !ran.ad.is_empty(), "{:?} {}", ran.left, ran.told);

@@ -1,5 +1,5 @@
-//! Invalid settings and attributes about containers and control groups: each is reported once, with its
-//! location, and the result is that of 25.14.
+//! Tests of invalid settings and attributes about containers and control groups: each is reported once, with its location, and
+//! the result is that of 25.14.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::support::place::{Place, Ran, shell};
 
 const SIF: &str = "Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"";
 
-/// Checks that exactly one line reports this, with these parts.
+/// Checks that exactly one line reports the parameter, and that the line contains these parts.
 fn assert_told(ran: &Ran, knob: &str, parts: &[&str]) {
     let lines: Vec<&str> = ran.told.lines().filter(|line| line.contains(knob)).collect();
     assert_eq!(lines.len(), 1, "{knob}: {}", ran.told);
@@ -104,7 +104,7 @@ fn attributes_of_the_wrong_kind_and_volumes_without_a_directory_are_told() {
     }
 }
 
-/// As `might_EXCEPT` of 25.14: the job does not start, and its log contains this message.
+/// As with `might_EXCEPT` of 25.14, the job does not start, and its log contains this message.
 #[test]
 fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
     let truth = |knob: &str, text: &str, default: &str| {
@@ -123,7 +123,7 @@ fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
             "TARGET.No",
             format!("Invalid result (not an integer) for DOCKER_SHM_SIZE (TARGET.No) {size}"),
         ),
-        // These expressions have access to neither slot nor job.
+        // Expressions of these parameters can refer neither to the slot nor to the job.
         (
             "DOCKER_RUN_UNDER_INIT",
             "TARGET.ClusterId > 0",
@@ -138,7 +138,7 @@ fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
             assert!(ran.told.contains(&format!("{words} (")) && ran.told.contains(", line "), "{}", ran.told);
             let log = fs::read_to_string(place.path("iwd/log")).unwrap();
             assert!(log.starts_with("001 ") && log.contains(&format!("\t{words}\n")), "{log}");
-            // In 25.14 the starter already knows the job by then: it is killed, and JOB_EXIT is not called.
+            // In 25.14, the starter has read the job before: it is killed, and JOB_EXIT is not called.
             let end = if quirks == "none" {
                 "docker pull alpine:3\nexit evict\n"
             } else {
@@ -157,7 +157,7 @@ fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
     assert_clean(&ran);
     let ran = with_docker().knob("DOCKER_TRUST_LOCAL_IMAGES = maybe").run(IMAGE);
     assert_eq!(ran.calls, "prepare\ndocker images --format\ndocker tags\nexit evict\n", "{}", ran.told);
-    // Evaluated for jobs without a container, too.
+    // The parameter is evaluated for jobs without a container, too.
     let ran =
         Place::new().noting().knob("SINGULARITY_USE_LAUNCHER = perhaps").run(&shell("echo job >> calls"));
     assert!(ran.told.contains(&truth("SINGULARITY_USE_LAUNCHER", "perhaps", "False")), "{}", ran.told);

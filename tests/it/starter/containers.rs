@@ -1,5 +1,4 @@
-//! Jobs in containers, with fake docker and singularity programs that record every call and behave as
-//! instructed.
+//! Tests of jobs in containers, with fake docker and singularity programs that record every call and behave as instructed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +8,7 @@ use nix::sys::signal::Signal;
 use crate::support::children::write_executable;
 use crate::support::place::{Place, Ran, heard, send, shell};
 
-/// Records its arguments; the files in `state/` are its instructions. `start` runs `state/job`, `kill`
+/// Fake docker that records its arguments; the files in `state/` are its instructions. `start` runs `state/job`, and `kill`
 /// signals it.
 const DOCKER: &str = r#"#!/bin/sh
 state=@STATE@
@@ -43,7 +42,7 @@ kill) echo "docker kill $3" >> $calls; kill -$3 $(cat $state/pid); echo $4 ;;
 esac
 "#;
 
-/// Records its arguments and its own variables, and runs the command after the image.
+/// Fake singularity that records its arguments and its own variables, and runs the command after the image.
 const SINGULARITY: &str = r#"#!/bin/sh
 calls=@CALLS@
 echo "singularity $*" >> $calls
@@ -81,7 +80,7 @@ pub(crate) fn with_singularity() -> Place {
 pub(crate) const IMAGE: &str =
     "Cmd = \"/bin/true\"\nArguments = \"a 'b c'\"\nWantDocker = true\nDockerImage = \"alpine:3\"";
 
-/// The calls for a missing image, until the container is started.
+/// Calls for an image that is not present, until the container is started.
 const BEFORE: &str = "prepare\ndocker images --format\ndocker tags\ndocker images --format\ndocker tags\n\
                       docker pull alpine:3\ndocker create\ndocker tag\ndocker architecture\ndocker start\n";
 
@@ -89,7 +88,7 @@ pub(crate) fn assert_clean(ran: &Ran) {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
-/// An engine would create these mount points as an account of the container, and nobody could remove them.
+/// An engine would create these mount points as an account of the container, and the starter could not remove them.
 #[test]
 fn mount_points_in_mounted_directories_are_made_before_the_container() {
     let place = with_docker();
@@ -167,7 +166,7 @@ fn a_container_that_cannot_be_made_is_no_end_of_the_job() {
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.starts_with("001 ") && log.contains("\n\tbad option \n"), "{log}");
     assert!(ran.calls.ends_with("docker create\nexit evict\ndocker state\ndocker rm\n"), "{}", ran.calls);
-    // In 25.14 its status is the job's.
+    // In 25.14, the exit status of docker becomes that of the job.
     let place = with_docker().option(&["--quirks", "reference", "--job-output-ad", "-"]);
     fs::write(place.path("state/nocreate"), "").unwrap();
     let ran = place.run(IMAGE);
@@ -216,7 +215,7 @@ fn a_container_out_of_memory_holds_the_job() {
     assert!(ran.calls.ends_with("docker state\nexit hold\ndocker state\ndocker rm\n"), "{}", ran.calls);
 }
 
-/// As in a pool: transferred files are in the initial directory of the container.
+/// As in a pool, transferred files are in the initial directory of the container.
 #[test]
 fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
     for (more, command) in [("", "./prog"), ("TransferExecutable = false", "/elsewhere/prog")] {
@@ -235,7 +234,8 @@ fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
     }
 }
 
-/// As in a pool, while a directly run starter of 25.14 treats a job that docker did not run as one that ran.
+/// A shadow in a pool holds the job as well, while a starter of 25.14 without a shadow treats a job that docker did not run as
+/// one that ran.
 #[test]
 fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
     for (state, reason, code) in [
@@ -254,7 +254,7 @@ fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
             assert!(ran.has("JobStatus = 5"), "{state} {quirks}: {}{}", ran.ad, ran.told);
             assert!(ran.has(&format!("HoldReasonCode = {code}")), "{state} {quirks}: {}", ran.ad);
             assert!(ran.ad.contains(&format!(": {reason}\"\n")), "{state} {quirks}: {}", ran.ad);
-            // A pool has the same behaviour.
+            // A pool behaves in the same way, so the quirk is not reported.
             assert!(!ran.told.contains("docker-create-status"), "{}", ran.told);
             assert_clean(&ran);
         }
@@ -284,7 +284,7 @@ fn requests_reach_the_container_by_the_words_of_docker() {
     assert!(ran.has("ExitCode = 5"), "{}", ran.ad);
 }
 
-/// Creates a fake docker that handles one command differently and reports this through the FIFO.
+/// Creates a fake docker that handles one command differently and reports the command through the FIFO.
 fn with_docker_that(place: &Place, word: &str, pipe: &std::path::Path, then: &str) {
     let told = format!(
         "{word}) echo \"docker {word}\" >> $calls; echo {word} > {}; {then} ;;\nimages) ",
@@ -304,7 +304,7 @@ fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
     assert_eq!(heard(&pipe), "ready\n");
     send(&child, Signal::SIGTSTP);
     assert_eq!(heard(&pipe), "pause\n");
-    // Its reply comes after that.
+    // The fake docker replies after its report.
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(told.any(|line| line.contains("docker failed to pause the container: the job continues")));
     send(&child, Signal::SIGTERM);
@@ -450,7 +450,7 @@ fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
     let asked = [
         ("X = 1", "SINGULARITY_JOB = false"),
         ("WantsBox = false", "SINGULARITY_JOB = TARGET.WantsBox"),
-        // No image: "doesn't evaluate to a string, skipping containerizing".
+        // The default image is not a string: "doesn't evaluate to a string, skipping containerizing".
         ("X = 1", "USE_DEFAULT_CONTAINER = true\nDEFAULT_CONTAINER_IMAGE = TARGET.NoSuch"),
         ("X = 1", "USE_DEFAULT_CONTAINER = false\nDEFAULT_CONTAINER_IMAGE = \"/img\""),
         ("WantContainer = true\nContainerImage = \"/img\"", ""),
@@ -501,7 +501,7 @@ fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_w
 fn a_singularity_job_that_is_no_truth_value_is_told_in_the_references_words() {
     let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
     let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
-    // An exception: JOB_EXIT is called but not waited for.
+    // After an exception, JOB_EXIT is called, but the starter does not wait for it.
     assert_eq!(ran.status, 4, "{}", ran.told);
     assert!(ran.calls.starts_with("prepare\n") && !ran.calls.contains("job"), "{}", ran.calls);
     assert!(ran.told.contains("hook started JOB_EXIT"), "{}", ran.told);

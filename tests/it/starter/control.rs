@@ -1,4 +1,4 @@
-//! `htc-starter-run --control`: authorized users hold, remove and suspend a job.
+//! Tests of `htc-starter-run --control`: authorized users hold, remove and suspend a job.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output};
 use crate::support::children::LONG;
 use crate::support::place::{Place, Ran, heard, shell};
 
-/// A place with a directory for the socket that only we can write.
+/// Creates a place with a directory for the socket that only the current account can write.
 fn place() -> Place {
     let place = Place::new().noting();
     fs::create_dir(place.path("own")).unwrap();
@@ -17,7 +17,7 @@ fn place() -> Place {
     place.option(&["--control", &socket])
 }
 
-/// Starts a job that reports that it runs, and runs until it is told to end.
+/// Starts a job that reports that it runs, and that runs until it is ended.
 fn start(place: &Place, more: &str) -> Child {
     let pipe = place.pipe();
     let script = "trap \"exit 3\" TERM; echo runs > pipe; while :; do sleep 1 & wait; done";
@@ -37,7 +37,7 @@ fn done(place: &Place, words: &[&str]) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// Checks a refusal because of the state.
+/// Checks that a request is refused because of the state.
 fn refused(place: &Place, words: &[&str], text: &str) {
     refused_with(1, place, words, text);
 }
@@ -149,7 +149,7 @@ fn a_socket_that_is_not_safe_is_one_message_and_no_job_is_run() {
         assert!(ran.told.contains(text) && ran.status == 3, "{name}: {} {}", ran.status, ran.told);
         assert!(ran.left.is_empty());
     }
-    // A socket without a listening process is replaced.
+    // A socket on which no process listens is replaced.
     let place = place();
     drop(UnixListener::bind(place.path("own/control")).unwrap());
     refused_with(3, &place, &["status"], ": the starter has ended");
@@ -224,11 +224,11 @@ fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("preparing"), "{answer}");
-    // A client that connects and sends nothing does not change this.
+    // A client that connects and sends nothing does not affect other requests.
     let silent = UnixStream::connect(place.path("own/control")).unwrap();
     refused(&place, &["release"], "the job is not held");
     refused(&place, &["suspend"], "no job is running");
-    // The job is prepared again: the FIFO receives a report each time.
+    // The job is prepared again, and the FIFO receives a report each time.
     assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
     drop(silent);
     done(&place, &["remove"]);
@@ -251,7 +251,7 @@ fn the_time_limit_is_that_of_all_runs_and_of_what_lies_between() {
     let hook = limited("done").hook("SHADOW_PREPARE_JOB", "exec sleep 600");
     ended(hook.knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM"), "", "1");
     ended(limited("done"), "OnExitHold = true\nPeriodicRelease = false", "5");
-    // Each of many runs records its start.
+    // Each of many runs records its start in the state file.
     let told = ended(limited("1000000"), "OnExitRemove = false", "1");
     assert!(!told.contains("will not be found"), "{told}");
     let told = ended(limited("done"), "OnExitRemove = false", "1");
@@ -265,7 +265,7 @@ fn a_job_goes_on_for_its_grace_when_whoever_started_it_is_gone_and_is_ended_then
     fs::write(place.path("job.ad"), place.whole(&shell("echo runs > pipe; exec sleep 1000"))).unwrap();
     let starter = place.command();
     let words: Vec<String> = starter.get_args().map(|word| format!("'{}'", word.to_string_lossy())).collect();
-    // Only the starter has this open: a reader learns when it is gone.
+    // Only the starter has the writing end open, so a reader learns when the starter is gone.
     let ended = place.path("ended");
     nix::unistd::mkfifo(&ended, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let script = format!(

@@ -1,4 +1,4 @@
-//! Credentials of a job's user: tokens and Kerberos caches in the scratch directory, and those passed to
+//! Tests of the credentials of a job's user: tokens and Kerberos caches in the scratch directory, and those passed to
 //! SHADOW_PREPARE_JOB.
 
 use std::fs;
@@ -9,7 +9,7 @@ use crate::support::place::{Place, heard, shell};
 
 const NEEDS: &str = "ShouldTransferFiles = \"NO\"\nOAuthServicesNeeded = \"scitokens*x\"\nOut = \"out\"";
 
-/// Their owner: the account of jobs here, which is also the user in the ad.
+/// Returns the owner of the credentials: the account of jobs in these tests, which is also the user in the ad.
 fn user() -> String {
     let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
     user.filter(|user| !user.uid.is_root()).map_or_else(|| "nobody".to_owned(), |user| user.name)
@@ -23,7 +23,7 @@ fn lay(place: &Place, name: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// A place whose user has a token with this mode.
+/// Creates a place whose user has a token with this mode.
 fn with_token(mode: u32) -> Place {
     let place = Place::new().noting();
     lay(&place, "tokens/nobody/scitokens_x.use", mode);
@@ -35,7 +35,7 @@ fn of_shadow(mode: u32) -> Place {
     with_token(mode).option(&["--as", "shadow"])
 }
 
-/// `CredDirCreator` (cred_dir.cpp); in 25.14 the directory is accessible to all.
+/// In `CredDirCreator` (cred_dir.cpp) of 25.14, all accounts can read the directory.
 #[test]
 fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
     let script = "cd $_CONDOR_CREDS; pwd; stat -c %a . *; cat *";
@@ -50,7 +50,7 @@ fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
     }
 }
 
-/// A kept scratch directory contains no credentials, even if the job tries to protect them.
+/// A scratch directory that is kept contains no credentials, even if the job tries to protect them.
 #[test]
 fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
     for script in ["exit 0", "chmod 0 $_CONDOR_CREDS", "chmod 0 $_CONDOR_CREDS; chmod 0 $_CONDOR_SCRATCH_DIR"]
@@ -68,7 +68,7 @@ fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
     }
 }
 
-/// `CONDOR_getcreds` (NTreceivers.cpp): the shadow holds the job.
+/// As in `CONDOR_getcreds` (NTreceivers.cpp), the shadow holds the job.
 #[test]
 fn a_job_whose_access_point_has_no_tokens_is_held_and_one_without_an_access_point_is_refused() {
     for (mode, knob, services, why) in [
@@ -120,7 +120,7 @@ fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
-/// Quirk `tokens-gone-unrefreshed`; by default they stay, as a test of the module checks.
+/// Tests the quirk `tokens-gone-unrefreshed`. By default the tokens stay, as a unit test checks.
 #[test]
 fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought_anew() {
     let place = with_token(0o600).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--quirks", "reference"]);
@@ -134,7 +134,7 @@ fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought
     assert!(ran.told.contains("cannot be refreshed (SEC_CREDENTIAL_REFRESH)"), "{}", ran.told);
 }
 
-/// `refreshSandboxCredentialsKRB` (jic_shadow.cpp).
+/// Tests `refreshSandboxCredentialsKRB` (jic_shadow.cpp).
 #[test]
 fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machine() {
     let knobs = |place: Place| {
@@ -164,7 +164,7 @@ fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machin
     let (name, rest) = out.split_once('\n').unwrap();
     assert!(name.starts_with("FILE:/") && name.ends_with(&format!("/scratch/{}.cc", user())), "{out}");
     assert_eq!(rest, "600\nsecret\nfresh\n");
-    // No program creates the cache here; in a pool the credmon would.
+    // In these tests no program creates the cache; in a pool the credmon would.
     let place = knobs(Place::new());
     lay(&place, "krb/other.cc", 0o600);
     let ran = place.run(&format!("{}\n{ad}", shell("exit 0")));
@@ -174,7 +174,7 @@ fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machin
     assert!(told.contains("SEC_CREDENTIAL_DIRECTORY_KRB is not set"), "{told}");
 }
 
-/// `ShadowHookMgr::tryHookPrepareJob`.
+/// Tests `ShadowHookMgr::tryHookPrepareJob`.
 #[test]
 fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
     let place = || {
@@ -189,7 +189,7 @@ fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
     let one = place().knob("SPOOL = $(LOCAL_DIR)/spool");
     lay(&one, "krb/nobody.cred", 0o600);
     let ad = format!("{}\n{NEEDS}\nSendCredential = true", shell("exit 0"));
-    // The hook is called first; the job itself has no cache here, and is not started.
+    // The hook is called first. The job itself has no cache, so it is not started.
     let ran = one.run(&ad);
     let calls = fs::read_to_string(one.path("iwd/calls")).unwrap();
     let spool = one.path("spool").display().to_string();
@@ -225,7 +225,7 @@ fn the_credentials_of_a_hook_whose_shadow_was_killed_are_removed_by_clean() {
         left.sort();
         (output.status.code(), left, String::from_utf8(output.stderr).unwrap())
     };
-    // A running hook keeps its credentials, and those of a shadow that is not ours are not touched.
+    // A hook that runs keeps its credentials, and those of other shadows are not removed.
     let all = [
         "_condor_creds.cluster7.proc1",
         "_condor_creds.cluster7.proc1.htc-lock",

@@ -1,4 +1,4 @@
-//! Options that daemons pass to a starter.
+//! Tests of options that daemons pass to a starter.
 
 use std::fs;
 

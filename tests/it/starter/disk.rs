@@ -1,4 +1,4 @@
-//! The disk usage of a job's directory: reported, limited, and without leftovers.
+//! Tests of the disk usage of a job's directory: it is reported and limited, and nothing is left behind.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -15,7 +15,7 @@ const ENFORCED: &str = "STARTD_ENFORCE_DISK_LIMITS = true\nBASE_CGROUP =";
 const SENTENCE: &str =
     "Job has exceeded allocated disk (20.00 MB). Consider increasing the value of request_disk.";
 
-/// The loop devices whose file is located below this place.
+/// Returns the loop devices whose file is below this place.
 fn loops(place: &Place) -> Vec<String> {
     let home = place.home.path().to_string_lossy().into_owned();
     let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
@@ -23,7 +23,7 @@ fn loops(place: &Place) -> Vec<String> {
     blocks.filter_map(behind).filter(|file| file.starts_with(&home)).collect()
 }
 
-/// The mounts below this place.
+/// Returns the mounts below this place.
 fn mounted(place: &Place) -> Vec<std::path::PathBuf> {
     let all = htc_hooks::os::mounts::list_mounts().into_iter();
     all.map(|mount| mount.target).filter(|target| target.starts_with(place.home.path())).collect()
@@ -57,8 +57,7 @@ fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
     assert_eq!(lines.next(), Some("ext2/ext3"), "{}", ran.told);
     let most: u64 = lines.next().unwrap().parse().unwrap();
     assert!((20 << 20..26 << 20).contains(&most), "{most}");
-    // A size that is not a whole number of blocks. Regression test: the usage of such a directory was only
-    // measured.
+    // The size is not a whole number of blocks. Regression test: the usage of such a directory was only measured.
     for odd in [2049, 20481] {
         let ran = place.run(&format!("{}\nRequestDisk = {odd}", shell("exit 0")));
         assert!(!ran.told.contains("not a separate file system"), "{odd}: {}", ran.told);
@@ -87,7 +86,7 @@ fn a_starter_that_is_killed_leaves_a_disk_that_cleaning_takes_away() {
     }
     let left: Vec<_> =
         fs::read_dir(place.path("execute")).unwrap().flatten().map(|entry| entry.path()).collect();
-    // A mount namespace created by another test in parallel keeps the mount and the device until it ends.
+    // A mount namespace that another test has created in parallel keeps the mount and the device until that namespace ends.
     let begun = Instant::now();
     while !loops(&place).is_empty() && begun.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(20));
@@ -129,7 +128,7 @@ fn a_job_whose_files_are_transferred_tells_what_its_directory_holds() {
         ran.told
     );
     assert!(ran.ad.contains("\nScratchDirFileCount = "), "{}", ran.ad);
-    // A startd sets this for its starters. Regression test: the attribute was missing.
+    // A startd sets this parameter for its starters. Regression test: the attribute was missing.
     assert!(ran.ad.contains("\nCpusUsage = "), "{}", ran.ad);
     assert!(!ran.ad.contains("\nProportionalSetSizeKb"), "{}", ran.ad);
 }
@@ -145,8 +144,7 @@ fn use_pss_has_the_proportional_size_of_a_job_told() {
     assert_eq!(size("USE_PSS = false"), None);
 }
 
-/// Installs fake LVM programs that record their calls: no volume is created, so the usage is measured
-/// instead.
+/// Installs fake LVM programs that record their calls. They create no volume, so the usage is measured instead.
 fn with_doubles(mut place: Place) -> Place {
     fs::create_dir(place.path("bin")).unwrap();
     let called = place.path("called");
@@ -171,7 +169,7 @@ fn with_doubles(mut place: Place) -> Place {
     place
 }
 
-/// The calls of the fake programs, line by line.
+/// Returns the calls of the fake programs, one per line.
 fn called(place: &Place) -> Vec<String> {
     fs::read_to_string(place.path("called")).unwrap().lines().map(str::to_owned).collect()
 }
@@ -193,7 +191,7 @@ fn a_volume_is_encrypted_where_the_configuration_or_the_job_asks_for_it() {
     assert!(lines[2].starts_with("mke2fs ") && lines[2].ends_with("_1-enc"), "{lines:?}");
     let key = lines[1].split(' ').nth(5).unwrap();
     assert!(!fs::exists(key).unwrap(), "the key is gone: {key}");
-    // If encryption is not possible, that is reported.
+    // If the directory cannot be encrypted, this is reported.
     let disabled = "DISABLE_EXECUTE_DIRECTORY_ENCRYPTION = true";
     let place = with_doubles(Place::new().knob(ENFORCED).knob(group).knob(disabled));
     assert!(place.run(&ad).has("ExitCode = 0"));
@@ -236,7 +234,7 @@ fn a_volume_group_is_made_of_the_file_that_is_named_and_goes_with_it() {
     assert!(fits, "{lines:#?}");
     assert!(!file.exists() && !place.path("disk.img.lock").exists());
     assert!(ran.left.is_empty(), "{:?}", ran.left);
-    // Leftovers of a killed starter are removed by the next --clean, which finds no loop device here.
+    // The next --clean removes what a killed starter has left; no loop device exists here.
     fs::write(&file, "").unwrap();
     fs::write(place.path("disk.img.lock"), "").unwrap();
     let cleaned = place.option(&["--clean"]).run("");
@@ -253,7 +251,7 @@ fn a_file_and_a_volume_group_of_others_are_left_alone() {
     let file = place.path("disk.img");
     let place = with_doubles(place.knob(&format!("LVM_BACKING_FILE = {}", file.display())));
     let ad = format!("{}\nRequestDisk = 20480", shell("exit 0"));
-    // A volume group with that name exists already.
+    // A volume group with this name exists already.
     write_executable(&place.path("bin/vgcreate"), b"#!/bin/sh\necho 'already exists'; exit 5\n");
     let ran = place.run(&ad);
     assert!(ran.has("ExitCode = 0") && ran.told.contains("already exists"), "{}", ran.told);
@@ -299,7 +297,7 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
     let called = fs::read_to_string(place.path("called")).unwrap();
     let names: Vec<&str> = called.lines().filter_map(|line| line.split(' ').next()).collect();
-    // There is nothing in /dev/mapper, so nothing can be mounted.
+    // The fake programs create no device in /dev/mapper, so nothing can be mounted.
     assert_eq!(names, ["lvcreate", "mke2fs", "lvremove"], "{called}");
     let line = "lvcreate --autobackup n -n slot1+";
     assert!(called.starts_with(line), "{called}");
@@ -312,7 +310,7 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     );
     assert!(ran.left.is_empty(), "{:?}", ran.left);
     assert!(!ran.told.contains("LVM_HIDE_MOUNT"), "{}", ran.told);
-    // AUTO, the default, hides the volumes of jobs whose ad has a universe.
+    // With the default AUTO, volumes are hidden for jobs whose ad has a universe.
     let vanilla = place.run(&format!("{ad}\nJobUniverse = 5"));
     assert!(vanilla.told.contains("LVM_HIDE_MOUNT is AUTO: the job's volume is mounted"), "{}", vanilla.told);
     let place = place.knob("LVM_HIDE_MOUNT = True");

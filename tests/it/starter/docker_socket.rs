@@ -1,4 +1,4 @@
-//! Docker's socket, which reports a container's resource usage and the ports of its services.
+//! Tests of docker's socket, which reports a container's resource usage and the ports of its services.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use crate::support::children::write_executable;
 use crate::support::place::Place;
 
-/// A fake docker whose container runs until it is told to end.
+/// Fake docker whose container runs until it is ended.
 const DOCKER: &str = r#"#!/bin/sh
 case $1 in
 images) echo "sha256:1 alpine:3" ;;
@@ -39,7 +39,7 @@ fn place() -> Place {
     place
 }
 
-/// Answers this many requests, and then makes the container end.
+/// Answers this many requests, and then makes the container end. Returns the requests.
 fn serve(place: &Place, answers: Vec<&'static str>) -> JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(place.path("docker.sock")).unwrap();
     let end: PathBuf = place.path("state/end");
@@ -58,7 +58,7 @@ fn serve(place: &Place, answers: Vec<&'static str>) -> JoinHandle<Vec<String>> {
             // A client that disconnects early is not an error.
             let _ = client.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{answer}").as_bytes());
         }
-        // The last answer has been read when the next request comes.
+        // When the next request comes, the last answer has been read.
         let (last, _) = listener.accept().unwrap();
         fs::write(end, "").unwrap();
         drop(last);

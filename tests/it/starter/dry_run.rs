@@ -1,13 +1,13 @@
-//! `htc-starter-run --dry-run`: shows what would be run for any job, whether it can run here or not.
+//! Tests of `htc-starter-run --dry-run`, which shows what would be run for any job, whether it can run on this machine or not.
 
 use crate::support::place::{Place, Ran, shell};
 
-/// A rehearsal, which prints lines in place of an ad.
+/// Rehearses a job, and returns the result. The output is lines instead of an ad.
 fn rehearsed(place: Place, ad: &str) -> Ran {
     place.option(&["--dry-run", "--quiet"]).run(ad)
 }
 
-/// The only object printed by `--json`.
+/// Returns the only object that `--json` prints.
 fn story(ran: &Ran) -> serde_json::Value {
     let rows: serde_json::Value = serde_json::from_str(&ran.ad).unwrap();
     rows[0].clone()
@@ -86,7 +86,7 @@ fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
     assert!(story["limits"].to_string().contains("JOB_RENICE_INCREMENT"), "{}", story["limits"]);
 }
 
-/// A slot's ad offers them; without one the configuration does, and 25.14 knows none.
+/// A slot ad lists the docker networks. Without a slot ad, those of the configuration are used; 25.14 then knows none.
 #[test]
 fn networks_of_the_configuration_are_those_of_a_job_without_a_slots_ad() {
     let job = format!("{DOCKER}\nDockerNetworkType = \"lab\"");
@@ -155,7 +155,7 @@ fn directories_that_stay_the_machines_are_told_of() {
     }
 }
 
-/// Another place with the same parameters.
+/// Creates another place with the same parameters.
 fn place_like(place: &Place) -> Place {
     Place::new().knob(&place.knobs)
 }
@@ -192,7 +192,7 @@ fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
     assert!(run.ends_with("(PREPARE_JOB may change this)"), "{run}");
 }
 
-/// Only lines that depend on a hook that is not called are marked.
+/// Only lines that depend on a hook are marked, because hooks are not called.
 #[test]
 fn what_a_hook_may_change_is_marked() {
     let docker = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER).ad;
@@ -211,7 +211,7 @@ fn what_a_hook_may_change_is_marked() {
     assert_eq!(none["assumed_hooks"], serde_json::json!([]));
 }
 
-/// `ParseExpression` parses the expression at the beginning of the value.
+/// `ParseExpression` parses only the expression at the beginning of the value.
 #[test]
 fn a_limit_of_the_address_space_with_a_unit_is_reported() {
     let told = |value: &str| {

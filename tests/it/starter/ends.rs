@@ -1,5 +1,5 @@
-//! The end of a job in the starter's state machine: for every request or failure in every stage there is
-//! exactly one end, which is reported once.
+//! Tests of the end of a job in the starter's state machine: for every request or failure in every stage, there is exactly one
+//! end, which is reported once.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::starter::machine::setting;
 
 const BEGIN: ClockReading = ClockReading { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
-/// Stage in which the end comes; an operation in progress does not end by itself then.
+/// Stage in which the end is requested. The operation in progress does not end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Scratch,
@@ -62,7 +62,7 @@ enum End {
     /// An operation that hangs ends because of its limit, or by itself after a long time.
     Patience,
     Soft,
-    /// The same with a job that ignores the request.
+    /// A soft kill is requested, and the job ignores it.
     SoftIgnored,
     SoftTwice,
     Hard,
@@ -70,13 +70,13 @@ enum End {
     HoldIgnored,
     Remove,
     RemoveIgnored,
-    /// Suspended, and continued much later.
+    /// The job is suspended, and continued much later.
     Suspend,
-    /// Suspended, and killed in that state.
+    /// The job is suspended, and killed while it is suspended.
     SuspendHard,
-    /// Nothing can be written any longer.
+    /// No file can be written any longer.
     DiskFull,
-    /// The scratch directory is gone.
+    /// The scratch directory was removed.
     ScratchGone,
 }
 
@@ -96,7 +96,7 @@ const ENDS: [End; 13] = [
     End::ScratchGone,
 ];
 
-/// An operation that does not end by itself.
+/// Operation that does not end by itself.
 #[derive(Clone, Debug, PartialEq)]
 enum Hang {
     Call(CallId),
@@ -104,7 +104,7 @@ enum Hang {
     Transfer(TransferKind),
 }
 
-/// Result of a run.
+/// Result of one simulated run.
 #[derive(Debug, Default)]
 struct Told {
     finished: Vec<(JobOutcome, bool)>,
@@ -116,7 +116,7 @@ struct Told {
     not_started: u32,
     warnings: Vec<String>,
     seconds: u64,
-    /// Transitions: phase, event, next phase.
+    /// Transitions of the machine: phase, event, next phase.
     ways: BTreeSet<[&'static str; 3]>,
 }
 
@@ -131,7 +131,7 @@ struct Played<'w> {
     job_started: bool,
     hanging: Vec<Hang>,
     told: Told,
-    /// Number of failures to start JOB_EXIT, to transfer output, and to remove the directory.
+    /// Number of failures that follow: to start JOB_EXIT, to transfer output, and to remove the directory.
     failing: [u32; 3],
 }
 
@@ -233,7 +233,7 @@ impl<'w> Played<'w> {
         self.now.monotonic_us += passed;
     }
 
-    /// The end is requested.
+    /// Requests the end of the job.
     fn ask(&mut self) {
         self.begun = true;
         let asked = |request| StarterEvent::Requested(request);
@@ -255,7 +255,7 @@ impl<'w> Played<'w> {
         }
     }
 
-    /// Ends hanging operations after all limits.
+    /// Ends the operations that hang, after all limits.
     fn release(&mut self) {
         if self.end == End::Suspend {
             self.queue.push_back(StarterEvent::Requested(StarterCommand::Continue));
@@ -288,7 +288,7 @@ impl<'w> Played<'w> {
         }
     }
 
-    /// For operations that end at once, the request comes first.
+    /// If an operation ends at once, the request comes before its end.
     fn at_once(&mut self, stage: Stage, answer: StarterEvent) {
         if stage == self.stage && !self.begun {
             self.ask();
@@ -440,7 +440,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
             assert_eq!(told.results, u32::from(ran), "{which}");
             assert_eq!(told.not_started > 0, !ran, "{which}");
             assert_eq!(told.removals, u32::from(told.made), "{which}");
-            // Without its input the job is never started.
+            // If its input cannot be transferred, the job is never started.
             let broken = matches!(end, End::DiskFull | End::ScratchGone);
             let no_input = match stage {
                 Stage::Scratch => end == End::ScratchGone,
@@ -450,7 +450,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
             };
             assert_eq!(told.exit_hooks, u32::from(!no_input), "{which}");
             assert!(told.not_started <= 1, "{which}");
-            // SHUTDOWN_GRACEFUL_TIMEOUT is the longest limit.
+            // No limit is longer than SHUTDOWN_GRACEFUL_TIMEOUT.
             assert!(told.seconds <= 2500, "{which}");
         }
     }
@@ -474,7 +474,7 @@ fn output_that_fails_for_a_moment_is_carried_again_and_the_rest_is_not_done_twic
     let world = RealWorld::new();
     for (failures, held) in [(1, false), (4, false), (5, true)] {
         let mut played = Played::new(&world, Stage::Removal, End::Patience);
-        // The input has been transferred by now.
+        // The transfer of input must not fail, so failures are set after it.
         played.failing[1] = 0;
         while played.machine.state() != "running" {
             let event = played.queue.pop_front().unwrap();
@@ -540,8 +540,8 @@ fn the_table_of_phases_holds_each_way_that_a_job_takes_and_each_of_its_rows_is_t
         .filter(|row| !ways.iter().any(|[from, event, _]| (*from, *event) == (row.from, row.event)))
         .map(|row| (row.from, row.event))
         .collect();
-    // Hooks that cannot be started or exceed their limit, containers, and exceptions of 25.14 have separate
-    // tests, in which each transition is compared with the table as well.
+    // Separate tests cover hooks that cannot be started or exceed their limit, containers, and exceptions of 25.14. They also
+    // compare each transition with the table.
     let elsewhere = [
         ("preparing", "call failed"),
         ("preparing", "timeout"),

@@ -1,5 +1,5 @@
-//! Jobs in containers of a real engine: podman called with docker's commands, and an image of one static
-//! program. Skipped with the reason if there is no engine, or if it may not create containers.
+//! Tests of jobs in containers of a real engine: podman called with docker's commands, and an image of one static program.
+//! Skipped with the reason if there is no engine, or if it may not create containers.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -16,7 +16,7 @@ use crate::support::children::write_executable;
 use crate::support::dice::Dice;
 use crate::support::place::{Place, heard, send};
 
-/// Source of the program in the image.
+/// Source of the static program in the image.
 const PROGRAM: &str = r#"
 #include <fcntl.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ fn engine(words: &[&str]) -> Output {
     Command::new(script()).args(words).output().unwrap()
 }
 
-/// Creates the image once, and tests it; returns the reason if that fails.
+/// Creates the image once, and tests it. Returns the reason if this fails.
 fn unavailable() -> Option<&'static String> {
     static MADE: OnceLock<Option<String>> = OnceLock::new();
     MADE.get_or_init(|| make().err()).as_ref()
@@ -63,7 +63,7 @@ fn said(what: &str, output: Output) -> Result<(), String> {
     }
 }
 
-/// Creates the archive of the image.
+/// Creates the archive that contains the image.
 fn archive(place: &Path) -> Result<String, String> {
     let run = |program: &str, words: &[&str]| {
         let output = Command::new(program).args(words).current_dir(place).output();
@@ -79,7 +79,7 @@ fn archive(place: &Path) -> Result<String, String> {
 fn make() -> Result<(), String> {
     let place = tempfile::tempdir().unwrap();
     let image = archive(place.path())?;
-    // The image of an earlier run would remain without a name.
+    // Otherwise the image of an earlier run would remain without a name.
     let old = Command::new("podman").args(["images", "--quiet", IMAGE]).output();
     let old = old.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     for id in old.lines() {
@@ -93,7 +93,7 @@ fn make() -> Result<(), String> {
     ran
 }
 
-/// A place whose docker is podman, or `None` if it is not available.
+/// Creates a place whose docker is podman, or returns `None` if podman is not available.
 fn place() -> Option<Place> {
     if let Some(why) = unavailable() {
         println!("skipped: no container engine here: {why}");
@@ -113,7 +113,7 @@ fn job(arguments: &str) -> String {
     )
 }
 
-/// Our containers that still exist.
+/// Returns the containers of this test that still exist.
 fn left(name: &str) -> String {
     String::from_utf8_lossy(&engine(&["ps", "-a", "--filter", &format!("name={name}")]).stdout).into_owned()
 }
@@ -121,7 +121,7 @@ fn left(name: &str) -> String {
 #[test]
 fn a_job_runs_in_a_container_of_a_real_engine_and_the_container_goes() {
     let Some(place) = place() else { return };
-    // Other tests have separate containers in parallel.
+    // Other tests run their own containers in parallel.
     let ran = place.run(&format!("{}\nProcId = 41", job("x")));
     let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
     let err = fs::read_to_string(place.path("iwd/err")).unwrap_or_default();
@@ -164,14 +164,14 @@ fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
     assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{told}");
 }
 
-/// Jobs in containers that are told to end, or killed with or without their starter, at random times: while
-/// the image is checked, or the container is created, started, run or removed. There are 6 trials; for more,
-/// use `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it containers_ended`.
+/// Jobs in containers are asked to end, or killed with or without their starter, at random times: while the image is checked, or
+/// while the container is created, started, run or removed. There are 6 trials; for more, use `HTC_HOOKS_RANDOM_ENDS=200 cargo
+/// test --test it containers_ended`.
 #[test]
 fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
     let Some(place) = place() else { return };
     let count = std::env::var("HTC_HOOKS_RANDOM_ENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
-    // By their ids, because a job gives its image a name.
+    // Images are identified by their ids, because a job gives its image a name.
     let images = || -> BTreeSet<String> {
         let ids = engine(&["images", "--quiet"]).stdout;
         String::from_utf8_lossy(&ids).lines().map(str::to_owned).collect()
@@ -191,15 +191,15 @@ fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
     for trial in 0..count {
         let end = usize::try_from(dice.next(4)).unwrap();
         counts[end] += 1;
-        // A reader of the FIFO, so that the job does not wait for one.
+        // The FIFO has a reader, so that the job does not wait for one.
         let reader = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         let mut child = place.start(&ad);
-        // There is no synchronization, because random times are tested.
+        // The test does not synchronize with the job, because it needs random times.
         std::thread::sleep(std::time::Duration::from_millis(dice.next(whole + whole / 2)));
         let signal = [Signal::SIGTERM, Signal::SIGQUIT, Signal::SIGKILL, Signal::SIGTERM][end];
         send(&child, signal);
         if end == 3 {
-            // And again while it ends.
+            // A second signal is sent while the job ends.
             std::thread::sleep(std::time::Duration::from_millis(dice.next(whole)));
             send(&child, Signal::SIGKILL);
         }
@@ -237,16 +237,16 @@ fn the_image_that_the_hook_of_the_examples_picks_is_the_one_the_job_runs_in() {
 /// Uid and gid of `nobody`.
 const NOBODY: u32 = 65534;
 
-/// An ordinary user with podman's directories below a place.
+/// Ordinary user whose podman directories are below a place.
 struct User {
     place: Place,
 }
 
 impl User {
-    /// Creates the user with the image of the tests.
+    /// Creates the user, with the image of the tests.
     fn new() -> Result<Self, String> {
         let place = Place::new().noting();
-        // The account's own home directory does not exist.
+        // The home directory of the account does not exist, so another one is set.
         let docker = format!("#!/bin/sh\nHOME={} exec {} \"$@\"\n", place.path("home").display(), script());
         write_executable(&place.path("docker"), docker.as_bytes());
         let knob = format!("DOCKER = {}", place.path("docker").display());
@@ -276,8 +276,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        // Podman keeps a process for the user's namespaces, and its files belong to subordinate ids that only
-        // podman can remove.
+        // Podman keeps a process for the user's namespaces. Its files belong to subordinate ids, so only podman can remove them.
         for words in [&["system", "reset", "--force"][..], &["system", "migrate"]] {
             drop(self.of(Command::new("podman").args(words)).output());
         }
@@ -314,7 +313,7 @@ fn an_ordinary_user_runs_jobs_in_containers_of_a_real_engine() {
     let out = fs::read_to_string(user.place.path("iwd/out")).unwrap_or_default();
     assert_eq!(ran.status, 0, "{out}{}", ran.told);
     let iwd = user.place.path("iwd").display().to_string();
-    // The user himself, by his uid in the container.
+    // In the container, the job has the user's own uid.
     let is_himself = |uid: &str| out == format!("in {iwd} as {uid} with 1\n");
     assert!(is_himself("0") || is_himself("65534"), "{out}{}", ran.told);
     assert!(ran.left.is_empty() && ran.calls == "prepare\nexit exit\n", "{}{:?}", ran.calls, ran.left);

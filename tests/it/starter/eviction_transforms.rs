@@ -1,4 +1,5 @@
-//! Transforms of a job that would be held (`TransformOnEvict`), as condor_submit makes them of retry_request_memory (`unit_test_transform_undo.run` of the reference).
+//! Tests of transforms of a job that would be held (`TransformOnEvict`), as condor_submit makes them for retry_request_memory
+//! (`unit_test_transform_undo.run` of the reference).
 
 use crate::support::place::{Place, Ran, shell};
 
@@ -15,13 +16,13 @@ fn count(log: &str, number: &str) -> usize {
 
 #[test]
 fn a_job_that_would_be_held_is_run_again_with_a_larger_request_up_to_its_maximum() {
-    // The body of retry_request_memory_increase with retry_request_memory_max.
+    // The transform is the body of retry_request_memory_increase with retry_request_memory_max.
     let more = "RequestMemory = 100\nMaxRequestMemory = 300\nNextRequestMemory = RequestMemory * 2\n\
                 TransformOnEvict = \"Other RequestMemory\"\nTransformBody_Other = \"REQUIREMENTS false\x1eSET RequestCpus 9\"\n\
                 TransformBody_RequestMemory = \"REQUIREMENTS HoldReasonCode == 3\x1eEVALSET RequestMemory MIN({NextRequestMemory, MaxRequestMemory})\"\n\
                 OnExitHold = RequestMemory < 1000";
     let (ran, log) = run(&format!("{}\n{more}", shell("exit 3")));
-    // 100, 200, 300, and at the maximum the job is held.
+    // The request is 100, 200, then 300. At this maximum, the job is held.
     for line in ["JobStatus = 5", "RequestMemory = 300", "NumJobStarts = 3", "NumHolds = 1"] {
         assert!(ran.has(line), "{line}: {}\n{}", ran.ad, ran.told);
     }
@@ -29,7 +30,7 @@ fn a_job_that_would_be_held_is_run_again_with_a_larger_request_up_to_its_maximum
     assert!(!ran.ad.contains("RequestCpus = 9"), "{}", ran.ad);
     assert!(ran.told.contains("runs it again with RequestMemory = 200"), "{}", ran.told);
 
-    // If the larger request is enough, nothing is held.
+    // If the larger request is sufficient, the job is not held.
     let more = more.replace("RequestMemory < 1000", "RequestMemory < 200");
     let (ran, log) = run(&format!("{}\n{more}", shell("exit 3")));
     assert!(ran.has("JobStatus = 4") && ran.has("RequestMemory = 200"), "{}\n{}", ran.ad, ran.told);

@@ -1,4 +1,4 @@
-//! Exceptions of 25.14 for an invalid configuration or at an unexpected time, and the documented behaviour by
+//! Tests of exceptions of 25.14 for an invalid configuration or at an unexpected time, and of the documented behaviour by
 //! default.
 
 use std::fs;
@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use crate::support::place::{Place, Ran, heard, send, shell};
 
-/// With the behaviour of 25.14.
+/// Returns the place with `--quirks reference`.
 fn reference(place: Place) -> Place {
     place.option(&["--quirks", "reference"])
 }
@@ -27,7 +27,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
         let ran = place.run(&job());
         (place, ran)
     };
-    // When the job is already running.
+    // This exception occurs when the job is already running.
     let (place, ran) = run("STARTER_UPDATE_INTERVAL = abc");
     assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (4, "prepare\n", ""), "{}", ran.told);
     let log = read(&place, "iwd/log");
@@ -36,7 +36,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
                 it to an integer expression in the range 1 to 2147483647 (default 300).\n";
     assert!(log.contains(text), "{log}");
     assert!(ran.left.is_empty());
-    // Before event 001, with JOB_EXIT, which is not waited for.
+    // This exception occurs before event 001. JOB_EXIT is called, but the starter does not wait for it.
     let (place, ran) = run("USE_PID_NAMESPACES = maybe");
     assert_eq!(ran.status, 4, "{}", ran.told);
     let log = read(&place, "iwd/log");
@@ -44,21 +44,21 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
         !log.contains("001 (") && log.contains("USE_PID_NAMESPACES in the condor configuration  is"),
         "{log}"
     );
-    // When its files are open.
+    // This exception occurs after the job's files were opened.
     let (place, ran) = run("ENFORCE_CPU_AFFINITY = maybe");
     assert_eq!(ran.status, 4, "{}", ran.told);
     assert!(read(&place, "iwd/log").starts_with("001 ("));
-    // Before there is a job, a hook or a log.
+    // These exceptions occur before there is a job, a hook or a log.
     for (knob, status) in [("STARTER_NESTED_SCRATCH = maybe", 0), ("PIPE_BUFFER_MAX = x", 4)] {
         let (place, ran) = run(knob);
         assert_eq!((ran.status, ran.calls.as_str()), (status, ""), "{knob}: {}", ran.told);
         assert!(!place.path("iwd/log").exists(), "{knob}");
     }
-    // 25.14 crashes with SIGSEGV.
+    // With this parameter, 25.14 crashes with SIGSEGV.
     let (_, ran) = run("EXECUTE =");
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.told.contains("(no-execute-crashes)"), "{}", ran.told);
-    // When SIGTERM comes.
+    // This exception occurs when SIGTERM arrives.
     let place = reference(Place::new().noting().knob("SHUTDOWN_GRACEFUL_TIMEOUT = x"));
     let pipe = place.pipe();
     let child = place.start(&format!("{}{LOG}", shell("echo up > pipe; exec sleep 600")));
@@ -67,7 +67,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
     let ran = place.finish(child);
     assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "prepare\n", 0), "{}", ran.told);
     assert!(read(&place, "iwd/log").contains("for SHUTDOWN_GRACEFUL_TIMEOUT (x)"));
-    // Twice: the handling of the first exception creates an environment too.
+    // This exception occurs twice, because handling the first one creates an environment again.
     let (place, ran) = run("STARTER_SETS_HOME_ENV = maybe");
     assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "", 1), "{}", ran.told);
     assert!(!place.path("iwd/log").exists());
@@ -77,7 +77,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
     assert!(read(&place, "iwd/log").contains("(default 0).\n"));
 }
 
-/// As 25.14 does on a machine with control groups.
+/// The results are those of 25.14 on a machine with control groups.
 #[test]
 fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
     let run = |knobs: &str, more: &str| -> (Place, Ran) {
@@ -105,7 +105,7 @@ fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
             && log.contains("(\"maybe\").  Please set it to True or False (default is True)\n"),
         "{log}"
     );
-    // Before its process is planned: the first letter counts, unlike for other parameters.
+    // This parameter is read before the job's process is planned. Unlike for other parameters, only its first letter counts.
     let (place, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = perhaps", "");
     assert_eq!(ran.status, 4, "{}", ran.told);
     assert!(read(&place, "iwd/log").starts_with("021 ("));
@@ -113,13 +113,12 @@ fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
     assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
     let (_, ran) = run("ENCRYPT_EXECUTE_DIRECTORY = perhaps", "EncryptExecuteDirectory = true");
     assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
-    // In the job's process: one failure because of the setting, and one because the program could not be
-    // executed.
+    // In the job's process there are two failures: one because of the setting, and one because the program could not be executed.
     let (place, _) = run("PER_JOB_NAMESPACES = maybe", "");
     let log = read(&place, "iwd/log");
     assert!(log.contains("PER_JOB_NAMESPACES in the condor") && log.contains("(errno=666669: "), "{log}");
     assert_eq!(log.matches("\n021 (").count(), 2, "{log}");
-    // By default the job is not started.
+    // By default, a job with this parameter is not started.
     let ran = Place::new().noting().knob("DISABLE_SWAP_FOR_JOB = maybe").run(&shell("exit 3"));
     assert_eq!((ran.status, ran.calls.as_str()), (3, ""), "{}", ran.told);
 }
@@ -146,7 +145,7 @@ fn by_default_a_bad_knob_is_told_before_anything_happens() {
         let ran = place.run(&shell("exit 3"));
         assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (3, "", 0), "{knob}: {}", ran.told);
         let name = knob.split(' ').next().unwrap();
-        // With the location. Regression test: it was missing.
+        // The message has the location of the setting. Regression test: the location was missing.
         assert!(ran.told.contains(name) && ran.told.contains(", line "), "{knob}: {}", ran.told);
     }
     if nix::unistd::geteuid().is_root() {
@@ -168,7 +167,7 @@ fn by_default_a_bad_knob_is_told_before_anything_happens() {
     }
 }
 
-/// As the kernel interprets them: 25.14 passes a negative number as a very large one, and -1 is no limit.
+/// As in the kernel, 25.14's negative number becomes a very large one, and -1 means no limit.
 #[test]
 fn a_stack_below_nothing_is_a_very_large_one() {
     for (size, soft) in
@@ -176,7 +175,7 @@ fn a_stack_below_nothing_is_a_very_large_one() {
     {
         let place = Place::new();
         let ran = place.run(&format!("{}\nOut = \"out\"\nStackSize = {size}", shell("ulimit -Ss")));
-        // The caller's hard limit may be lower.
+        // The hard limit of the caller may be lower.
         let hard = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_STACK).unwrap().1;
         if hard == nix::sys::resource::RLIM_INFINITY {
             assert_eq!(read(&place, "iwd/out").trim(), soft, "{size}: {}", ran.told);
@@ -210,7 +209,7 @@ fn without_execute_25_14_calls_the_exit_hook_in_its_log_directory() {
         fs::create_dir(place.path("log")).unwrap();
         place
     };
-    // The hook is not waited for, and may be killed before it prints anything.
+    // The starter does not wait for the hook, which may be killed before it prints anything.
     let real = reference(place());
     let log = real.path("log").canonicalize().unwrap();
     let told = format!("{}\nevict\n", log.display());
@@ -237,7 +236,7 @@ fn the_log_of_a_job_in_a_relative_directory_makes_that_directory() {
     ));
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(read(&place, "iwd/out").trim().ends_with("/scratch/sub"), "{}", read(&place, "iwd/out"));
-    // Without the log there is no such directory.
+    // If no log is configured, the directory is not created.
     let ran = place.run(&format!("Cmd = \"{}\"\nIwd = \"sub\"", command.display()));
     assert_eq!(ran.status, 1, "{}", ran.told);
 }
@@ -309,7 +308,7 @@ fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
     assert_eq!(read(&place, "events").matches("hook-end").count(), 2, "{}", read(&place, "events"));
     let place = Place::new().hook("UPDATE_JOB_INFO", "exec sleep 600");
     assert_eq!(place.run("Cmd = \"/bin/true\"").status, 0);
-    // After SIGQUIT the last update is not waited for.
+    // After SIGQUIT, the starter does not wait for the last update hook.
     let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.7; echo told >> $CALLS");
     let pipe = place.pipe();
     let child = place.start(&shell("echo > pipe; exec sleep 600"));
@@ -334,7 +333,7 @@ fn under_the_daemons_name_the_job_is_lines_and_nothing_else() {
     assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
     let ran = run(&reference(Place::new().option(&["--job-input-ad", "-"])));
     assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
-    // By default any syntax is accepted.
+    // By default, the job ad may have any format.
     let ran = run(&Place::new().option(&["--job-input-ad", "-"]));
     assert_eq!(ran.status, 0, "{}", ran.told);
 }
@@ -388,7 +387,7 @@ fn a_directory_of_the_job_that_is_no_text_any_more_ends_25_14() {
     let job = format!("{}{LOG}", shell("exit 3"));
     let real = reference(place());
     let ran = real.run(&job);
-    // An exception, and another one when JOB_EXIT's environment is created.
+    // The first exception is followed by another one when the environment of JOB_EXIT is created.
     assert_eq!((ran.status, ran.calls.as_str(), ran.left.len()), (4, "", 1), "{}", ran.told);
     assert!(read(&real, "iwd/log").contains("\tAssertion ERROR on (0)\n"));
     let ran = place().run(&job);
@@ -429,7 +428,7 @@ fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
     let (status, calls, told) = with("CONDOR_IDS = 2.2");
     assert_eq!((status, calls.as_str()), (1, "exit evict 2\n"), "{told}");
     assert!(!told.contains("JOB_EXIT runs as"), "{told}");
-    // CONDOR_IDS of root is not valid, whether or not this machine has an account of that name.
+    // CONDOR_IDS = 0.0 is not valid, even if this machine has no account for HTCondor.
     let (status, calls, told) = with("CONDOR_IDS = 0.0");
     assert_eq!((status, calls.as_str()), (1, "exit evict 65534\n"), "{told}");
     assert!(told.contains("JOB_EXIT runs as 'nobody': the job has no account here"), "{told}");
@@ -438,7 +437,7 @@ fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
 #[test]
 fn a_keyword_of_the_job_that_has_no_hooks_is_reported() {
     let ad = "Cmd = \"/bin/true\"\nHookKeyword = \"Tt\"";
-    // Without a default there are no hooks; with one, the default's hooks are called.
+    // Without a default keyword, no hooks are called; otherwise those of the default keyword.
     let site = |place: Place| place.noting().knob("STARTER_DEFAULT_JOB_HOOK_KEYWORD =");
     let ran = site(Place::new()).run(ad);
     assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}", ran.told);
@@ -451,7 +450,7 @@ fn a_keyword_of_the_job_that_has_no_hooks_is_reported() {
     assert_eq!(ran.calls, "prepare\nexit exit\n", "{}", ran.told);
     let line = "'Tt', for which no hook is configured: the hooks of STARTER_DEFAULT_JOB_HOOK_KEYWORD (FARM) are called";
     assert!(ran.told.contains(line), "{}", ran.told);
-    // A keyword that has hooks of any type.
+    // The keyword has hooks of another type, so nothing is reported.
     let ran = Place::new().knob("Tt_HOOK_JOB_EXIT = /bin/true").run(ad);
     assert!(!ran.told.contains("no hook is configured"), "{}", ran.told);
 }
@@ -488,7 +487,7 @@ fn the_exit_hook_has_a_reason_for_every_end_and_for_signals_alone_in_25_14() {
         let exit = read(&place, "iwd/calls.exit");
         let line = exit.lines().find_map(|line| line.strip_prefix("ExitReason = "));
         assert_eq!(line, reason.map(|text| format!("\"{text}\"")).as_deref(), "{exit}");
-        // No other job gets an attribute that 25.14 does not set.
+        // A job of another kind gets no attribute that 25.14 does not set.
         assert!(!ran.ad.contains("exited normally"), "{}", ran.ad);
         let told = ran.told.contains("(exit-reason-for-signals)");
         assert_eq!(told, reason.is_some_and(|text| text.starts_with("exited")), "{}", ran.told);

@@ -1,5 +1,4 @@
-//! Handling of files that a job or hook controls by `htc-starter-run`: FIFOs, links, outputs without an end
-//! or a reader.
+//! Tests of how `htc-starter-run` handles files that a job or hook controls: FIFOs, links, outputs without an end or a reader.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,7 +18,7 @@ fn fifo(place: &Place, name: &str) {
     fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o666)).unwrap();
 }
 
-/// Waits until a child of the starter, which is not the job yet, waits for the other end of a FIFO.
+/// Waits until a child of the starter, which has not executed the job yet, waits for the other end of a FIFO.
 fn until_it_waits(starter: &Child) {
     let begun = std::time::Instant::now();
     let waits = |pid: i32| {
@@ -61,7 +60,7 @@ fn hooks_that_say_much_come_to_their_end() {
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit\n"), "{}", ran.told);
     assert_eq!(fs::metadata(place.path("iwd/calls.exit")).unwrap().len(), 300_000);
-    // A hook that never stops writing is stopped.
+    // A hook that writes without an end is stopped.
     let ran = Place::new().hook("PREPARE_JOB", "exec cat /dev/zero >&2").run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (died with signal 13"), "{}", ran.told);
@@ -87,7 +86,7 @@ fn a_job_that_waits_for_a_fifo_can_be_ended() {
     let place = Place::new().noting();
     fifo(&place, "iwd/in");
     let mut child = place.start("Cmd = \"/bin/cat\"\nIn = \"in\"");
-    // Until the job has its pid.
+    // Messages are read until the job has its process id.
     let mut told = Vec::new();
     let mut stderr = child.stderr.take().unwrap();
     while !told.windows(7).any(|words| words == b"started") {
@@ -116,10 +115,10 @@ fn what_else_is_wrong_is_told_before_a_fifo_is_waited_for_and_afterwards() {
     let ran = place.run("Cmd = \"/no/such/program\"\nIn = \"in\"");
     assert_eq!(ran.status, 1, "{}", ran.told);
     assert!(ran.told.contains("Failed to execute '/no/such/program'"), "{}", ran.told);
-    // A missing interpreter shows only when the file is executed.
+    // The kernel reports a missing interpreter only when the file is executed.
     crate::support::children::write_executable(&place.path("iwd/job"), b"#!/no/such/interpreter\n");
     let child = place.start("Cmd = \"job\"\nIn = \"in\"");
-    // The other end has been opened; nothing is read.
+    // Opening the other end of the FIFO lets the job start; nothing is read.
     drop(fs::File::options().write(true).open(place.path("iwd/in")).unwrap());
     let ran = place.finish(child);
     assert_eq!(ran.status, 1, "{}", ran.told);
@@ -159,7 +158,7 @@ fn the_jobs_log_in_xml_is_the_references() {
         fs::read_to_string(place.path("iwd/log")).unwrap()
     };
     let failing = "Cmd = \"/no\\such\u{e9}\u{1}<x>\"";
-    // Any value that is true for `LookupBool`, which does not include strings.
+    // These values are true for `LookupBool`, for which a string is not.
     for use_xml in ["true", "1", "0.5"] {
         let log = log(&Place::new(), use_xml, failing);
         let text = "<a n=\"ErrorMsg\"><s>Failed to execute '/no\\\\such\\303\\251\\001&lt;x&gt;'";
@@ -184,7 +183,7 @@ fn what_the_prepare_hook_makes_of_universe_and_command_counts() {
     let place = Place::new().hook("PREPARE_JOB", "cat >/dev/null; echo 'Cmd = \"\"'");
     let ran = place.run("Cmd = \"/bin/true\"\nArguments = \"one two\"");
     assert_eq!(ran.status, 1, "{}", ran.told);
-    // The first argument is argv[0] then.
+    // The first argument takes the place of argv[0].
     let text = "Failed to execute '' with arguments two: (errno=2: 'No such file or directory')";
     assert!(ran.told.contains(text), "{}", ran.told);
 }

@@ -1,15 +1,15 @@
-//! Each reason for which a job is held or refused, with its code or message.
+//! Tests of each reason for which a job is held or refused, with its code or message.
 
 use std::fs;
 
 use crate::support::place::{Place, shell};
 
-/// An emulated access point that evaluates policies each second.
+/// Creates an emulated access point that evaluates policies every second.
 fn queue() -> Place {
     Place::new().option(&["--as", "shadow"]).knob("PERIODIC_EXPR_INTERVAL = 1")
 }
 
-/// A reason: lines of the ad, the configuration, the code and its subcode.
+/// Reason for a hold: lines of the ad, the configuration, the code and its subcode.
 type Cause = (&'static str, &'static str, i64, i64);
 
 const HERE: &str = "ShouldTransferFiles = \"NO\"";

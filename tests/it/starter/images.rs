@@ -1,4 +1,4 @@
-//! Images of containers: chosen by hooks that download them, pulled, pulled with credentials, pruned.
+//! Tests of container images: chosen by hooks that download them, pulled, pulled with credentials, pruned.
 
 use std::fs;
 
@@ -8,9 +8,8 @@ use crate::starter::containers::{IMAGE, assert_clean, with_docker, with_singular
 use crate::support::children::{is_alive, write_executable};
 use crate::support::place::{Place, heard, send};
 
-/// A typical pilot hook: in a separate directory tree with images that several slots share under a lock; it
-/// reads the ads that the starter provides, returns a status with a message, and leaves helper processes in
-/// the scratch directory.
+/// Typical hook of a pilot. It keeps images in a separate directory tree, which several slots share under a lock; reads the ads
+/// that the starter provides; returns a status with a message; and leaves helper processes in the scratch directory.
 const PILOT: &str = r#"#!/bin/sh
 tree=$(readlink -f "$(dirname "$0")/..")
 end() { printf 'HookStatusCode=%d\nHookStatusMessage="%s"\n' "$1" "$2"; echo "$1 $2" >&2; exit $(($1 % 100)); }
@@ -56,12 +55,12 @@ fn a_hook_that_fetches_images_under_a_lock_has_the_job_run_in_the_one_it_names()
     assert!(ran.status == 1 && !ran.calls.contains("/bin/true\nexit exit\nsing"), "{}", ran.calls);
     fs::write(&slot, "ALLOW_DOWNLOADS = false\n").unwrap();
     let ran = place.run(&ad("r.example/el9:1"));
-    // A code from 300 on sends a job back; without a queue it is not started.
+    // A code from 300 on sends a job back to the queue. Without a queue, the job is not started.
     assert!(ran.told.contains("305") && ran.told.contains("no images may be fetched"), "{}", ran.told);
     assert_clean(&ran);
 }
 
-/// `CONDOR_get_docker_creds` (NTreceivers.cpp), `DockerProc::StartJob` (docker_proc.cpp).
+/// Tests `CONDOR_get_docker_creds` (NTreceivers.cpp) and `DockerProc::StartJob` (docker_proc.cpp).
 #[test]
 fn docker_logs_in_with_what_the_access_points_program_makes() {
     let place = |script: &str| {
@@ -101,7 +100,7 @@ fn docker_logs_in_with_what_the_access_points_program_makes() {
         ran.ad,
         ran.told
     );
-    // There are no credentials without an access point.
+    // Without an access point, there are no credentials.
     let alone = with_docker();
     let ran = alone.run(&ad);
     assert!(ran.status == 0 && ran.told.contains("docker has no credentials"), "{}", ran.told);
@@ -109,7 +108,7 @@ fn docker_logs_in_with_what_the_access_points_program_makes() {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), serde_json::json!({}));
 }
 
-/// The kernel ends a pull whose starter is killed; the signal may still be pending.
+/// Waits until the process is gone. The kernel kills a pull whose starter is killed, but the signal may still be pending.
 fn until_gone(pid: i32) {
     while is_alive(pid) {
         std::thread::yield_now();
@@ -142,7 +141,7 @@ fn an_image_that_was_being_pulled_when_the_starter_was_killed_does_not_stay_and_
         )
     };
     let (place, pid) = killed_while_pulling("");
-    // The result of the pull by then.
+    // When --clean runs, the pull has produced this image.
     fs::write(place.path("state/images"), "alpine:3 aa 7MB\n").unwrap();
     let (told, calls) = clean(&place);
     until_gone(pid);

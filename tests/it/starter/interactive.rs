@@ -1,4 +1,4 @@
-//! `--interactive`: the user's shell in place of the job.
+//! Tests of `--interactive`, which runs the user's shell instead of the job.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -40,7 +40,7 @@ fn a_shell_at_a_terminal_has_it_to_itself_and_gives_it_back() {
     let path = ad(&place);
     place.command();
     let program = env!("CARGO_BIN_EXE_htc-starter-run");
-    // A shell with job control starts it, and gets its terminal back afterwards.
+    // A shell with job control starts the program, and gets its terminal back when the program has ended.
     let inner = format!(
         "{program} --quiet --interactive --ads {} > {}; echo back $?; read line; echo got $line",
         path.display(),

@@ -1,4 +1,4 @@
-//! Namespaces, tracking groups and accounts of jobs. Skipped with the reason if they cannot be created.
+//! Tests of namespaces, tracking groups and accounts of jobs. Skipped with the reason if they cannot be created.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::support::place::{Place, Ran, heard, send, shell};
 
-/// Returns true if namespaces can be created and accounts changed here.
+/// Returns true if the test can create namespaces and change accounts.
 fn may() -> bool {
     let may = nix::unistd::geteuid().is_root() && htc_hooks::os::mounts::can_mount();
     if !may {
@@ -18,12 +18,12 @@ fn may() -> bool {
     may
 }
 
-/// A place without control groups, so that the other ways to find processes are tested.
+/// Creates a place without control groups, so that the other ways to find processes are tested.
 fn place(knobs: &str) -> Place {
     Place::new().noting().knob("BASE_CGROUP =").knob(knobs)
 }
 
-/// The job's result, and its output.
+/// Runs a job, and returns its result and its output.
 fn run(place: &Place, script: &str) -> (Ran, String) {
     let ran = place.run(&format!("{}\nOut = \"out\"", shell(script)));
     let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
@@ -38,7 +38,7 @@ fn a_job_in_a_namespace_sees_nobody_else_and_its_end_is_told_as_it_was() {
         return;
     }
     let (ran, out) = run(&place(NAMESPACE), "echo pid $$ of $PPID; ls -d /proc/[0-9]* | wc -l; exit 5");
-    // The job, its init, and the process that counts them.
+    // The namespace has three processes: the job, its init, and the process that counts them.
     assert!(out.starts_with("pid 2 of 1\n"), "{out}{}", ran.told);
     assert!(out.lines().nth(1).unwrap().parse::<u32>().unwrap() <= 5, "{out}");
     assert!(ran.has("ExitCode = 5") && ran.has("ExitBySignal = false"), "{}", ran.ad);
@@ -125,12 +125,12 @@ fn a_job_without_a_network_has_a_loopback_device_that_is_down() {
     assert!(run(&lost, "exit 0").0.told.contains("Unable to write into pipe."));
 }
 
-/// Sleep time of the hidden process: a number that no other run of these tests uses.
+/// Returns the sleep time of the hidden process, a number that no other run of these tests uses.
 fn long() -> String {
     format!("9{}", std::process::id())
 }
 
-/// A script that leaves a process without any markers, and reports through a FIFO that it exists.
+/// Returns a script that leaves a process without any markers, and the FIFO by which the script reports that the process exists.
 fn hiding(place: &Place) -> (String, std::path::PathBuf) {
     let pipe = place.pipe();
     let script = place.path("hide.sh");
@@ -148,8 +148,8 @@ fn hiding(place: &Place) -> (String, std::path::PathBuf) {
     (format!("Cmd = \"{}\"", script.display()), pipe)
 }
 
-/// Starts the program in a separate PID namespace, so that it cannot kill processes of other tests by their
-/// account; before the namespace ends, its remaining processes are recorded.
+/// Starts the program in a separate PID namespace, so that it cannot kill processes of other tests by their account. Before the
+/// namespace ends, its remaining processes are recorded.
 fn start_apart(place: &Place, ad: &str) -> std::process::Child {
     let alone = place.command();
     let mut command = std::process::Command::new("unshare");
@@ -164,7 +164,7 @@ fn start_apart(place: &Place, ad: &str) -> std::process::Child {
     child
 }
 
-/// Returns true if the hidden process is running.
+/// Returns true if the hidden process runs.
 fn hidden() -> bool {
     let line = format!("/bin/sleep\0{}\0", long());
     htc_hooks::os::process_table::all_pids()
@@ -181,12 +181,12 @@ fn a_process_that_shed_all_marks_is_found_by_each_way_there_is() {
         "USE_GID_PROCESS_TRACKING = true\nMIN_TRACKING_GID = 61751\nMAX_TRACKING_GID = 61759",
         "DEDICATED_EXECUTE_ACCOUNT_REGEXP = nob.*",
     ] {
-        // A hook that is still running might have created it as well.
+        // The hidden process could also be a child of a hook that still runs.
         let place = place(knobs).hook("UPDATE_JOB_INFO", "exec sleep 60");
         let (ad, pipe) = hiding(&place);
         let child = start_apart(&place, &ad);
         assert_eq!(heard(&pipe), "hidden\n");
-        // The report comes from a shell, which executes the sleep program a moment later.
+        // A shell sends the report, and executes the sleep program a moment later.
         let begun = std::time::Instant::now();
         while !hidden() {
             assert!(begun.elapsed().as_secs() < 60, "{knobs}");
@@ -279,7 +279,7 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
         ("STARTER_ALLOW_RUNAS_OWNER = RunAsOwner =?= true", "RunAsOwner = true", "daemon"),
         ("STARTER_ALLOW_RUNAS_OWNER = TARGET.RunAsOwner =?= true", "RunAsOwner = true", "daemon"),
         ("SLOT1_2_USER = root", "RunAsOwner = false", "nobody"),
-        // A shadow's starter looks up only the whole name.
+        // The starter of a shadow looks up only the complete name.
         ("SLOT1_USER = games", "RunAsOwner = false", "nobody"),
         ("SLOT1_USER = games\nNOBODY_SLOT_USER = daemon", "RunAsOwner = false", "daemon"),
     ] {
@@ -297,9 +297,8 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
     assert!(none.is_empty() && told.contains("SOFT_UID_DOMAIN does not help"), "{told}");
 }
 
-/// If a private directory of the job covers a directory of the machine, its standard files are still the
-/// machine's, because 25.14 opens them before there is a process. Regression test: they were in the private
-/// directory, and removed with it.
+/// If a private directory of the job hides a directory of the machine, the job's standard files are still those of the machine,
+/// because 25.14 opens them before there is a process. Regression test: they were in the private directory, and removed with it.
 #[test]
 fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
     if !may() {
@@ -319,19 +318,19 @@ fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
     let ran = place.run(&(shell(&script) + &files(&[("In", "in"), ("Out", "out"), ("Err", "err")])));
     let read = |name: &str| fs::read_to_string(covered.join(name)).unwrap_or_default();
     assert_eq!((read("out").as_str(), read("err").as_str()), ("given\n", ""), "{}", ran.told);
-    // The job's account opens them, and not root.
+    // The files are opened as the job's account, not as root.
     fs::write(covered.join("roots"), "").unwrap();
     fs::set_permissions(covered.join("roots"), fs::Permissions::from_mode(0o600)).unwrap();
     let ran = place.run(&(shell("echo no") + &files(&[("Out", "roots")])));
     assert!(ran.told.contains("roots' as standard output: Permission denied (errno 13)"), "{}", ran.told);
-    // The initial working directory is looked up in the job's view of the file system.
+    // The initial working directory is looked up in the file system as the job sees it.
     let iwd = format!("\nIwd = \"{}\"", covered.join("deep").display());
     let ran = place.run(&(shell("exit 0") + &iwd + &files(&[("Out", "made")])));
     assert!(ran.told.contains("Cannot access initial working directory"), "{}", ran.told);
     assert!(covered.join("made").exists(), "{}", ran.told);
 }
 
-/// A place where PID namespaces are not possible: in a separate user namespace whose limit is 0.
+/// The job runs in a user namespace whose limit of PID namespaces is 0.
 #[test]
 fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() {
     if !nix::unistd::geteuid().is_root() {
@@ -351,7 +350,7 @@ fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() 
     });
     let piped = std::process::Stdio::piped;
     let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
-    // The namespace exists when its maps can be written.
+    // The maps of a user namespace can be written once the namespace exists.
     let own = std::fs::read_link("/proc/self/ns/user").unwrap();
     let of_child = || std::fs::read_link(format!("/proc/{}/ns/user", child.id())).ok();
     while of_child().is_none_or(|namespace| namespace == own) {
@@ -377,7 +376,7 @@ fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() 
     assert!(ad.contains("ExitCode = 5\n"), "{ad}\n{told}");
 }
 
-/// In a chroot whose `/` is an ordinary directory the job's mounts must not appear outside either.
+/// In a chroot whose `/` is an ordinary directory, the job's mounts must not be visible outside.
 #[test]
 fn a_starter_in_a_chroot_without_a_mount_at_its_root_has_private_mounts_too() {
     if !may() {

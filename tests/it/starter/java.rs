@@ -1,4 +1,4 @@
-//! `htc-starter-run` and the java universe, with the machine's own java if it has a compiler too.
+//! Tests of `htc-starter-run` with the java universe. They use the java of the machine, if it has a compiler too.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 
 use crate::support::place::Place;
 
-/// A replacement for the class in HTCondor's LIB: it writes the result of the job to the two files that are
-/// its first arguments.
+/// Replacement for the class in HTCondor's LIB. It writes the result of the job to the two files that are its first arguments.
 const WRAPPER: &str = r#"
 import java.io.*;
 import java.lang.reflect.*;
@@ -48,7 +47,7 @@ public class Job {
 }
 "#;
 
-/// Both compiled classes, created once for all tests.
+/// Both classes, compiled once for all tests.
 static CLASSES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
     let made = tempfile::tempdir().unwrap();
     let mut compiler = Command::new("/usr/bin/javac");
@@ -61,7 +60,7 @@ static CLASSES: LazyLock<[(&str, Vec<u8>); 2]> = LazyLock::new(|| {
     ["CondorJavaWrapper.class", "Job.class"].map(|name| (name, fs::read(made.path().join(name)).unwrap()))
 });
 
-/// A place whose LIB has the wrapper, or `None` if java or its compiler is missing.
+/// Creates a place whose LIB has the wrapper, or returns `None` if java or its compiler is missing.
 fn place() -> Option<Place> {
     let there = |name: &str| Path::new("/usr/bin").join(name).exists();
     if !there("java") || !there("javac") {
@@ -102,7 +101,7 @@ fn a_java_job_gets_its_words_and_its_end_is_that_of_main() {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
 }
 
-/// Runs the command after the image.
+/// Fake singularity that runs the command after the image.
 const SINGULARITY: &str = r#"#!/bin/sh
 case "$*" in
 --version) echo "apptainer version 1.3.2" ;;

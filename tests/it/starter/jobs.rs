@@ -1,4 +1,4 @@
-//! `htc-starter-run` with real hooks and difficult jobs.
+//! Tests of `htc-starter-run` with real hooks and unusual jobs.
 
 use std::fs;
 use std::io::Write;
@@ -26,7 +26,7 @@ fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
     {
         assert!(ran.has(line), "{line} in\n{}", ran.ad);
     }
-    // The exit hook received the same ad without its final state in a queue, and with the reason.
+    // The exit hook got the same ad, but without the JobStatus that it has in a queue, and with ExitReason.
     let reason = "ExitReason = \"exited normally with status 3\"\n";
     let exit = fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
     assert!(exit.contains(reason), "{exit}");
@@ -40,7 +40,7 @@ fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
 
 #[test]
 fn the_image_is_never_smaller_than_what_of_it_was_resident() {
-    // A job that ends before its usage is measured again, and one that has mapped its libraries by then.
+    // One job ends before its usage is measured again; the other has mapped its libraries by then.
     for command in ["true", "sleep 0.3"] {
         let ran = Place::new().noting().run(&shell(command));
         let number = |name: &str| -> u64 {
@@ -113,7 +113,7 @@ fn a_job_that_ignores_sigterm_dies_at_the_second_one_with_all_its_children() {
     assert!(is_alive(orphan));
     send(&child, Signal::SIGTERM);
     send(&child, Signal::SIGTERM);
-    // Simultaneous signals count as one: further ones do no harm until the job is gone.
+    // Pending signals of one kind count as one. Further signals do no harm until the job is gone.
     while place.path("execute").read_dir().unwrap().next().is_some() && is_alive(orphan) {
         let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
         std::thread::yield_now();
@@ -191,7 +191,7 @@ fn a_prepare_hook_that_hangs_is_given_up_when_that_is_wished() {
 #[test]
 fn the_worst_jobs_leave_nothing_behind() {
     let jobs = [
-        // Many children in separate sessions, which outlive the job and keep its outputs open.
+        // The job has many children in separate sessions, which outlive it and keep its outputs open.
         "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do env -i /usr/bin/setsid /bin/sleep 600 & done; exit 0",
         "rm -rf $_CONDOR_SCRATCH_DIR/.job.ad $_CONDOR_SCRATCH_DIR/.machine.ad; exit 0",
         "cd $_CONDOR_SCRATCH_DIR && ln -sf /etc/passwd .job.ad && mkdir -p a/b && touch a/b/c && chmod 000 a/b && chmod 000 a; exit 0",
@@ -211,7 +211,7 @@ fn the_worst_jobs_leave_nothing_behind() {
 
 #[test]
 fn jobs_that_cannot_start_say_why_in_the_references_words() {
-    // No account can write there, not even root.
+    // No account can write below this path, not even root.
     let closed = "/proc/self/attr/x/out";
     let cases = [
         (
@@ -275,7 +275,7 @@ fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
         assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
         assert!(ran.told.contains("No such file or directory"), "{}", ran.told);
     }
-    // No starter hook at all: the configuration's own keyword is used, as the manual says.
+    // Without any starter hook, the configuration's own keyword is used, as the manual says.
     let ran = plain("FETCH_WORK", 0o644).run(job);
     assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit exit\n"), "{}", ran.told);
 }
@@ -316,7 +316,7 @@ fn under_the_daemons_name_its_command_line_statuses_and_bytes_are_the_daemons() 
     assert_eq!(place.run("").status, 1);
 }
 
-/// A socket that starters started later inherit under the same descriptor number.
+/// Opens a socket that starters inherit, with the same descriptor number.
 fn inherited_socket(path: &Path) -> UnixListener {
     let socket = UnixListener::bind(path).unwrap();
     fcntl(&socket, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
@@ -348,7 +348,7 @@ fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
     ];
     let ran = place.finish(place.start(&shell("exec sleep 600")));
     assert!(ran.left.is_empty());
-    // PREPARE_JOB runs in parallel, and may be the last to write.
+    // PREPARE_JOB runs in parallel, and its line may be the last one.
     assert!(ran.calls.lines().any(|call| call == "exit evict"), "{} {}", ran.calls, ran.told);
 }
 

@@ -1,4 +1,4 @@
-//! Leftovers of killed starters, and their removal: processes, control groups, containers, directories.
+//! Tests of what killed starters leave behind, and of its removal: processes, control groups, containers, directories.
 
 #![allow(clippy::print_stdout, reason = "how many jobs were ended, and how")]
 
@@ -15,7 +15,7 @@ use crate::support::children::{LONG, is_alive, write_executable};
 use crate::support::dice::Dice;
 use crate::support::place::{Place, heard, send, shell};
 
-/// The existing control groups of a base.
+/// Returns the existing control groups below a base.
 pub(crate) fn groups(base: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
@@ -36,7 +36,7 @@ pub(crate) fn groups(base: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Runs `--clean` in a place; returns its status, its messages, and the ads that it printed.
+/// Runs `--clean` in a place; returns its exit status, its messages, and the ads that it printed.
 fn clean_with_ads(place: &Place) -> (i32, String, String) {
     let output = place.command().arg("--clean").output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -53,13 +53,13 @@ fn in_execute(place: &Place) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A place with a separate base for this test.
+/// Creates a place with a base for the control groups of this test only.
 fn with_base(name: &str) -> (Place, String) {
     let base = format!("htc-hooks-left-{}-{name}", std::process::id());
     (Place::new().knob(&format!("BASE_CGROUP = {base}")), base)
 }
 
-/// Waits, because the job may be faster than its starter, which records that it runs.
+/// Waits until a file contains a text. The job may be faster than its starter, which records that the job runs.
 fn until_it_says(file: &Path, what: &str) {
     let begun = Instant::now();
     while !fs::read_to_string(file).unwrap().contains(what) {
@@ -97,7 +97,7 @@ fn what_a_killed_starter_leaves_is_found_and_removed_once() {
     remove_base(&base);
 }
 
-/// The base of a starter that was killed remains, empty.
+/// Removes the base of a killed starter, which is empty but still exists.
 pub(crate) fn remove_base(base: &str) {
     for top in fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
         drop(fs::remove_dir(top.path().join(base)));
@@ -128,12 +128,12 @@ fn the_slot_runner_removes_what_starters_have_left_when_it_begins() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!is_alive(pid), "{said}");
-    // The starter may have been killed before it recorded the process that it had created.
+    // The starter may have been killed before it recorded the process that it created.
     assert!(said.contains("killed ") || said.contains("removed the control group"), "{said}");
     assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
 }
 
-/// Creates a state file as a starter that is gone would have left it.
+/// Writes a state file as a starter that is gone would have left it.
 fn forge(place: &Place, pid: i32, records: &[LeftoverRecord]) -> PathBuf {
     let path = place.path(&format!("execute/dir_{pid}.left"));
     let all: Vec<u8> = records.iter().flat_map(|record| encode_record(record).unwrap()).collect();
@@ -142,7 +142,7 @@ fn forge(place: &Place, pid: i32, records: &[LeftoverRecord]) -> PathBuf {
     path
 }
 
-/// A process id that no process has.
+/// Process id that no process has.
 const NOBODY: i32 = 4_194_000;
 
 fn starter(place: &Place) -> LeftoverRecord {
@@ -168,7 +168,7 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
         NOBODY,
         &[
             starter(&place),
-            // A different process with the same id.
+            // Another process has the same id now.
             LeftoverRecord::Process { pid: own, started: 1 },
             LeftoverRecord::Group { directory: link.clone() },
             LeftoverRecord::Group { directory: victim.clone() },
@@ -183,7 +183,7 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     assert!(said.contains("a symbolic link leads there") && said.contains("below BASE_CGROUP"), "{said}");
     assert!(said.contains("'web' is not a container of the starter"), "{said}");
     assert!(path.exists(), "what could not be done is not forgotten");
-    // A file behind a link, or one that others could have written, is not even read.
+    // A file behind a link, or a file that other accounts could have written, is not even read.
     fs::remove_file(&path).unwrap();
     let elsewhere = place.path("elsewhere");
     fs::write(&elsewhere, encode_record(&starter(&place)).unwrap()).unwrap();
@@ -191,7 +191,7 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     let (status, said) = clean(&place);
     assert_eq!(status, 1, "{said}");
     assert!(said.contains("is not used") && said.contains("it is a link"), "{said}");
-    // A file that is cut in the middle: the complete records count.
+    // In a file that is cut in the middle, the complete records count.
     fs::remove_file(&path).unwrap();
     let path = forge(&place, NOBODY, &[starter(&place)]);
     fs::create_dir_all(place.path(&format!("execute/dir_{NOBODY}/scratch"))).unwrap();
@@ -202,8 +202,7 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     assert_eq!((status, in_execute(&place)), (0, Vec::new()), "{said}");
 }
 
-/// The parent that waits for the starter of a killed runner may be slow; its leftovers must not be forgotten
-/// because of that.
+/// The parent of a starter whose runner was killed may be slow to wait for it. What the starter left must be removed even so.
 #[test]
 fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
     let place = Place::new();
@@ -227,7 +226,7 @@ fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
     zombie.wait().unwrap();
 }
 
-/// Only root's starters write to the directory shared by all EXECUTE directories.
+/// Only starters of root write to the directory that all EXECUTE directories share.
 #[test]
 fn what_a_starter_left_whose_execute_is_gone_too_is_removed_by_whoever_cleans() {
     if !is_root() {
@@ -262,11 +261,11 @@ fn what_a_starter_left_whose_execute_is_gone_too_is_removed_by_whoever_cleans() 
     assert!(!file.exists() && there.exists());
     let (_, said, ads) = clean_with_ads(&place);
     assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
-    // Another test may run --clean at the same time, and find the file.
+    // Another test may run --clean at the same time, and remove the content first.
     assert_eq!(fs::read(&there).unwrap_or_default(), b"");
 }
 
-/// A fake docker that records its arguments, and has one container.
+/// Creates a fake docker that records its arguments and has one container.
 fn docker(place: &Place, label: &str) -> PathBuf {
     let path = place.path("docker");
     let log = place.path("asked");
@@ -314,7 +313,7 @@ fn the_file_that_25_14_leaves_names_a_container_as_well() {
 /// Ways in which a job ends.
 const ENDS: [&str; 5] = ["exit", "TERM", "QUIT", "KILL of the job", "KILL of the starter"];
 
-/// There are 25 jobs; for more, use `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it random_ends`.
+/// There are 25 jobs with random ends; for more, use `HTC_HOOKS_RANDOM_ENDS=200 cargo test --test it random_ends`.
 #[test]
 fn jobs_with_random_ends_leave_nothing() {
     let count = std::env::var("HTC_HOOKS_RANDOM_ENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
@@ -359,14 +358,14 @@ fn jobs_with_random_ends_leave_nothing() {
     remove_base(&base);
 }
 
-/// Returns true as root. Otherwise a process may not be found after its starter was killed, because this
+/// Returns true if root runs the test. Otherwise a process may not be found after its starter was killed, because finding it
 /// needs a control group or the markers.
 fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// A job with hooks and files that is killed with its starter at random times. There are 25 trials; for more,
-/// use `HTC_HOOKS_KILL_TRIALS=1000 cargo test --test it killed_at_any_moment`.
+/// A job with hooks and files is killed with its starter at random times. There are 25 trials; for more, use
+/// `HTC_HOOKS_KILL_TRIALS=1000 cargo test --test it killed_at_any_moment`.
 #[test]
 fn starters_killed_at_any_moment_leave_nothing_that_clean_does_not_find_and_their_jobs_are_told() {
     let count = std::env::var("HTC_HOOKS_KILL_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
@@ -388,7 +387,7 @@ fn starters_killed_at_any_moment_leave_nothing_that_clean_does_not_find_and_thei
     let (mut ended, mut cleaned, mut before) = (0, 0, 0);
     for trial in 0..count {
         let mut child = place.start(&ad);
-        // There is no synchronization, because random times are tested.
+        // The test does not synchronize with the job, because it needs random times.
         std::thread::sleep(std::time::Duration::from_millis(dice.next(whole + whole / 4)));
         let _ = child.kill();
         let output = child.wait_with_output().unwrap();
@@ -402,7 +401,7 @@ fn starters_killed_at_any_moment_leave_nothing_that_clean_does_not_find_and_thei
         match (own, told) {
             (true, _) => ended += 1,
             (false, 1) => cleaned += 1,
-            // Nothing had been created for it.
+            // The starter was killed before it created anything for the job.
             _ => {
                 before += 1;
                 assert!(!said.contains("removed"), "{trial}: {said}");

@@ -1,4 +1,4 @@
-//! Limits of jobs by control groups: memory, processes, leftovers. Skipped with the reason if no group can be
+//! Tests of the limits of jobs by control groups: memory, processes, leftovers. Skipped with the reason if no group can be
 //! created.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
@@ -12,16 +12,15 @@ use nix::sys::signal::Signal;
 
 use crate::support::place::{Place, heard, send, shell};
 
-/// A base for this test, removed with it.
+/// Base of this test's control groups, which is removed when dropped.
 struct Base {
     name: String,
-    /// Keeps the base in existence.
+    /// Control group that keeps the base in existence.
     trial: Option<ControlGroup>,
 }
 
 impl Base {
-    /// Creates a base, or returns `None` if a job's group cannot be created with limits of memory and
-    /// processes.
+    /// Creates a base, or returns `None` if the group of a job with limits of memory and processes cannot be created.
     fn new(name: &str) -> Option<Self> {
         let base = format!("htc-hooks-test-{}-{name}", std::process::id());
         let spec = ControlGroupSpec {
@@ -51,7 +50,7 @@ impl Base {
         Place::new().noting().knob(&format!("BASE_CGROUP = {}", self.name))
     }
 
-    /// Its existing directories, one in each hierarchy.
+    /// Returns the existing directories of the base, one in each hierarchy.
     fn directories(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut waiting = vec![(PathBuf::from("/sys/fs/cgroup"), 0)];
@@ -69,7 +68,7 @@ impl Base {
         found
     }
 
-    /// Groups below it.
+    /// Returns the groups below the base.
     fn groups(&self) -> Vec<PathBuf> {
         let below = |directory: &PathBuf| fs::read_dir(directory).unwrap().flatten().collect::<Vec<_>>();
         let entries = self.directories().iter().flat_map(below).collect::<Vec<_>>();
@@ -77,7 +76,7 @@ impl Base {
         paths.filter(|path| path.is_dir() && !path.to_string_lossy().contains("/trial")).collect()
     }
 
-    /// Sets a limit for all jobs together, in the version of control groups that supports it.
+    /// Sets a limit for all jobs together. `names` are the names of the limit in both versions of control groups.
     fn limit(&self, names: [&str; 2], value: &str) {
         let set = self.directories().iter().any(|base| {
             names
@@ -154,7 +153,7 @@ fn a_job_that_hides_from_its_starter_is_found_in_its_group() {
     assert_eq!(heard(&pipe), "hidden\n");
     let group = base.groups().into_iter().next().unwrap();
     let members = members(&group);
-    // The job may not have started its own sleep yet.
+    // The job may not have started its own sleep process yet.
     assert!(members.len() >= 2, "{members:?}");
     send(&child, Signal::SIGQUIT);
     let ran = place.finish(child);
@@ -210,7 +209,7 @@ fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
             let log = fs::read_to_string(place.path("iwd/log")).unwrap();
             assert!(!log.contains("001 ") && log.contains(&words), "{log}");
         }
-        // Without control groups their limits are not evaluated.
+        // Without control groups, their limits are not evaluated.
         let place = Place::new().noting().knob(&format!("BASE_CGROUP =\n{knobs}"));
         let ran = place.run(&job);
         assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
@@ -228,7 +227,7 @@ fn where_no_group_can_be_made_one_line_says_why() {
     assert!(!none.told.contains("control group") && !none.ad.contains("CgroupEnforced"), "{}", none.told);
 }
 
-/// The rehearsal shows the limits, whether or not there are control groups.
+/// The rehearsal shows the limits, whether or not control groups are available.
 #[test]
 fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
     let run = |quirks: &str, slot: &str| {

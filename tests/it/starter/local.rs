@@ -1,4 +1,4 @@
-//! The local universe under a schedd: its starter sends the signals, writes the log and ends as in 25.14.
+//! Tests of the local universe under a schedd: its starter sends the signals, writes the log and ends as in 25.14.
 
 use nix::sys::signal::Signal;
 
@@ -12,7 +12,7 @@ fn local() -> Place {
     Place::new().option(&["--as", "local"]).knob("PERIODIC_EXPR_INTERVAL = 1")
 }
 
-/// The same with the command line of a schedd.
+/// Creates the same place with the command line of a schedd.
 fn daemon() -> Place {
     let place = Place::new().knob("PERIODIC_EXPR_INTERVAL = 1");
     let words = ["-job-input-ad", "-", "-schedd-addr", "<127.0.0.1:9>", "-job-output-ad", "-"];
@@ -23,7 +23,7 @@ fn log(place: &Place) -> String {
     std::fs::read_to_string(place.path("iwd/log")).unwrap_or_default()
 }
 
-/// The numbers of the events, in order.
+/// Returns the numbers of the events in the log, in order.
 fn events(place: &Place) -> Vec<String> {
     let log = log(place);
     let heads = log.lines().filter(|line| line.get(3..5) == Some(" ("));
@@ -55,7 +55,7 @@ fn policies_send_the_signals_that_are_theirs_and_the_starter_logs_each_end() {
                 assert_ends(&place, &ran, lines, numbers);
             }
             assert_eq!(events(&place), numbers, "{kind}: {}", ran.told);
-            // The hook receives the exit status; in the queue only completed jobs have it.
+            // The hook gets the exit status; in the queue, only completed jobs have it.
             let exit = std::fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
             assert!(exit.contains(&format!("ExitSignal = {signal}\n")), "{exit}");
             assert!(!ran.ad.contains("ExitSignal"), "{}", ran.ad);
@@ -110,7 +110,7 @@ fn policies_at_the_exit_have_events_of_the_starter() {
     let ran = place.run(&format!("{JOB}\n{}\nOnExitRemove = false", shell("exit 3")));
     assert_ends(&place, &ran, &["JobStatus = 1"], &["000", "001", "004"]);
     assert!(log(&place).contains("\t(1) Normal termination (return value 3)\n"), "{}", log(&place));
-    // A policy that would have removed the running job has no effect once it is done.
+    // A policy that would have removed the running job has no effect after its end.
     let place = local();
     let ran = place.run(&format!("{JOB}\n{}\nPeriodicRemove = ExitCode is 3", shell("exit 3")));
     assert_ends(&place, &ran, &["JobStatus = 4"], &["000", "001", "005"]);
@@ -171,7 +171,7 @@ fn the_daemon_ends_with_the_statuses_of_the_real_one() {
     }
 }
 
-/// A real schedd ran this job three times.
+/// A real schedd has run this job three times.
 #[test]
 fn starts_are_counted_in_the_queue_and_the_starter_of_a_run_knows_those_before() {
     let place = local().option(&["--until", "5"]);
@@ -200,7 +200,7 @@ fn max_retries_of_a_local_job_end_though_25_14_runs_it_for_ever() {
     }
 }
 
-/// As a real schedd does.
+/// The result is that of a real schedd.
 #[test]
 fn the_last_of_several_reasons_holds_a_local_job_and_the_queue_does_not_hear_how_a_held_job_ended() {
     let place = local();

@@ -1,5 +1,5 @@
-//! Logs written by a starter and an emulated queue: `--log`, and the log of all jobs (EVENT_LOG) with its
-//! header, rotation and locks.
+//! Tests of the logs that a starter and an emulated queue write: `--log`, and the log of all jobs (EVENT_LOG) with its header,
+//! rotation and locks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Child;
 
 use crate::support::place::{Place, Ran, shell};
 
-/// A place where every account can write the log of all jobs.
+/// Creates a place where every account can write the log of all jobs.
 fn place(more: &str) -> Place {
     let place = Place::new();
     let logs = place.path("logs");
@@ -59,7 +59,7 @@ fn the_log_of_all_jobs_has_a_head_and_each_event_whether_the_job_has_a_log_or_no
     assert!(head.as_bytes()["008 (-01.-01.-01) ".len() + 2] == b'/', "{head}");
     let (beside, events): (Vec<_>, Vec<_>) = numbers(&text).into_iter().partition(|number| *number == "028");
     assert_eq!(events, ["008", "000", "001", "005"], "{text}");
-    // One after each event, including the event about the image size.
+    // One event 028 follows each event, including the event about the image size.
     assert_eq!(beside.len(), 3 + text.matches("\n006 (").count(), "{text}");
     assert!(!place.path("iwd/log").exists());
     run(&place, "UserLog = \"log\"");
@@ -131,7 +131,7 @@ fn several_runs_write_into_one_log_and_lose_no_event_while_it_is_rotated() {
     let place = place("EVENT_LOG_MAX_SIZE = 1500\nEVENT_LOG_MAX_ROTATIONS = 50\nEVENT_LOG_LOCKING = true");
     let ad = format!("{}\n{QUEUED}", shell("exit 0"));
     let ad = place.whole(&ad);
-    // Each call writes the configuration.
+    // The calls must be prepared one by one, because each writes the configuration.
     let commands: Vec<_> = (0..6).map(|_| place.command()).collect();
     let start = |mut command: std::process::Command| -> Child {
         let mut child = command.spawn().unwrap();
@@ -187,7 +187,7 @@ fn the_option_names_the_log_wherever_the_job_s_own_would_be() {
     assert_eq!(place.run(&shell("exit 0")).status, 0);
 }
 
-/// As in a pool with GPUs and tokens; `populateExecuteEvent` (remoteresource.cpp).
+/// The event is that of a pool with GPUs and tokens; `populateExecuteEvent` (remoteresource.cpp).
 #[test]
 fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     let slot = "MachineResources = \"Cpus Memory GPUs\"\nCpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\nArch = \"X86_64\"\n\
@@ -210,7 +210,7 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     );
     let given: Vec<String> = told(slot, "UserLogExecuteEventAttrs = \"Place,Nothing\"");
     assert_eq!(given.iter().filter(|line| line.starts_with("Arch") || line.starts_with("Place")).count(), 2);
-    // Claim secrets are never published, whatever names them; an empty list of services needs no tokens.
+    // Secrets of claims are never published, even if a list names them. An empty list of services needs no tokens.
     let secret = format!(
         "{slot}ClaimId = \"<1.2.3.4>#1#1#secret\"\nCapability = \"secret\"\nAvailableFoo = ClaimId\n"
     );
@@ -218,12 +218,12 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
     let given: Vec<String> =
         told(&secret, "UserLogExecuteEventAttrs = \"Capability\"\nOAuthServicesNeeded = \"\"");
     assert_eq!(given, ["AvailableFoo = ClaimId", "Cpus = 2"]);
-    // A slot without a list of resources has three.
+    // A slot without a list of resources has the three built-in ones.
     let given: Vec<String> = told("Cpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\n", "");
     assert_eq!(given, ["CPUs = 2", "Disk = 7", "Memory = 128"]);
 }
 
-/// As in a pool: the rows come from the durations that a shadow records.
+/// As in a pool, the rows come from the durations that a shadow records.
 #[test]
 fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
     let rows = |log: &str, number: &str| -> Vec<String> {
@@ -244,11 +244,11 @@ fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
     for part in ["", "Setup", "Execution", "Teardown"] {
         assert!(ran.ad.contains(&format!("Activation{part}Duration = ")), "{}", ran.ad);
     }
-    // The event about its execution has the number of earlier runs.
+    // The execute event has the number of earlier runs.
     let starts = log.lines().filter(|line| line.starts_with("NumJobStarts = "));
     let starts: Vec<&str> = starts.map(|line| &line[line.len() - 1..]).collect();
     assert_eq!((starts[..2].to_vec(), starts.last()), (vec!["0", "0"], Some(&"1")), "{log}");
-    // In the other formats they are attributes of the event itself.
+    // In the other log formats, these are attributes of the event itself.
     for (form, shown) in [("UserLogUseXML = 1", "n=\"{}\">"), ("UserLogUseXML = 2", "\"{}\": ")] {
         let place = Place::new().option(&["--as", "shadow"]);
         run(&place, &format!("RequestCpus = 1\nUserLog = \"log\"\n{form}"));
@@ -257,7 +257,7 @@ fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
             assert!(log.contains(&shown.replace("{}", name)), "{name}: {log}");
         }
     }
-    // A job that could not be executed only occupied its slot.
+    // A job that could not be executed has only occupied its slot.
     let place = Place::new().option(&["--as", "shadow", "--quirks", "reference"]);
     let ran = place.run(&format!("Cmd = \"/no/such\"\n{QUEUED}\nUserLog = \"log\"\nRequestCpus = 1"));
     assert!(!ran.ad.contains("ActivationExecutionDuration"), "{}", ran.ad);

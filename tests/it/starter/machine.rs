@@ -1,5 +1,5 @@
-//! Tests of the starter's state machine: the input of hooks and the end of the job in cases where only the
-//! order of actions in 25.14 matters.
+//! Tests of the starter's state machine: the input of hooks and the end of the job, in cases where only the order of actions in
+//! 25.14 matters.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use htc_hooks::world::World;
 
 const NOW: ClockReading = ClockReading { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
-/// A machine with UPDATE_JOB_INFO and JOB_EXIT hooks (for ads with `Prepared`, PREPARE_JOB too) whose scratch
-/// directory has been created, and the actions that it requested then.
+/// Creates a machine with UPDATE_JOB_INFO and JOB_EXIT hooks (for ads with `Prepared`, PREPARE_JOB too) whose scratch directory
+/// has been created, and returns it with the actions that it then requested.
 fn begun<'w>(
     world: &'w RealWorld,
     quirks: QuirkMode,
@@ -73,7 +73,7 @@ fn ended(exit: Exit) -> StarterEvent {
     StarterEvent::process_ended(exit, FamilyUsage::default())
 }
 
-/// A value that a file has set.
+/// Returns a value that a file has set.
 pub(crate) fn setting(text: &str) -> Setting<BString> {
     let origin = SettingOrigin { name: "X".into(), source: "a file".into(), line: Some(1), template: None };
     Setting { value: text.into(), raw: text.into(), origin }
@@ -92,20 +92,19 @@ fn what_keeps_the_job_from_starting_decides_the_temporary_directory_of_the_exit_
         let (_, out) = begun(&world, QuirkMode::Reference, more, settings);
         variable(&exit_call(&out), "TMPDIR").unwrap()
     };
-    // Arguments and environment are parsed when the mounts are decided, universe and mounts before.
+    // Arguments and environment are parsed when the mounts are decided; universe and mounts are parsed before.
     assert_eq!(temporary("Arguments = \"'\"", mounting()), "/tmp");
     assert_eq!(temporary("Environment = \"A\"", mounting()), "/tmp");
     let undefined = StarterSettings { mount_under_scratch: "NoSuch".into(), ..StarterSettings::default() };
     assert_eq!(temporary("", undefined), "/execute/dir_1/scratch");
-    // The directories are created before that, and JOB_EXIT finds them.
+    // The directories are created before Arguments are parsed, so JOB_EXIT finds them.
     let (_, out) = begun(&world, QuirkMode::Reference, "Arguments = \"'\"", mounting());
     let at = |wanted: &dyn Fn(&StarterAction) -> bool| out.iter().position(wanted);
     let inner = std::path::Path::new("/execute/dir_1/scratch/var/tmp");
     let made = at(&|action| matches!(action, StarterAction::MakeDirectory { path, .. } if path == inner));
     let asked = at(&|action| matches!(action, StarterAction::Call(call) if call.hook == HookType::JobExit));
     assert!(made.is_some() && made < asked, "{out:?}");
-    // Local universe jobs have no mounts, whatever made them local; a text that is not an expression is a
-    // list.
+    // Local universe jobs have no mounts, whatever made them local. A text that is not an expression is a list.
     let mounts = |more: &str, settings: StarterSettings| {
         let (_, out) = begun(&world, QuirkMode::Reference, more, settings);
         let process = out.iter().find_map(|action| match action {
@@ -157,7 +156,7 @@ fn a_script_that_breaks_its_promise_is_told_with_what_it_did() {
     assert!(stdin(&exit).contains("\nPreExitCode = 4\n") && !stdin(&exit).contains("\nExitCode"));
     assert_eq!(variable(&exit, "_CONDOR_PRE_EXIT_CODE").as_deref(), Some("4"));
 
-    // An interrupted script has no exit status yet; a script that was followed by the job is forgotten.
+    // An interrupted script has no exit status yet. After the job has started, the script is forgotten.
     let (mut machine, _) = begun(&world, QuirkMode::Reference, "PreCmd = \"/bin/cat\"", scripts());
     drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     let exit = exit_call(&machine.step(NOW, StarterEvent::Requested(StarterCommand::Graceful(None))));
@@ -257,7 +256,7 @@ fn a_job_that_is_to_end_while_it_waits_for_its_time_has_its_exit_hook_waited_for
         assert!(calls(&out, HookType::JobExit).is_empty(), "{out:?}");
         machine
     };
-    // 25.14 calls the hook and crashes.
+    // In 25.14, the starter calls the hook and crashes.
     for quirks in [QuirkMode::Manual, QuirkMode::Reference] {
         let mut machine = waiting(quirks);
         let out = machine.step(NOW, StarterEvent::Requested(StarterCommand::Graceful(None)));
@@ -319,7 +318,7 @@ fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_
     assert!(out.contains(&StarterAction::Log(JobLogEvent::Execute)), "{out:?}");
     let out = machine.step(NOW, answered(&exit));
     assert!(out.contains(&StarterAction::RemoveScratch) && !out.iter().any(is_result), "{out:?}");
-    // A process that ends first has a result.
+    // A process that ends by itself first has a result.
     let (mut machine, exit, _) = ended_in(QuirkMode::Reference);
     drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     let out = machine.step(NOW, ended(Exit::Code(3)));
@@ -329,7 +328,7 @@ fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_
     let terminated =
         |action: &StarterAction| matches!(action, StarterAction::Log(JobLogEvent::Terminated { .. }));
     assert!(out.iter().any(is_result) && out.iter().any(terminated), "{out:?}");
-    // A second request to end kills the process like any other.
+    // A second request to end kills the process as usual.
     let (mut machine, ..) = ended_in(QuirkMode::Reference);
     drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     let out = machine.step(NOW, StarterEvent::Requested(StarterCommand::Fast(None)));

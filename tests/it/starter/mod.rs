@@ -1,4 +1,4 @@
-//! `htc-starter-run`.
+//! Tests of `htc-starter-run`.
 
 pub(crate) mod attacks;
 pub(crate) mod container_knobs;

@@ -1,11 +1,11 @@
-//! `htc-starter-run --as shadow`: plugins that upload output and leave no readable ad.
+//! Tests of `htc-starter-run --as shadow`: plugins that upload output and leave no readable ad.
 
 use std::fs;
 
 use crate::support::children::write_executable;
 use crate::support::place::{Place, Ran, shell};
 
-/// Runs a job whose output goes through a plugin of which this is the end.
+/// Runs a job whose output goes through a plugin that ends with the script part `end`.
 fn run(quirks: &str, end: &str) -> (Ran, Vec<String>) {
     let place = Place::new().option(&["--as", "shadow", "--quirks", quirks]);
     let text = format!(

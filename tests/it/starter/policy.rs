@@ -1,11 +1,11 @@
-//! Effects of policies and of the related parameters in an emulated queue.
+//! Tests of the effects of policies and related parameters in an emulated queue.
 
 use nix::sys::signal::Signal;
 
 use crate::support::place::{Place, Ran, heard, send, shell};
 
 const SLEEPS: &str = "Cmd = \"/bin/sleep\"\nArguments = \"600\"";
-/// True once the job has started.
+/// Expression that is true once the job has started.
 const RUNS: &str = "NumJobStarts > 0";
 
 fn queue() -> Place {
@@ -143,7 +143,7 @@ fn the_ad_of_the_queue_counts_what_was_not_in_vain_and_has_nothing_that_is_the_s
     for name in ["CumulativeSuspensionTime", "CumulativeSlotTime", "StatsLifetimeStarter"] {
         assert!(ran.ad.contains(&format!("\n{name} = ")), "{name}: {}", ran.ad);
     }
-    // Shadows do not send these attributes to the queue.
+    // A shadow does not send these attributes to the queue.
     for name in ["UncommittedSuspensionTime", "ShadowBday", "JobLastCheckpointTime"] {
         assert!(!ran.ad.contains(&format!("\n{name} = ")), "{name}: {}", ran.ad);
     }
@@ -172,8 +172,7 @@ fn a_checkpoint_has_its_number() {
     assert!(ran.ad.contains("\nCommittedTime = "), "{}", ran.ad);
 }
 
-/// As a schedd's starter does: a failed upload is a temporary failure
-/// (`VanillaProc::restartCheckpointedJob`).
+/// As in a schedd's starter, a failed upload is a temporary failure (`VanillaProc::restartCheckpointedJob`).
 #[test]
 fn a_job_goes_on_from_its_checkpoint_also_where_files_are_not_transferred() {
     let place = queue();
@@ -271,7 +270,7 @@ fn a_job_whose_output_is_newer_than_its_input_is_skipped_if_it_wants_that() {
         .collect();
     assert_eq!(events, ["000", "046", "005"]);
     assert!(log(&place).contains("Dataflow job was skipped.\n...\n"), "{}", log(&place));
-    // A file of the same age is not newer.
+    // A file of the same age does not count as newer.
     at("iwd/made", 1000);
     let ran =
         place.run(&ad.replace("TransferOutput = \"made\"", "TransferOutput = \"made\"\nOnExitHold = true"));
@@ -325,25 +324,25 @@ fn settings_for_what_is_not_here_are_named() {
     assert!(ran.told.contains("(command line)") && !ran.told.contains("<Over>"), "{}", ran.told);
 }
 
-/// A real pool holds such a job at the first update of its starter.
+/// A real pool also holds such a job at the first update of its starter.
 #[test]
 fn periodic_policies_are_evaluated_at_each_update_of_the_starter() {
     for (policy, code) in
         [("PeriodicHold = JobCurrentStartExecutingDate > 0", 3), ("AllowedExecuteDuration = 0", 47)]
     {
-        // The interval of policies stays at one minute.
+        // The interval of policies is still one minute.
         let place = queue().knob("STARTER_INITIAL_UPDATE_INTERVAL = 2");
         let ran = run(&place, &format!("{}\n{policy}", shell("exec sleep 600")));
         let code = format!("HoldReasonCode = {code}");
         assert_has(&ran, &["JobStatus = 5", &code]);
         assert!(!ran.ad.contains("\nExitCode = "), "{}", ran.ad);
     }
-    // The first update comes before the job runs.
+    // The first update comes before the job starts to run.
     let ran = run(&queue(), &format!("{}\nPeriodicRemove = JobStatus == 2", shell("exec sleep 600")));
     assert_has(&ran, &["JobStatus = 3"]);
 }
 
-/// As in HTCondor's `test_shadow_hook.py`.
+/// HTCondor's `test_shadow_hook.py` expects the same result.
 #[test]
 fn a_hook_of_the_shadow_that_sends_the_job_back_is_an_exception_of_the_shadow() {
     let reported = "SHADOW_PREPARE_JOB (SHADOW_PREPARE_JOB) failed (reported status 390): Kinda bad";

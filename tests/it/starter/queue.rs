@@ -1,4 +1,4 @@
-//! An emulated queue: reasons to hold a job before it runs, and messages about jobs that remain.
+//! Tests of an emulated queue: reasons to hold a job before it runs, and messages about jobs that remain in the queue.
 
 use crate::support::place::{Place, Ran, heard, send, shell};
 
@@ -77,7 +77,7 @@ fn a_hook_of_the_shadow_that_is_ended_is_waited_for_and_what_it_said_is_told() {
     assert!(ran.left.is_empty());
 }
 
-/// The commands of a hook that appends its input to a file in Iwd.
+/// Returns the commands of a hook that appends its input to a file in Iwd.
 fn noting(place: &Place, file: &str) -> String {
     format!("cat >> {}", place.path("iwd").join(file).display())
 }
@@ -142,7 +142,7 @@ fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_
     for (policy, word, left) in [
         ("PeriodicHold = JobStatus == 2", "hold", "JobStatus = 5"),
         ("PeriodicRemove = JobStatus == 2", "remove", "JobStatus = 3"),
-        // With a fast end there is no softer signal before.
+        // Without WantGracefulRemoval, the job gets no soft kill before the hard one.
         ("PeriodicHold = JobStatus == 2\nWantGracefulRemoval = false", "hold", "JobStatus = 5"),
         ("PeriodicVacate = JobStatus == 2", "evict", "JobStatus = 1"),
     ] {
@@ -150,7 +150,7 @@ fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_
             let place = queue().noting().knob("PERIODIC_EXPR_INTERVAL = 1").option(&["--quirks", quirks]);
             let ran = run(&place, "exec sleep 600", policy);
             let word = if quirks == "none" { word } else { "evict" };
-            // The end may be requested while the prepare hook runs, which then writes its line later.
+            // The end may be requested while the prepare hook runs, so that the hook writes its line later.
             let is_called = ran.calls.lines().any(|line| line == format!("exit {word}"));
             assert!(is_called, "{policy}: {}\n{}", ran.calls, ran.told);
             assert!(ran.has(left), "{policy}: {}\n{}", ran.ad, ran.told);

@@ -1,4 +1,4 @@
-//! Tests of the reference about transferred files, translated: the same jobs, with files of our own. Each names its original in
+//! Translations of the reference's tests about transferred files: the same jobs, with other files. Each names its original in
 //! `src/condor_tests`.
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use crate::support::children::write_executable;
 use crate::support::place::{Place, Ran, shell};
 
-/// A plugin of `dbl` and `null`, which keeps its list of files in the job's Iwd and exits with 17 for `exit17`.
+/// Plugin for `dbl` and `null`, which keeps its list of files in the job's Iwd and exits with 17 for `exit17`.
 const PLUGIN: &str = r#"#!/bin/sh
 [ "$1" = -classad ] && echo 'SupportedMethods = "dbl,null"
 MultipleFileSupport = true' && exit
@@ -35,7 +35,7 @@ fn run(place: &Place, script: &str, more: &str) -> Ran {
     ))
 }
 
-/// `test_plugins_dont_see_directories.py`.
+/// `test_plugins_dont_see_directories.py`: plugins get the files of a directory, but no directories.
 #[test]
 fn plugins_are_given_the_files_of_a_directory_and_no_directories() {
     let place = place();
@@ -69,7 +69,7 @@ fn a_failed_transfer_holds_the_job_with_the_code_of_its_direction() {
     }
 }
 
-/// `test_unspecified_checkpoint.py`: a checkpoint of everything has no files of the starter.
+/// `test_unspecified_checkpoint.py`: a checkpoint of all files does not include those of the starter.
 #[test]
 fn a_checkpoint_of_everything_has_only_files_of_the_job() {
     let place = place();
@@ -88,7 +88,7 @@ fn a_checkpoint_of_everything_has_only_files_of_the_job() {
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
-/// `job_filexfer_minus1_van.run`: one of several output files is missing, the others arrive.
+/// `job_filexfer_minus1_van.run`: one of several output files is missing, and the others arrive.
 #[test]
 fn one_missing_output_file_holds_the_job_and_the_others_arrive() {
     let place = place();
@@ -99,7 +99,7 @@ fn one_missing_output_file_holds_the_job_and_the_others_arrive() {
     }
 }
 
-/// `test_manifest.py`: the directory lists what was there before and after the job.
+/// `test_manifest.py`: the manifest lists the files that existed before and after the job.
 #[test]
 fn the_manifest_lists_the_files_before_and_after_the_job() {
     let place = place();
@@ -155,7 +155,7 @@ fn holds_are_counted_by_their_reason() {
     }
 }
 
-/// `job_ad_epoch_recording.run`: each run appends the job ad, with a line about the run after it.
+/// `job_ad_epoch_recording.run`: each run appends the job ad, followed by a line about the run.
 #[test]
 fn each_run_of_a_job_is_recorded_in_the_directory_for_runs() {
     let place = place().option(&["--until", "2"]);
@@ -177,7 +177,7 @@ fn each_run_of_a_job_is_recorded_in_the_directory_for_runs() {
     }
     assert!(text.lines().any(|line| line.starts_with("JobEpochWriteDate = ")), "{text}");
 
-    // A record of a start has few attributes, unless SPAWN_JOB_ATTRS asks for more.
+    // A record of a start has few attributes, unless SPAWN_JOB_ATTRS adds more.
     let spawn = text.split("*** ").next().unwrap();
     assert!(spawn.contains("EpochAdType = \"SPAWN\"\n") && spawn.contains("ShadowBday = "), "{spawn}");
     assert!(!spawn.contains("Cmd = "), "{spawn}");
@@ -244,7 +244,7 @@ fn transfers_with_plugins_are_recorded_in_the_history_of_runs() {
     assert_eq!(record("OUTPUT"), wanted);
 }
 
-/// Replaces times and durations.
+/// Replaces times and durations, which differ between runs.
 fn mask_numbers(text: &str) -> String {
     let mut masked = String::new();
     let mut rest = text;
@@ -288,7 +288,7 @@ fn the_file_of_all_runs_is_rotated_and_old_files_are_removed() {
     assert_eq!(fs::read_to_string(&rotated[1]).unwrap(), "kept");
 }
 
-/// The table of the reference's tests names files that exist, and those that are said to be translated name their original.
+/// The files in the table of the reference's tests exist, and those that count as translations name their original.
 #[test]
 fn the_table_of_the_reference_s_tests_is_true() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
-//! A job with everything around it - input and output by plugins, hooks, PreCmd, PostCmd - that is ended in
-//! each stage in each way: it ends, reports this once, and leaves nothing.
+//! Tests with a job that uses everything - input and output by plugins, hooks, PreCmd, PostCmd - and is ended in each stage in
+//! each way: it ends, reports this once, and leaves nothing behind.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -13,12 +13,12 @@ use nix::sys::signal::Signal;
 use crate::support::children::{is_alive, write_executable};
 use crate::support::place::{Place, Ran, heard, send, shell};
 
-/// Script part of each stage: in the selected stage it reports this and continues until it is ended, or until
-/// it is released if there is a FIFO for that.
+/// Part of the script of each stage. In the selected stage, it reports that the stage is reached, and runs until it is ended or,
+/// if there is a FIFO for this, released.
 const GATE: &str = "if [ -e $IWD/at-$STAGE ]; then echo $$ >> $IWD/pids; echo > $IWD/pipe; \
                     if [ -p $IWD/go ]; then read line < $IWD/go; else exec sleep 600; fi; fi";
 
-/// A plugin for both directions.
+/// Plugin for downloads and uploads.
 const PLUGIN: &str = r#"#!/bin/sh
 if [ "$1" = -classad ]; then echo 'MultipleFileSupport = true'; echo 'PluginVersion = "1"'; echo 'PluginType = "FileTransfer"'; echo 'SupportedMethods = "slow"'; exit 0; fi
 STAGE=input; [ "$5" = -upload ] && STAGE=output
@@ -38,18 +38,18 @@ enum End {
     ScratchGone,
     ParentGone,
     Killed,
-    /// The plugin ignores all signals that can be ignored.
+    /// The end is requested, and the plugin ignores all signals that can be ignored.
     PluginIgnores,
-    /// There is no request to end: the plugin exceeds its limit.
+    /// The end is not requested, but the plugin exceeds its time limit.
     PluginTimesOut,
-    /// It continues after EXECUTE has become full.
+    /// The job continues after EXECUTE has become full.
     DiskFull,
-    /// It continues after the job was suspended and continued.
+    /// The job continues after it was suspended and continued.
     SuspendContinue,
 }
 
 impl End {
-    /// Returns true if the stage is released.
+    /// Returns true if the stage is released, so that the job continues.
     fn goes_on(self) -> bool {
         matches!(self, End::DiskFull | End::SuspendContinue)
     }
@@ -89,7 +89,7 @@ fn place(stage: &str, how: End) -> Place {
         pipe(&place, "iwd/go");
     }
     let limit = if how == End::PluginTimesOut { "MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1" } else { "" };
-    // Long enough for the hook to reach its stage on a busy machine.
+    // The limit is long enough for the hook to reach its stage on a busy machine.
     let exit_limit = match stage {
         _ if how.goes_on() => 600,
         "exit" => 4,
@@ -119,7 +119,7 @@ fn pipe(place: &Place, name: &str) {
 fn ad(place: &Place, stage: &str, how: End) -> String {
     let iwd = place.path("iwd").display().to_string();
     let mut job = GATE.replace("$STAGE", "job").replace("$IWD", &iwd);
-    // The time is evaluated when the wait begins, so that it is always in the future.
+    // The expression is evaluated when the wait begins, so the time is always in the future.
     let deferral = match (stage == "deferred", how.goes_on()) {
         (false, _) => "",
         (true, false) => "\nDeferralTime = time() + 600",
@@ -143,7 +143,7 @@ fn ask(place: &Place, words: &[&str]) {
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The remaining evidence of a starter that was killed or orphaned.
+/// Collects what is left of a starter that was killed or orphaned.
 fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
     let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
     Ran {
@@ -155,14 +155,14 @@ fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
     }
 }
 
-/// Releases the stage. The reader is not waited for: it may have ended by now.
+/// Releases the stage, and returns the open FIFO. Does not wait for the reader, which may have ended.
 fn let_go(place: &Place) -> fs::File {
     let mut go = fs::File::options().read(true).write(true).open(place.path("iwd/go")).unwrap();
     go.write_all(b"\n").unwrap();
     go
 }
 
-/// Suspends the job, and continues it when it has stopped.
+/// Suspends the job, and continues it once it has stopped. Returns the open FIFO.
 fn suspend(place: &Place, child: &Child, stage: &str) -> fs::File {
     send(child, Signal::SIGTSTP);
     crate::support::place::taken(child, Signal::SIGTSTP);
@@ -180,7 +180,7 @@ fn is_stopped(pid: &str) -> bool {
     status.lines().any(|line| line.starts_with("State:\tT"))
 }
 
-/// A separate file system of 256 kB as EXECUTE of a place.
+/// File system of 256 kB that is EXECUTE of a place.
 struct Small(std::path::PathBuf);
 
 impl Small {
@@ -198,7 +198,7 @@ impl Drop for Small {
     }
 }
 
-/// Fills the remaining space.
+/// Fills the remaining space of the file system.
 fn fill(place: &Place) {
     let mut file = fs::File::create(place.path("execute/full")).unwrap();
     while file.write(&[b'x'; 4096]).is_ok() {}
@@ -227,7 +227,7 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
         }
         End::ParentGone => {
             child.kill().unwrap();
-            // The starter keeps the pipes open until it has ended.
+            // The starter keeps the pipes open until it ends.
             let output = child.wait_with_output().unwrap();
             return seen(place, &output.stdout, &output.stderr);
         }
@@ -258,7 +258,7 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
     place.finish(child)
 }
 
-/// The starter as the child of a process that ends first.
+/// Starts the starter as the child of a process that ends first.
 fn below(place: &Place, ad: &str) -> Child {
     let place_of_ad = place.path("ad");
     fs::write(&place_of_ad, place.whole(ad)).unwrap();
@@ -280,7 +280,7 @@ fn below(place: &Place, ad: &str) -> Child {
     command.spawn().unwrap()
 }
 
-/// Waits until the stage is reached.
+/// Waits until the selected stage is reached.
 fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
     if stage != "deferred" {
         heard(pipe);
@@ -291,14 +291,14 @@ fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
         command.arg("--control").arg(place.path("own/control")).args(["--ask", "status"]);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
-    // A stage that continues may already have passed.
+    // If the stage is not held, it may have passed already.
     crate::support::waiting::wait_until("its stage", || {
         ["7.1 deferred\n", "7.1 starting\n", "7.1 running\n"].contains(&state().as_str())
     });
 }
 
-/// Ends a job in this stage in all ways. `states` are the possible states in the queue, unless the job was
-/// held or removed.
+/// Ends a job in this stage in all ways. `states` are the possible values of JobStatus afterwards, unless the job was held or
+/// removed.
 fn each_end_at(stage: &str, states: &[i64]) {
     for how in ENDS {
         end_at(stage, how, states);
@@ -323,7 +323,7 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts} {which}");
     assert_ended(&place, how, &which);
-    // Before a starter has begun there is no record that --clean could report.
+    // Before a starter has begun, there is no record that --clean could report.
     let of_none = how == End::Killed && stage == "shadow";
     assert_eq!(ran.ad.matches("ClusterId = 7\n").count(), usize::from(!of_none), "{which}");
     if of_none {
@@ -336,7 +336,7 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     let wanted: &[i64] = match how {
         End::Hold | End::PluginTimesOut => &[5],
         End::Remove => &[3],
-        // Missing files are then a reason to hold the job.
+        // Missing files may also be a reason to hold the job.
         End::ScratchGone | End::DiskFull => &[1, 4, 5],
         End::SuspendContinue => &[4],
         _ => states,
@@ -345,11 +345,11 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     assert_told_once(&place, stage, &which);
 }
 
-/// Checks that no process of the stage is running.
+/// Checks that no process of the stage runs any more.
 fn assert_ended(place: &Place, how: End, which: &str) {
     for pid in fs::read_to_string(place.path("iwd/pids")).unwrap_or_default().lines() {
         let pid: i32 = pid.trim().parse().unwrap();
-        // The kernel ends a plugin whose starter is killed; the signal has been sent by now.
+        // The kernel kills a plugin whose starter is killed; the signal may still be pending.
         let until = Instant::now() + Duration::from_secs(20);
         while how == End::Killed && is_alive(pid) && Instant::now() < until {
             std::thread::yield_now();
@@ -358,8 +358,7 @@ fn assert_ended(place: &Place, how: End, which: &str) {
     }
 }
 
-/// Checks that the log has one end - no end is needed for a job that never ran - and that JOB_EXIT was called
-/// at most once.
+/// Checks that the log contains one end, or none if the job never ran, and that JOB_EXIT was called at most once.
 fn assert_told_once(place: &Place, stage: &str, which: &str) {
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     let count = |number: &str| log.lines().filter(|line| line.starts_with(&format!("{number} ("))).count();

@@ -1,4 +1,4 @@
-//! `htc-starter-run --as shadow`: file transfer in both directions, plugins, policies, and malicious jobs.
+//! Tests of `htc-starter-run --as shadow`: file transfer in both directions, plugins, policies, and malicious jobs.
 
 use crate::support::place::{Place, Ran, heard, send, shell};
 use nix::sys::signal::Signal;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-/// Attributes of every job here.
+/// Attributes that all jobs in these tests have.
 const FILES: &str = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
                      StreamOut = false\nStreamErr = false\nOut = \"out\"\nErr = \"err\"\nUserLog = \"log\"";
 
@@ -14,7 +14,7 @@ pub(super) fn place() -> Place {
     Place::new().option(&["--as", "shadow"])
 }
 
-/// Creates a file of the job's owner.
+/// Creates a file that belongs to the job's owner.
 pub(super) fn give(place: &Place, name: &str, text: &str) {
     fs::write(place.path("iwd").join(name), text).unwrap();
     place.give(&format!("iwd/{name}"));
@@ -28,7 +28,7 @@ pub(super) fn run(place: &Place, script: &str, more: &str) -> Ran {
     place.run(&format!("{}\n{FILES}\n{more}", shell(script)))
 }
 
-/// Numbers of the events in the job's log, without 006, which depends on timing.
+/// Returns the numbers of the events in the job's log, without 006, which depends on timing.
 fn events(place: &Place) -> Vec<String> {
     let log = got(place, "log");
     let starts = log.lines().filter(|line| line.get(3..5) == Some(" ("));
@@ -81,7 +81,7 @@ fn output_goes_into_a_directory_that_is_made_for_its_owner_alone() {
     assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
     assert_eq!((got(&place, "made/deep/a").as_str(), got(&place, "b").as_str()), ("1\n", "2\n"));
     assert_eq!((mode(&place, "made"), mode(&place, "made/deep")), (0o700, 0o700));
-    // With OutputDirectory all output goes there, including standard output and remapped files.
+    // With OutputDirectory, all output goes to that directory, including standard output and remapped files.
     let ran = run(&place, script, &format!("{remaps}\nOutputDirectory = \"results/today\""));
     assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
     for (name, text) in [("made/deep/a", "1\n"), ("b", "2\n"), ("out", "said\n")] {
@@ -147,7 +147,7 @@ fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_it
         outside.display()
     );
     let ran = run(&place, &script, "");
-    // Only root could read that file, and no file is read as root.
+    // Only root could read the file, and the starter never reads a job's file as root.
     if nix::unistd::geteuid().is_root() {
         assert_held(&ran, 12, 13);
         assert_eq!(got(&place, "l"), "", "the place of what could not be read");
@@ -166,14 +166,14 @@ fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_it
         );
     }
     assert!(ran.left.is_empty(), "{:?}", ran.left);
-    // A listed name outside of the directory is stored under its last part, and never above Iwd.
+    // A listed name that leads outside of the directory is stored under its last part, and never above Iwd.
     let place = self::place();
     let ran = run(&place, "true", "TransferOutput = \"..\"");
     assert!(ran.has("JobStatus = 5"), "{}", ran.ad);
     assert!(!place.path("dir_0").exists());
 }
 
-/// Virtual environments contain such links.
+/// Virtual environments contain links of this kind.
 #[test]
 fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
     let place = place();
@@ -195,14 +195,14 @@ fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
             ran.told
         );
     }
-    // A missing file that the job itself names is an error.
+    // A missing file that the job names explicitly is an error.
     let place = self::place();
     symlink("nowhere", place.path("iwd/dangling")).unwrap();
     let ran = run(&place, "true", "TransferInput = \"dangling\"");
     assert_held(&ran, 13, 2);
 }
 
-/// Common files are not shared here.
+/// In an emulated queue, common files are not shared between jobs.
 #[test]
 fn common_input_files_are_transferred_as_input() {
     let place = place();
@@ -212,7 +212,7 @@ fn common_input_files_are_transferred_as_input() {
     assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
     assert_eq!(got(&place, "out"), "for all\nfor one\n");
     assert!(ran.has("TransferInputFileCounts = [ CEDAR = 2 ]"), "{}", ran.ad);
-    // Catalogs are lists of their own.
+    // Each catalog is the name of a list of files.
     let catalogs = "CommonInputCatalogs = \"A B\"\n_x_catalog_A = \"common\"\n_x_catalog_B = \"own\"";
     let ran = run(&place, "cat common own", catalogs);
     assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
@@ -235,7 +235,7 @@ fn a_job_of_a_workflow_has_two_logs_and_its_batch_and_node_in_the_first_event() 
     assert_eq!(numbers, ["000", "005"], "{nodes}");
     assert!(starts.iter().all(|line| log.contains(line)), "{nodes}");
 
-    // Without a mask it has all events, and it is the job's only log if there is no other.
+    // Without DAGManNodesMask, the log of the DAG has all events; it is the job's only log if there is no other.
     let place = self::place();
     let files = FILES.replace("UserLog", "DAGManNodesLog");
     let more = "DAGNodeName = \"NodeA\"\nSubmitEventUserNotes = \"by hand\"";
@@ -417,8 +417,8 @@ fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
     assert!(ran.told.contains("it printed on standard error: no quota left"), "{}", ran.told);
 }
 
-/// `dollarDollarExpand` of the schedd: the job and SHADOW_PREPARE_JOB receive the values of the slot ad, and
-/// the queue keeps the original text.
+/// As in `dollarDollarExpand` of the schedd, the job and SHADOW_PREPARE_JOB get the values of the slot ad, and the queue keeps
+/// the original text.
 #[test]
 fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
     let place = place();
@@ -448,7 +448,7 @@ fn times_of_standard_files_come_with_the_last_word_of_a_run_that_has_one() {
     let ran = run(&place(), "echo x > a", "TransferOutput = \"a\"");
     assert!(has(&ran, "StdoutMtime") && has(&ran, "ScratchDirFileCount"), "{}", ran.ad);
 
-    // In 25.14 the queue has no times of a job that is held because its output could not be transferred.
+    // In 25.14, the queue has no times of a job that is held because its output could not be transferred.
     let ran = run(&place(), "echo x > a", "TransferOutput = \"a,gone\"");
     assert_held(&ran, 12, 2);
     assert!(!has(&ran, "StdoutMtime") && !has(&ran, "StderrMtime"), "{}", ran.ad);

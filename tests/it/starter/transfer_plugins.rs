@@ -1,4 +1,4 @@
-//! Plugins for URLs: those of the configuration and those of the job.
+//! Tests of plugins for URLs, which the configuration or the job provides.
 
 use crate::support::children::write_executable;
 use std::fs;
@@ -9,7 +9,7 @@ use std::thread;
 
 use super::transfer::{assert_held, give, got, place, run};
 
-/// The plugin of `dbl`, which records its calls in `calls`.
+/// Plugin for `dbl`, which records its calls in `calls`.
 const NOTES_CALLS: &str = r#"#!/bin/sh
 echo "$1 PL=[$PL_X]" >> HERE/calls
 [ "$1" = -classad ] && echo 'SupportedMethods = "dbl"
@@ -33,7 +33,7 @@ fn a_plugin_is_asked_with_its_variables_of_the_job_and_called_though_a_file_is_m
     assert!(ran.ad.contains("DBLFilesCountTotal = 1"), "{}", ran.ad);
 }
 
-/// A plugin with the protocol of curl_plugin: it downloads from a server by HTTP.
+/// Plugin with the protocol of curl_plugin, which downloads from a server by HTTP.
 const FETCHES: &str = r#"#!/usr/bin/python3
 import os, re, sys, urllib.request
 words = sys.argv[1:]
@@ -57,8 +57,8 @@ for url, name in re.findall(r'Url = "([^"]*)"; LocalFileName = "([^"]*)"', text)
 sys.exit(status)
 "#;
 
-/// A server for this many requests: it returns a text for `/found`, and 404 for anything else; it collects
-/// the requests.
+/// Starts a server for this many requests: it returns a text for `/found` and 404 for anything else. The thread returns the
+/// requests.
 fn serve(requests: usize) -> (u16, thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -143,7 +143,7 @@ exit 1
     for line in [
         "NumVacatesByReason = [ TransferOutputError = 1; TransferOutputErrorDbl = 1 ]",
         "BytesSent = 0.0",
-        // Its end is reported all the same.
+        // The end of the job is reported even if the transfer of its output failed.
         "ExitCode = 3",
         "ExitReason = \"Exited normally\"",
     ] {
@@ -172,7 +172,7 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
         ran.ad
     );
 
-    // An empty directory counts as four bytes if nothing else has any.
+    // If nothing else has any bytes, an empty directory counts as four.
     let place = self::place();
     let ran = run(&place, "mkdir o", "TransferOutput = \"o\"");
     assert!(
@@ -181,7 +181,7 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
         ran.ad
     );
 
-    // Before the job started, and rounded as in a queue.
+    // The failure was before the job started. Sizes are rounded as in a queue.
     let place = self::place();
     let ran = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
     assert_held(&ran, 13, 2);

@@ -1,5 +1,5 @@
-//! Invalid input, faulty hooks and unusual environments of `htc-starter-run`: a clear message, the decision
-//! of the reference, and no process or scratch directory left behind.
+//! Tests of invalid input, faulty hooks and unusual environments of `htc-starter-run`: the message is clear, the decision is that
+//! of the reference, and no process or scratch directory is left behind.
 
 use std::fs;
 use std::io::Write;
@@ -11,12 +11,12 @@ use nix::sys::signal::Signal;
 use crate::support::children::is_alive;
 use crate::support::place::{Place, Ran, heard, send, shell};
 
-/// A process that a hook starts and leaves behind, in a separate session, with the hook's outputs open; its
-/// pid is stored in the file of pids.
+/// Script part of a hook that starts a process in a separate session and leaves it running, with the hook's outputs open. The
+/// process id is stored in the file of pids.
 const GRANDCHILD: &str =
     "setsid sh -c 'echo $$ >> $CALLS.pids; exec sleep 600' & while ! [ -s $CALLS.pids ]; do sleep 0.01; done";
 
-/// Checks that nothing is left of the run.
+/// Checks that the run left nothing behind.
 fn clean(place: &Place, ran: &Ran) {
     assert!(ran.left.is_empty(), "{:?}", ran.left);
     for pid in fs::read_to_string(place.path("iwd/calls.pids")).unwrap_or_default().lines() {
@@ -42,7 +42,7 @@ fn a_job_without_a_command_or_directory_is_refused_or_fails_clearly() {
 
 #[test]
 fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
-    // PREPARE_JOB reads nothing and prints 100 MB; its output is truncated, so by default it is not used.
+    // PREPARE_JOB reads nothing and prints 100 MB. Its output is truncated, so by default it is not used.
     let flood = "echo \"Arguments = \\\"-c 'exit 3'\\\"\"; head -c 100000000 /dev/zero | tr '\\0' x 2>/dev/null; exit 0";
     let place =
         hooks(flood, "exec cat /dev/zero", "exec cat /dev/zero >&2").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
@@ -53,7 +53,7 @@ fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
     clean(&place, &ran);
     let place = place.option(&["--quirks", "reference", "--job-output-ad", "-"]);
     let ran = place.run(&shell("exit 2"));
-    // 25.14 uses the line before the flood.
+    // 25.14 uses the line before the large output.
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
     clean(&place, &ran);
@@ -78,7 +78,7 @@ fn grandchildren_of_hooks_hold_nobody_up_and_do_not_outlive_the_starter() {
     let place = hooks(&hook, &hook, &hook);
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 0, "{}", ran.told);
-    // The last update hook is not waited for and may write after it.
+    // The starter does not wait for the last update hook, which may write its line after `exit`.
     assert!(ran.calls.lines().any(|line| line == "exit"), "{}", ran.calls);
     assert!(fs::read_to_string(place.path("iwd/calls.pids")).unwrap().lines().count() >= 2);
     clean(&place, &ran);
@@ -174,7 +174,7 @@ fn a_closed_standard_input_is_no_job_and_closed_outputs_are_no_trouble() {
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains("standard input"), "{told}");
     let output = with("exec \"$0\" --ads \"$1\" <&- >&- 2>&-");
-    // The ad cannot be printed, which is our failure; the job and its hooks have run.
+    // It is a failure of the program that it cannot print the ad; the job and its hooks have run.
     assert_eq!(output.status.code(), Some(125), "{:?}", output.status);
     assert_eq!(fs::read_to_string(place.path("iwd/calls")).unwrap(), "prepare\njob\nexit exit\n");
     assert!(fs::read_dir(place.path("execute")).unwrap().next().is_none());
@@ -192,7 +192,7 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
     assert!(ran.calls.ends_with("job\nexit exit\n") || ran.calls.ends_with("exit exit\n"), "{}", ran.calls);
     clean(&place, &ran);
 
-    // EXECUTE is on a file system of one page: the directories fit, the ads do not.
+    // EXECUTE is on a file system of one page, in which the directories fit but the ads do not.
     let place = Place::new().noting();
     let execute = place.path("execute");
     let mount = format!(
@@ -233,11 +233,11 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
     assert!(fs::read_to_string(place.path("iwd/calls")).unwrap().ends_with("exit evict\n"), "{told}");
     assert!(told.matches("if this starter is killed, its leftover").count() <= 1, "{told}");
-    // The loss of events is reported.
+    // The loss of events is reported as well.
     let events = format!("{}/events", execute.display());
     let (_, _, told) = run(&["--events", &events]);
     assert!(told.contains("events: the disk was full"), "{told}");
-    // 25.14 runs the job all the same.
+    // 25.14 runs the job even so.
     let (status, left, told) = run(&["--quirks", "reference", "--job-output-ad", "-"]);
     assert_eq!(status, 0, "{told}");
     assert!(left.contains("ExitCode = 0\n") && left.ends_with("filler\n"), "{left}\n{told}");
@@ -259,7 +259,7 @@ fn the_scratch_directory_belongs_to_whom_execute_says() {
     };
     let (status, owners, told) = with_mode(0o755, &place);
     assert_eq!((status, owners.as_str()), (0, "2\n65534\n"), "{told}");
-    // If all accounts may write to EXECUTE, the whole scratch directory belongs to the job's account.
+    // If all accounts may write to EXECUTE, the whole scratch directory belongs to the account of the job.
     let (status, owners, told) = with_mode(0o1777, &place);
     assert_eq!((status, owners.as_str()), (0, "65534\n65534\n"), "{told}");
     let (status, _, told) = with_mode(0o700, &place);
@@ -268,7 +268,7 @@ fn the_scratch_directory_belongs_to_whom_execute_says() {
         told.contains("cannot create the scratch directory") && told.contains("Permission denied"),
         "{told}"
     );
-    // 25.14 has only the rights of the daemons' account there.
+    // In EXECUTE, 25.14 has only the rights of the daemons' account.
     let place = Place::new().knob("CONDOR_IDS = 2.2").option(&["--quirks", "reference"]);
     let (status, _, told) = with_mode(0o755, &place);
     assert_eq!(status, 1);

@@ -1,6 +1,6 @@
 //! Pseudorandom numbers for tests.
 
-/// A sequence of pseudorandom numbers that is the same each time.
+/// Sequence of pseudorandom numbers, which is the same each time.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! An execution point's state machine in virtual time: the effects of events on the slots.
+//! State machine of an execution point in virtual time, for tests of the effects of events on slots.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use htc_hooks::slot::{
 };
 use htc_hooks::time::ClockReading;
 
-/// An execution point, its clock, and the states of its slots.
+/// Execution point with its clock and the states of its slots.
 pub(crate) struct Machine {
     pub(crate) point: ExecutionPoint,
     pub(crate) now: ClockReading,
@@ -25,9 +25,9 @@ pub(crate) struct Machine {
     pub(crate) warnings: Vec<String>,
     /// Names of the quirks that were reported.
     pub(crate) quirks: Vec<&'static str>,
-    /// Signals sent to starters.
+    /// Signals that were sent to starters.
     pub(crate) signals: Vec<StarterSignal>,
-    /// Fetch hooks that run, if the test ends them itself.
+    /// Running fetch hooks if the test ends them itself, otherwise `None`.
     pub(crate) running_fetches: Option<Vec<HookRunId>>,
     world: Rc<RealWorld>,
     mode: QuirkMode,
@@ -79,7 +79,7 @@ impl Machine {
         machine
     }
 
-    /// Ends the oldest running fetch hook, which printed this.
+    /// Ends the oldest fetch hook that runs, with this text as its output.
     pub(crate) fn fetch_ends(&mut self, stdout: &[u8]) {
         let run = self.running_fetches.as_mut().unwrap().remove(0);
         self.step(StartdEvent::HookEnded { run, stdout: stdout.to_vec(), cut: false });
@@ -90,7 +90,7 @@ impl Machine {
         self.step(StartdEvent::Reconfigure(Box::new(made.settings)));
     }
 
-    /// Measures this load of other processes, and no input at the keyboard.
+    /// Reports this load of other processes as measured, and no input at the keyboard.
     pub(crate) fn measure(&mut self, load: f64) {
         let measured = Measurements { load, virtual_memory: 1_000_000, ..Measurements::default() };
         self.step(StartdEvent::MeasurementsTaken(Box::new(measured)));

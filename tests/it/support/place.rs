@@ -1,4 +1,4 @@
-//! A directory for one run of `htc-starter-run`: configuration, hooks, the job's directory.
+//! Directory for runs of `htc-starter-run`: configuration, hooks, and the job's directory.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,14 +17,14 @@ use nix::unistd::Pid;
 
 use crate::support::children::write_executable;
 
-/// Time after which a program is considered to hang.
+/// Time after which a program counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(200);
 
 /// The account of jobs if the tests run as root.
 const NOBODY: u32 = 65534;
 
-/// A directory with a configuration, hooks and the job's directory. If root runs the tests, hooks and jobs
-/// run as `nobody`, else as the caller.
+/// Directory with a configuration, hooks and the job's directory. If root runs the tests, hooks and jobs run as `nobody`,
+/// otherwise as the caller.
 pub(crate) struct Place {
     pub(crate) home: tempfile::TempDir,
     pub(crate) knobs: String,
@@ -56,7 +56,7 @@ impl Place {
         }
     }
 
-    /// Sets a hook of the keyword FARM; `$CALLS` in the script is a file to which all hooks can append.
+    /// Adds a hook for the keyword FARM. `$CALLS` in the script is a file to which all hooks can append.
     pub(crate) fn hook(mut self, name: &str, script: &str) -> Self {
         let path = self.path(&format!("hooks/{name}"));
         let script = script.replace("$CALLS", self.path("iwd/calls").to_str().unwrap());
@@ -65,7 +65,7 @@ impl Place {
         self
     }
 
-    /// Sets PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT hooks that record their calls and arguments.
+    /// Adds PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT hooks that record their calls and arguments.
     pub(crate) fn noting(self) -> Self {
         self.hook("PREPARE_JOB", "cat >/dev/null; echo prepare >> $CALLS")
             .hook("UPDATE_JOB_INFO", "cat >/dev/null")
@@ -83,12 +83,12 @@ impl Place {
         self
     }
 
-    /// The program with this configuration, not yet started.
+    /// Returns the command that runs the program with this configuration.
     pub(crate) fn command(&self) -> Command {
         let config = self.path("condor_config");
         let execute = self.path("execute");
         let text = format!(
-            // CONDOR_IDS makes the test independent of the machine's account for HTCondor's daemons.
+            // CONDOR_IDS is set, so that the test does not depend on the machine's account for HTCondor's daemons.
             "LOCAL_DIR = {}\nEXECUTE = {}\nCONDOR_IDS = 0.0\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
             self.home.path().display(),
             execute.display(),
@@ -112,7 +112,7 @@ impl Place {
         command
     }
 
-    /// Adds the attributes that every job has here.
+    /// Adds the attributes that every job has in these tests.
     pub(crate) fn whole(&self, ad: &str) -> String {
         format!(
             "ClusterId = 7\nProcId = 1\nUser = \"nobody@example.org\"\nIwd = \"{}\"\n{ad}\n",
@@ -123,7 +123,7 @@ impl Place {
     pub(crate) fn start(&self, ad: &str) -> Child {
         let mut child = self.command().spawn().unwrap();
         let ad = self.whole(ad);
-        // A program that refuses its command line does not read.
+        // A program that refuses its command line does not read its input.
         let _ = child.stdin.take().unwrap().write_all(ad.as_bytes());
         child
     }
@@ -145,7 +145,7 @@ impl Place {
         }
     }
 
-    /// Creates a FIFO by which a job reports that it runs; reading it waits for that.
+    /// Creates a FIFO by which a job reports that it runs; [`heard`] waits for the report.
     pub(crate) fn pipe(&self) -> PathBuf {
         let path = self.path("iwd/pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
@@ -154,8 +154,7 @@ impl Place {
     }
 }
 
-/// Waits for the end of a program. One that hangs is killed, so that its test fails with the program's
-/// messages.
+/// Waits for the end of a program. A program that hangs is killed, so that its test fails with the program's messages.
 fn ended(child: Child) -> Output {
     let pid = Pid::from_raw(child.id().cast_signed());
     let (done, waits) = std::sync::mpsc::channel::<()>();
@@ -173,9 +172,9 @@ fn ended(child: Child) -> Output {
 /// Waits until a process writes to the FIFO and closes it; returns the text.
 ///
 /// # Panics
-/// No process did so in time.
+/// Panics if no process does so in time.
 pub(crate) fn heard(pipe: &Path) -> String {
-    // A blocking open would wait forever for a process that has ended before it opens the FIFO.
+    // A blocking open would wait forever if the process ended before opening the FIFO.
     let flags = OFlag::O_NONBLOCK.bits();
     let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe).unwrap();
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);

@@ -1,4 +1,4 @@
-//! An execution point in an empty directory: hooks and a fake starter as shell scripts, events as JSON.
+//! Execution point in an empty directory, whose hooks and fake starter are shell scripts, and whose events are JSON.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,16 @@ use serde_json::Value;
 
 use crate::support::children::{LONG, write_executable};
 
-/// Prints the job it received with status 0 added, as the real starter does.
+/// Fake starter that prints the job which it received, with exit status 0 added, as the real starter does.
 const STARTER: &str = "#!/bin/sh\ncat > \"$HOME/job.$$\"\ncat \"$HOME/job.$$\"\n\
                        echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
 
-/// Returns the files of `queue/*` in order, one per call; it is atomic, so that each slot gets a different
-/// job.
+/// Fetch hook that returns the files of `queue/*` in order, one per call. It is atomic, so that each slot gets another job.
 const FETCH: &str = "#!/bin/sh\nfor file in \"$HOME\"/queue/*; do\n  [ -e \"$file\" ] || exit 0\n\
                      mv \"$file\" \"$HOME/taken/\" 2>/dev/null || continue\n\
                      exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
 
-/// The directory of an execution point.
+/// Directory of an execution point.
 pub(crate) struct Point {
     home: tempfile::TempDir,
     knobs: Vec<String>,
@@ -38,7 +37,7 @@ pub(crate) struct Run {
 }
 
 impl Point {
-    /// One static slot that fetches `queue/*`, with all hooks; jobs end at once.
+    /// Creates one static slot that fetches `queue/*`, with all hooks; its jobs end at once.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let config_name = home.path().join("config");
@@ -78,13 +77,13 @@ impl Point {
         self.home.path().join(name)
     }
 
-    /// Adds a line to the configuration; later lines take precedence.
+    /// Adds a line to the configuration. Later lines override earlier ones.
     pub(crate) fn knob(mut self, line: &str) -> Self {
         self.knobs.push(line.to_owned());
         self
     }
 
-    /// Writes an executable file below `hooks`. A starter does not report abilities.
+    /// Writes an executable file below `hooks`. If it is a starter, it reports no abilities.
     pub(crate) fn hook(self, name: &str, text: &str) -> Self {
         let text = &match name {
             "starter" => text.replacen("#!/bin/sh\n", "#!/bin/sh\n[ \"$1\" = -classad ] && exit\n", 1),
@@ -94,7 +93,7 @@ impl Point {
         self
     }
 
-    /// Puts a job in the queue.
+    /// Adds a job to the queue.
     pub(crate) fn job(self, name: &str, ad: &str) -> Self {
         std::fs::write(self.path("queue").join(name), ad).unwrap();
         self
@@ -115,7 +114,7 @@ impl Point {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.home.path())
             .env("TMPDIR", self.home.path())
-            // If root runs the tests, the hooks need an account.
+            // If root runs the tests, the hooks need an unprivileged account.
             .env("CONDOR_IDS", "65534.65534")
             .arg("--config-file")
             .arg(&self.config_name)
@@ -126,34 +125,34 @@ impl Point {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the execution point to its end.
     pub(crate) fn run(&self) -> Run {
         let mut command = self.command();
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         self.end(child)
     }
 
-    /// Starts it in the background.
+    /// Starts the execution point in the background.
     pub(crate) fn start(&self) -> Child {
         self.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the execution point.
     pub(crate) fn end(&self, child: Child) -> Run {
         let Output { status, stderr, .. } = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
         Run { status: status.code(), stderr, events: self.events() }
     }
 
-    /// The events so far.
+    /// Returns the events that were written so far.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path("events")).unwrap_or_default();
-        // A line without newline is still being written.
+        // A line without a newline is still being written.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits until there is an event with these keys and values.
+    /// Waits until an event with these keys and values was written.
     pub(crate) fn wait_for(&self, child: &mut Child, wanted: &[(&str, &str)]) {
         let begun = Instant::now();
         while !self.events().iter().any(|event| is(event, wanted)) {
@@ -163,7 +162,7 @@ impl Point {
         }
     }
 
-    /// The contents of all files in `out` whose names begin with `name`.
+    /// Returns the contents of all files in `out` whose names begin with `name`.
     pub(crate) fn told(&self, name: &str) -> Vec<String> {
         let mut files: Vec<PathBuf> = std::fs::read_dir(self.path("out"))
             .unwrap()
@@ -174,7 +173,7 @@ impl Point {
         files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Sends a command through the control socket.
+    /// Sends a command through the control socket, and returns its output.
     pub(crate) fn ask<const N: usize>(&self, words: [&str; N]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))
             .args(words)
@@ -188,7 +187,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Returns true if an event has these values.
+/// Returns true if an event has these keys and values.
 pub(crate) fn is(event: &Value, wanted: &[(&str, &str)]) -> bool {
     wanted
         .iter()
@@ -196,12 +195,12 @@ pub(crate) fn is(event: &Value, wanted: &[(&str, &str)]) -> bool {
 }
 
 impl Run {
-    /// Number of events with these values.
+    /// Returns the number of events with these keys and values.
     pub(crate) fn count(&self, wanted: &[(&str, &str)]) -> usize {
         self.events.iter().filter(|event| is(event, wanted)).count()
     }
 
-    /// The states and activities of a slot.
+    /// Returns the states and activities that a slot has had.
     pub(crate) fn states(&self, slot: &str) -> String {
         let of_slot = self.events.iter().filter(|event| is(event, &[("event", "state"), ("slot", slot)]));
         let words: Vec<String> = of_slot

@@ -1,4 +1,4 @@
-//! A directory in which `htc-slot-run` simulates scenarios and answers questions about them.
+//! Directory in which `htc-slot-run` simulates scenarios and answers questions about them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Two slots that fetch work every minute.
+/// Configuration of two slots that fetch work every minute.
 pub(crate) const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1
 DISK = 1000000
 NUM_CPUS = 2
@@ -17,12 +17,12 @@ SLOT_TYPE_1_PARTITIONABLE = False
 FetchWorkDelay = 60
 ";
 
-/// The program under test, or another build of it for tests that take long without optimisation.
+/// Returns the program under test, or another build of it for tests that take long without optimisation.
 fn program() -> OsString {
     std::env::var_os("SIMULATE_WITH").unwrap_or_else(|| env!("CARGO_BIN_EXE_htc-slot-run").into())
 }
 
-/// A directory with a configuration, `c.conf`.
+/// Directory with a configuration, `c.conf`.
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -44,7 +44,8 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The program with these arguments and this configuration, without settings from the environment.
+    /// Returns the command that runs the program with these arguments and this configuration, without settings from the
+    /// environment.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(program());
         command
@@ -56,34 +57,35 @@ impl Place {
         command
     }
 
-    /// Status, standard output and standard error.
+    /// Returns exit status, standard output and standard error of a run.
     pub(crate) fn run(&self, words: &[&str]) -> (i32, String, String) {
         let output = self.command(words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
     }
 
-    /// Simulates a scenario with these arguments.
+    /// Simulates a scenario with these arguments; returns exit status, standard output and standard error.
     pub(crate) fn play(&self, scenario: &str, words: &[&str]) -> (i32, String, String) {
         self.write("s.toml", scenario);
         self.run(&[&["simulate", "s.toml"], words].concat())
     }
 
-    /// Standard output of a run that succeeds without messages.
+    /// Returns standard output of a run that must succeed without messages.
     pub(crate) fn well(&self, words: &[&str]) -> String {
         let (status, told, stderr) = self.run(words);
         assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
         told
     }
 
-    /// The only JSON element printed by a run that succeeds.
+    /// Returns the only JSON element that a run prints, which must succeed.
     pub(crate) fn row(&self, words: &[&str]) -> Value {
         let mut all: Vec<Value> = serde_json::from_str(&self.well(words)).unwrap();
         assert_eq!(all.len(), 1, "{words:?}");
         all.remove(0)
     }
 
-    /// The summary of a scenario that succeeds without messages; it must be the same if every poll is made.
+    /// Returns the summary of a scenario, which must succeed without messages. The summary must be the same if every poll is
+    /// made.
     pub(crate) fn summary(&self, scenario: &str, words: &[&str]) -> Value {
         self.write("s.toml", scenario);
         let row = |more: &[&str]| self.row(&[&["simulate", "s.toml", "--json"], words, more].concat());

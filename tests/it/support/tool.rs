@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-/// Status and standard output of a program called under this name in the directory of its configuration.
+/// Returns exit status and standard output of a program that is called under this name in the directory of its configuration.
 pub(crate) fn call(program: &str, name: &str, words: &[&str], directory: &Path) -> (i32, String) {
     let link = directory.join(name);
     if !link.exists() {

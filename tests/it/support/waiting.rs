@@ -7,7 +7,7 @@ use crate::support::children::LONG;
 /// Waits until a condition is true.
 ///
 /// # Panics
-/// The condition is not true within [`LONG`].
+/// Panics if the condition does not become true within [`LONG`].
 pub(crate) fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_true() {
