@@ -105,7 +105,9 @@ fn handle_notice(this: &mut Simulation<'_>, host: usize, notice: SlotNotice) {
         SlotNotice::Verdict { .. } => {}
         SlotNotice::Claim { .. } => {}
         SlotNotice::SlotRemoved { slot } => remove_slot(this, host, *slot),
-        SlotNotice::Warning { text, .. } => count_warning(this, text.clone()),
+        SlotNotice::Warning { text, .. } | SlotNotice::Refusal { text, .. } => {
+            count_warning(this, text.clone())
+        }
         SlotNotice::Quirk { quirk, .. } => {
             count_warning(this, format!("{}: differs from a real pool, where {}", quirk.id(), quirk.line()));
         }

@@ -48,10 +48,10 @@ impl ExecutionPoint {
             }
         }
         match (refused.pop(), id) {
-            (Some((key, why)), Some(_)) => core.warn(Some(key), format!("{word} refused: {why}")),
+            (Some((key, why)), Some(_)) => core.refuse(Some(key), format!("{word} refused: {why}")),
             (Some(_), None) if !done => {
                 let what = if stop { "runs a job" } else { "has a job that a command has suspended" };
-                core.warn(None, format!("{word} refused: no slot {what}"));
+                core.refuse(None, format!("{word} refused: no slot {what}"));
             }
             _ => {}
         }

@@ -5,7 +5,7 @@
 
 use super::claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 use super::device_choice::{check_devices, check_undivided_slot_devices};
-use super::events::{SlotKey, SlotNotice, VacateReason};
+use super::events::{SlotKey, VacateReason};
 use super::execution_point::ExecutionPoint;
 use super::execution_point_state::ExecutionPointState;
 use super::hook_quirks::outranking_job_decision;
@@ -69,11 +69,11 @@ impl ExecutionPoint {
         }
         let Some(slot) = slots.get_mut(&key) else { return };
         if let Some(reason) = slot.claim_refusal_reason(core) {
-            return core.warn(Some(key), format!("claim refused: {reason}"));
+            return core.refuse(Some(key), format!("claim refused: {reason}"));
         }
         let splits = slot.kind == SlotKind::Partitionable;
         if let Err(reason) = self.preempt_dynamic_slots(key, &request.preempts) {
-            return self.core.warn(Some(key), format!("claim refused: {reason}"));
+            return self.core.refuse(Some(key), format!("claim refused: {reason}"));
         }
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
@@ -83,7 +83,7 @@ impl ExecutionPoint {
             match self.carve_for_claim(key, &mut request.job) {
                 Ok(child) => self.with_slot(child, |slot, core| slot.accept_claim(core, request, rank)),
                 Err(unfit) => {
-                    self.core.warn(Some(key), format!("claim refused: {}", unfit.reason));
+                    self.core.refuse(Some(key), format!("claim refused: {}", unfit.reason));
                     self.with_slot(key, Slot::abort_claim);
                 }
             }
@@ -92,7 +92,7 @@ impl ExecutionPoint {
         if slot.kind == SlotKind::Static
             && let Err(unfit) = slot.check_willing_to_claim(core, &request.job)
         {
-            core.warn(Some(key), format!("claim refused: {}", unfit.reason));
+            core.refuse(Some(key), format!("claim refused: {}", unfit.reason));
             return slot.abort_claim(core);
         }
         if slot.state == SlotState::Claimed {
@@ -231,7 +231,7 @@ impl Slot {
                 self.leave_backfill(core, SlotState::Matched, "matched");
             }
             SlotState::Matched | SlotState::Preempting | SlotState::Drained => {
-                core.warn(Some(self.key), format!("a match in state {} is ignored", self.state));
+                core.refuse(Some(self.key), format!("a match in state {} is ignored", self.state));
             }
         }
     }
@@ -281,7 +281,7 @@ impl Slot {
         let waiting =
             self.claims.waiting.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
         if let Some(than) = waiting.filter(|than| rank < *than).or((rank < present).then_some(present)) {
-            return core.warn(Some(self.key), format!("claim refused: rank {rank} is less than {than}"));
+            return core.refuse(Some(self.key), format!("claim refused: rank {rank} is less than {than}"));
         }
         let world = core.world.clone();
         let world = FrozenClockWorld { world: &*world, now: core.now };
@@ -309,12 +309,12 @@ impl Slot {
         let idle = (self.state, self.activity) == (SlotState::Claimed, Activity::Idle);
         if core.ending.shutdown.is_some() || !requested || !idle {
             let reason = format!("activation refused: the slot is {}/{}", self.state, self.activity);
-            return core.warn(Some(self.key), reason);
+            return core.refuse(Some(self.key), reason);
         }
         core.counters.activation_requests.increment(core.now.epoch());
         if let Err(unfit) = self.check_willing_to_run(core, &job) {
             let reason = format!("activation refused: the slot does not match the job: {}", unfit.reason);
-            return core.warn(Some(self.key), reason);
+            return core.refuse(Some(self.key), reason);
         }
         let rank = self.eval_in_slot_ad(core, Some(&job), |context| context.real("Rank")).unwrap_or(0.0);
         let world = core.world.clone();
@@ -409,23 +409,6 @@ impl Slot {
             let why = VacateReason::new("Schedd released the claim", HoldCode::StartdReleaseCommand);
             self.kill_claim(core, Some(why), "released by its schedd");
         }
-    }
-}
-
-impl SlotNotice {
-    /// Returns why a [`ClaimCommand`], a drain or a suspension was refused, or `None` if this notice does not report a refusal.
-    pub fn refusal_text(&self) -> Option<&str> {
-        let SlotNotice::Warning { text, .. } = self else { return None };
-        let refuses = [
-            "claim refused: ",
-            "activation refused: ",
-            "a match arrives in state ",
-            "drain refused: ",
-            "undrain refused: ",
-            "suspend refused: ",
-            "continue refused: ",
-        ];
-        refuses.iter().any(|start| text.starts_with(start)).then_some(text)
     }
 }
 

@@ -66,10 +66,10 @@ impl ExecutionPoint {
     /// Begins a drain.
     pub(super) fn begin_drain(&mut self, mut request: DrainRequest) {
         if self.core.drain.is_draining() {
-            return self.core.warn(None, "drain refused: draining already in progress (10001)");
+            return self.core.refuse(None, "drain refused: draining already in progress (10001)");
         }
         if let Some(reason) = request.check.as_ref().and_then(|check| self.failed_drain_check(check)) {
-            return self.core.warn(None, format!("drain refused: {reason}"));
+            return self.core.refuse(None, format!("drain refused: {reason}"));
         }
         if request.speed == DrainSpeed::Graceful {
             let default = &self.core.settings.drain_start;
@@ -122,7 +122,7 @@ impl ExecutionPoint {
         match id {
             Some(id) if number(id) != self.core.drain.request_id => {
                 self.core
-                    .warn(None, format!("undrain refused: no matching draining request id {id} (10002)"));
+                    .refuse(None, format!("undrain refused: no matching draining request id {id} (10002)"));
             }
             _ => self.cancel_drain(true),
         }

@@ -459,6 +459,13 @@ pub enum SlotNotice {
         /// Text of the warning.
         text: String,
     },
+    /// A [`ClaimCommand`](super::ClaimCommand), a drain or a suspension was refused.
+    Refusal {
+        /// Slot that the command was for, or `None`.
+        slot: Option<SlotKey>,
+        /// Reason for the refusal.
+        text: String,
+    },
     /// The manual was followed in a case where a real pool behaves differently. Sent once for each quirk.
     Quirk {
         /// The first slot in which the quirk occurred, or `None`.

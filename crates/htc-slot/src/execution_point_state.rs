@@ -237,6 +237,11 @@ impl ExecutionPointState {
         self.notify(SlotNotice::Warning { slot, text: text.into() });
     }
 
+    /// Reports that a command is refused.
+    pub(super) fn refuse(&mut self, slot: Option<SlotKey>, text: impl Into<String>) {
+        self.notify(SlotNotice::Refusal { slot, text: text.into() });
+    }
+
     /// Returns a daemon timer that expires `after` from now.
     pub(super) fn alarm(&self, after: Duration) -> Alarm {
         let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);

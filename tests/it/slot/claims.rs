@@ -18,6 +18,16 @@ fn a_matched_slot_that_nobody_claims_goes_back_when_match_timeout_is_over() {
     assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
 }
 
+/// A refusal is what ends the command that asked with status 1.
+#[test]
+fn a_match_of_a_claimed_or_matched_slot_is_a_refusal() {
+    let mut machine = Machine::new("MATCH_TIMEOUT = 20");
+    machine.ask("slot1", ClaimCommand::Match);
+    assert_eq!(machine.refusals, Vec::<String>::new());
+    machine.ask("slot1", ClaimCommand::Match);
+    assert_eq!(machine.refusals, ["a match in state Matched is ignored"]);
+}
+
 /// Tests transitions 5, 11 and 12. A starter with a shadow cleans up before it exits.
 #[test]
 fn a_claim_runs_one_job_after_the_other_until_its_schedd_releases_it() {

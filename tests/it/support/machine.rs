@@ -114,7 +114,11 @@ impl Machine {
                     StartdAction::Notify(SlotNotice::StateChanged { state, activity, .. }) => {
                         self.states.push(format!("{state}/{activity}"));
                     }
-                    StartdAction::Notify(SlotNotice::Warning { text, .. }) => self.warnings.push(text),
+                    StartdAction::Notify(
+                        SlotNotice::Warning { text, .. } | SlotNotice::Refusal { text, .. },
+                    ) => {
+                        self.warnings.push(text);
+                    }
                     StartdAction::Notify(SlotNotice::Quirk { quirk, .. }) => self.quirks.push(quirk.id()),
                     StartdAction::SignalStarter { signal, .. } => self.signals.push(signal),
                     StartdAction::RunHook(HookCall { run, hook: SlotHookType::FetchWork, .. })

@@ -26,6 +26,7 @@ impl LastVerdicts {
             | SlotNotice::StateChanged { .. }
             | SlotNotice::Claim { .. }
             | SlotNotice::Warning { .. }
+            | SlotNotice::Refusal { .. }
             | SlotNotice::Quirk { .. } => {}
         }
     }

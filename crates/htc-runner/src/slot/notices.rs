@@ -47,7 +47,7 @@ pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: Slot
             let event = RunnerEvent::new(now, RunnerEventKind::State).slot(slot_name(machine, slot));
             event.state("Delete", "Idle").reason("the dynamic slot is free and is removed")
         }
-        SlotNotice::Warning { slot, text } => {
+        SlotNotice::Warning { slot, text } | SlotNotice::Refusal { slot, text } => {
             let mut event = RunnerEvent::new(now, RunnerEventKind::Warning).reason(text);
             if let Some(slot) = slot {
                 event = event.slot(slot_name(machine, slot));

@@ -25,7 +25,9 @@ use htc_base::text::plural::counted;
 use htc_hook::cron_job::CronManager;
 use htc_os as os;
 use htc_os::{OutputStream, Reactor, clock};
-use htc_slot::{ExecutionPoint, JournalRecord, ShutdownMode, SlotHookType, StartdAction, StartdEvent};
+use htc_slot::{
+    ExecutionPoint, JournalRecord, ShutdownMode, SlotHookType, SlotNotice, StartdAction, StartdEvent,
+};
 
 /// Maximum time for starting calls of FETCH_WORK before other events are handled.
 const FETCH_BATCH_TIME: Duration = Duration::from_millis(20);
@@ -309,7 +311,9 @@ impl LiveExecutionPoint<'_> {
                 self.record_claim(&notice);
                 self.verdicts.remember(&notice);
                 self.counters.count_notice(&notice);
-                self.refusals.extend(notice.refusal_text().map(str::to_owned));
+                if let SlotNotice::Refusal { text, .. } = &notice {
+                    self.refusals.push(text.clone());
+                }
                 let event = notices::notice_to_event(&self.machine, clock::now(), notice);
                 self.report(event);
             }

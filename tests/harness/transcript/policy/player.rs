@@ -501,7 +501,7 @@ impl Player<'_> {
                 let slot = id(slot);
                 self.played.states.entry(slot).or_default().push(change);
             }
-            StartdAction::Notify(SlotNotice::Warning { slot, text }) => {
+            StartdAction::Notify(SlotNotice::Warning { slot, text } | SlotNotice::Refusal { slot, text }) => {
                 let slot = slot.map(id).unwrap_or_default();
                 self.played.said.push(format!("+{:.3} {slot}: {text}", self.seconds()));
             }
