@@ -23,6 +23,8 @@ pub(crate) struct Machine {
     pub(crate) states: Vec<String>,
     pub(crate) starter: Option<StarterId>,
     pub(crate) warnings: Vec<String>,
+    /// Refusals of commands.
+    pub(crate) refusals: Vec<String>,
     /// Names of the quirks that were reported.
     pub(crate) quirks: Vec<&'static str>,
     /// Signals that were sent to starters.
@@ -55,6 +57,7 @@ impl Machine {
             states,
             starter: None,
             warnings,
+            refusals: Vec::new(),
             signals,
             running_fetches,
             world,
@@ -114,9 +117,9 @@ impl Machine {
                     StartdAction::Notify(SlotNotice::StateChanged { state, activity, .. }) => {
                         self.states.push(format!("{state}/{activity}"));
                     }
-                    StartdAction::Notify(
-                        SlotNotice::Warning { text, .. } | SlotNotice::Refusal { text, .. },
-                    ) => {
+                    StartdAction::Notify(SlotNotice::Warning { text, .. }) => self.warnings.push(text),
+                    StartdAction::Notify(SlotNotice::Refusal { text, .. }) => {
+                        self.refusals.push(text.clone());
                         self.warnings.push(text);
                     }
                     StartdAction::Notify(SlotNotice::Quirk { quirk, .. }) => self.quirks.push(quirk.id()),

@@ -121,7 +121,7 @@ fn random_configurations_have_the_values_of_the_reference() {
                 differ(&our_answer(&path_of(0)), &theirs[0])
             };
             let text = shrink(&texts[at], &mut differs);
-            let theirs = ask(&[text.clone()]);
+            let theirs = ask(std::slice::from_ref(&text));
             differences.push(format!(
                 "{text}  reference {:?}\n  ours      {:?}",
                 theirs[0],
