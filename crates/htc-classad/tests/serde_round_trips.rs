@@ -277,7 +277,7 @@ fn what_no_ad_can_hold_is_refused_by_name() {
     }
     assert_eq!(
         refused(BTreeMap::from([("a", u64::MAX)])),
-        "attribute 'a': 18446744073709551615 is more than the largest integer of ads"
+        "attribute 'a': 18446744073709551615 exceeds the largest integer of ClassAds"
     );
     assert!(refused(BTreeMap::from([("a", i128::MIN)])).contains("is less than the smallest integer"));
     assert_eq!(

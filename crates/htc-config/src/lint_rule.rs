@@ -133,7 +133,7 @@ lint_rules! {
         "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /bin/true"
         "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /bin/true\nSTARTD_CRON_DISK_PERIOD = 5m";
     Dead Warning "dead"
-        "A statement of a route or transform can have no effect."
+        "A statement of a route or transform never has an effect."
         "SET A 1\nSET A 2"
         "SET A 2";
     DefinedNotNamed Warning "defined-not-named"
@@ -333,7 +333,7 @@ lint_rules! {
         "EVALSET A 1 2"
         "EVALSET A 1";
     Scope Warning "scope"
-        "MY. or TARGET. is used where the ad is not the one it seems to be."
+        "MY. or TARGET. refers to another ad here than its name suggests."
         "EVALSET A TARGET.B"
         "EVALSET A B";
     ShadowedDefinition Note "shadowed-definition"

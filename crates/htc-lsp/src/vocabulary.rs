@@ -44,8 +44,8 @@ pub(crate) const KEYWORDS: &WordTable = &[
         "if",
         "`if CONDITION`: the lines up to `else`, `elif` or `endif` count only if the condition is true.\n\nA condition is a boolean, a number, `defined NAME` or `version >= X.Y.Z`, after `!` if wanted.",
     ),
-    ("elif", "`elif CONDITION`: counts if no condition before it was true."),
-    ("else", "`else`: counts if no condition before it was true."),
+    ("elif", "`elif CONDITION`: applies if no condition before it was true."),
+    ("else", "`else`: applies if no condition before it was true."),
     ("endif", "`endif`: ends an `if`."),
     ("use", "`use CATEGORY : NAME`: inserts the statements of a template."),
     (

@@ -97,7 +97,7 @@ impl fmt::Display for SpawnError {
             SpawnStage::Pipe => write!(f, "cannot make a pipe for '{path}'"),
             SpawnStage::Process => write!(f, "cannot make a process for '{path}'"),
             SpawnStage::Namespace => write!(f, "cannot make namespaces for '{path}'"),
-            SpawnStage::Session => write!(f, "cannot make a session for '{path}'"),
+            SpawnStage::Session => write!(f, "cannot create a session for '{path}'"),
             SpawnStage::Cgroup => write!(f, "cannot enter the control group '{path}'"),
             SpawnStage::Mount => write!(f, "cannot mount over '{path}'"),
             SpawnStage::Limit => write!(f, "cannot set a resource limit for '{path}'"),

@@ -61,21 +61,21 @@ pub struct CronStepInputs<'a> {
 pub enum CronNotice {
     /// A run has begun.
     Started {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
         /// Process id of the run.
         pid: i32,
     },
     /// A run could not be started.
     NotStarted {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
         /// Reason.
         reason: String,
     },
     /// A block of output was processed.
     Published {
-        /// The job.
+        /// Name of the cron job.
         job: BString,
         /// Effect of the block on the published ads.
         block: CronPublication,
@@ -89,7 +89,7 @@ pub enum CronNotice {
     },
     /// A block of output is too large: its further lines are dropped.
     TooLarge {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
     },
     /// A signal was sent to the program of a job.
@@ -101,7 +101,7 @@ pub enum CronNotice {
     },
     /// A run has ended.
     Ended {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
         /// Exit status.
         exit: Exit,
@@ -114,7 +114,7 @@ pub enum CronNotice {
     },
     /// The job and its ads were removed from the list.
     Dropped {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
     },
     /// A line for the log.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -62,22 +63,24 @@ pub(crate) fn exit_at_deadline(
 pub(crate) struct InputWatch {
     /// Start of the current wait in microseconds of the monotonic clock, or 0 if the program does not wait.
     waiting_since: Arc<AtomicU64>,
+    /// Ends the thread when the last copy of the watch is dropped.
+    _thread: Option<Arc<Sender<()>>>,
 }
 
 impl InputWatch {
     /// Starts the watch, which ends the program with status 124 after a wait of `limit`; for `None` there is no limit.
     pub(crate) fn start(limit: Option<Duration>, session: &ProgramContext) -> Self {
-        let watch = InputWatch::default();
+        let mut watch = InputWatch::default();
         let Some(limit) = limit else { return watch };
+        let (sender, receiver) = channel();
         let (waiting_since, teller) = (Arc::clone(&watch.waiting_since), session.clone());
         let checks = move || {
             let interval = (limit / 10).max(MIN_CHECK_INTERVAL);
-            loop {
-                thread::sleep(interval);
+            while receiver.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let since = waiting_since.load(Ordering::SeqCst);
                 let waited = clock::now().monotonic_us.saturating_sub(since);
                 if since > 0 && u128::from(waited) >= limit.as_micros() {
-                    let problem = "the time limit (--timeout) has passed before all ads were read";
+                    let problem = "the time limit (--timeout) has passed before all input was read";
                     teller.report(&Problem::new(Status::TimedOut, problem).into());
                     #[allow(clippy::exit, reason = "the thread that waits cannot be interrupted")]
                     std::process::exit(i32::from(Status::TimedOut.code()))
@@ -87,6 +90,7 @@ impl InputWatch {
         if thread::Builder::new().spawn(checks).is_err() {
             session.warn("--timeout: no thread can be created, so the wait for input is not limited");
         }
+        watch._thread = Some(Arc::new(sender));
         watch
     }
 

@@ -58,9 +58,9 @@ impl SortKeys {
 /// Returns the warning about sort keys that evaluate to an error. `noun` is the singular of the sorted items.
 pub(crate) fn sort_error_warning(count: u64, noun: &str) -> String {
     let items =
-        if count == 1 { format!("1 {noun}, which comes") } else { format!("{count} {noun}s, which come") };
+        if count == 1 { format!("1 {noun}, which is") } else { format!("{count} {noun}s, which are") };
     format!(
-        "a sort key is an error for {items} last\n    hint: a string has no negative; --reverse sorts in descending order"
+        "a sort key is an error for {items} printed last\n    hint: '-' cannot negate a string; --reverse sorts in descending order"
     )
 }
 

@@ -12,7 +12,9 @@ use super::options::SharedOptions;
 use super::{call, env_variables, report, screen_report, setup};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::cli::common::{OptionGroup, Problem, ProgramContext, Status, parse_seconds, read_ads, stdout};
+use crate::cli::common::{
+    InputWatch, OptionGroup, Problem, ProgramContext, Status, parse_seconds, read_ads, stdout,
+};
 use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::hook::cron_job::CronManager;
 use crate::hook_testing as hook_test;
@@ -99,9 +101,10 @@ pub(super) fn run(
 ) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let expectations = call::parse_expectations(&args.expect)?;
-    let mut slots = read_slots(manager, args, session)?;
+    let watch = InputWatch::start(cli.events.timeout, session);
+    let mut slots = watch.wait_for(|| read_slots(manager, args, session))?;
     let lists = CronListSource { cli, manager, args, world: &world, session };
-    let list = lists.read(None)?;
+    let list = watch.wait_for(|| lists.read(None))?;
     let before = slots.clone();
     let plan = cron_plan(args, cli.events.timeout);
     let teller = CronReporter::new(cli, &plan, session);

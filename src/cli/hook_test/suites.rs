@@ -9,7 +9,9 @@ use clap::Args;
 use super::call;
 use super::options::SharedOptions;
 use super::suite_report::{SuiteReportOptions, report_cases};
-use crate::cli::common::{OpenInput, Problem, ProgramContext, Progress, Status, open_stdio_pipe, stdout};
+use crate::cli::common::{
+    InputWatch, OpenInput, Problem, ProgramContext, Progress, Status, open_stdio_pipe, stdout,
+};
 use crate::hook_testing as hook_test;
 use crate::hook_testing::suite::{self, SuiteError};
 use crate::hook_testing::suite_messages;
@@ -56,11 +58,13 @@ pub(super) fn run(
     let mut open = |path: &Path| -> io::Result<Box<dyn Read>> {
         Ok(Box::new(OpenInput::open_raw(path, open_stdio_pipe().0)?.reader))
     };
+    let watch = InputWatch::start(cli.events.timeout, session);
     let mut cases = Vec::new();
     for path in &args.suites {
-        cases.extend(suite::read_suites(path, &mut open_suite).map_err(suite_problem)?);
+        let read = watch.wait_for(|| suite::read_suites(path, &mut open_suite));
+        cases.extend(read.map_err(suite_problem)?);
     }
-    let mut cases = suite::read_ad_files(cases, &mut open).map_err(suite_problem)?;
+    let mut cases = watch.wait_for(|| suite::read_ad_files(cases, &mut open)).map_err(suite_problem)?;
     let is_without_cases = cases.is_empty();
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.name.contains(filter.as_str()));

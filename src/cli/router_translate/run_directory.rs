@@ -156,7 +156,7 @@ fn run_problem(error: RouterRunError) -> anyhow::Error {
             anyhow::Error::new(source).context(problem)
         }
         RouterRunError::Locked(path) => {
-            Problem::unreadable(format!("another router works in '{}'", path.display())).into()
+            Problem::unreadable(format!("another router is using the directory '{}'", path.display())).into()
         }
         error => error.into(),
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::options::SlotRunCli;
 use super::slot_config::{self, COMMAND_LINE, HypotheticalMachine};
 use crate::cli::common::{
-    Problem, ProgramContext, find_param_line, read_jobs, read_scenario, scenario_problem,
+    InputWatch, Problem, ProgramContext, find_param_line, read_jobs, read_scenario, scenario_problem,
 };
 use crate::config::Config;
 use crate::os::RealWorld;
@@ -125,7 +125,8 @@ pub(super) fn prepare_simulation(
     let silent = session.with_kept_messages();
     // Warnings about the scenario and its jobs are printed only for the first configuration.
     let of_scenario = if config.is_some() { &silent } else { session };
-    let scenario = read_scenario(path, seed, SimulationKind::Slots, of_scenario)?;
+    let watch = InputWatch::start(cli.events.timeout, session);
+    let scenario = watch.wait_for(|| read_scenario(path, seed, SimulationKind::Slots, of_scenario))?;
     let world = RealWorld::new();
     let mut found = ConfigurationSet::default();
     let plan = SimulationPlan::new(&scenario, &world, &mut |knobs, disk| {

@@ -9,7 +9,7 @@ use anyhow::Context;
 use bstr::BString;
 
 use super::super::common::{
-    Problem, ProgramContext, Status, finish_events, is_broken_pipe, stderr_outlet, stdout,
+    InputWatch, Problem, ProgramContext, Status, finish_events, is_broken_pipe, stderr_outlet, stdout,
 };
 use super::access_point::JobPlaySetup;
 use super::ad_list::render_ad_list;
@@ -72,15 +72,17 @@ impl StarterInvocation<'_> {
         let private = take_over_job()?;
         let world = cli.clock.world();
         let strict = self.is_daemon();
-        let config = load(cli, strict, &world, session)?;
+        let watch = InputWatch::start(cli.events.timeout, session);
+        let config = watch.wait_for(|| load(cli, strict, &world, session))?;
         let world = configured_world(world, &config, &mut |text| session.warn(text));
         let view = config.view(&world);
         condor_ids(&view, &world).map_err(|error| Problem::unreadable(error.to_string()))?;
         let overrides = self.attribute_overrides();
-        let ad = self.complete_job_ad(&overrides, &view, session)?;
+        let ad = watch.wait_for(|| self.complete_job_ad(&overrides, &view, session))?;
         let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
         let mut stream = self.open_event_stream(session)?;
-        let machine_ad = self.machine_ad(private.as_deref(), Dialect::of_world(&world), session)?;
+        let machine_ad =
+            watch.wait_for(|| self.machine_ad(private.as_deref(), Dialect::of_world(&world), session))?;
         let with = job.played_as.to_access_point_role();
         let spool =
             (with == AccessPointRole::Shadow && !job.dry_run).then(SpoolDirectory::new).transpose()?;

@@ -46,7 +46,7 @@ pub(super) struct StarterRunCli {
     pub(super) job: JobOptions,
 }
 
-/// Role of `--as`.
+/// Role that `--as` selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum StarterRole {
     /// Starter of fetched work; no files are transferred

@@ -443,3 +443,51 @@ fn every_verb_that_reads_ads_keeps_its_time_limit() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{}", verb.words);
     }
 }
+
+/// Tests the inputs that are not ads: configurations, scenarios, suites, slot ads.
+#[test]
+fn every_other_input_from_a_silent_pipe_keeps_the_time_limit() {
+    let home = prepared_home();
+    let slot_run = env!("CARGO_BIN_EXE_htc-slot-run");
+    let hook_test = env!("CARGO_BIN_EXE_htc-hook-test");
+    let starter_run = env!("CARGO_BIN_EXE_htc-starter-run");
+    for (program, words) in [
+        (slot_run, "--config-file -"),
+        (slot_run, "-n --config-file -"),
+        (slot_run, "ads --config-file -"),
+        (slot_run, "doctor --config-file -"),
+        (slot_run, "simulate -"),
+        (hook_test, "run -"),
+        (hook_test, "startd-cron --config-file -"),
+        (starter_run, "--ads -"),
+        (starter_run, "--config-file - --ads job.ad"),
+    ] {
+        let mut child = Command::new(program)
+            .args(words.split(' '))
+            .args(["--timeout", "0.3"])
+            .current_dir(home.path())
+            .env("CONDOR_CONFIG", "ONLY_ENV")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take();
+        let mut errors = child.stderr.take().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    child.kill().unwrap();
+                    panic!("{program} {words} goes on after its time limit");
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        drop(stdin);
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut errors, &mut text).unwrap();
+        assert_eq!(status.code(), Some(124), "{program} {words}: {text}");
+    }
+}

@@ -266,7 +266,7 @@ fn a_tool_that_is_not_played_names_the_command_that_answers() {
     for (tool, wanted) in [
         ("condor_status", "htc-slot-run status"),
         ("condor_history", "htc-classad-eval --ads HISTORY"),
-        ("condor_config_val", "link it to htc-config-dump"),
+        ("condor_config_val", "make a link of this name to htc-config-dump"),
     ] {
         std::os::unix::fs::symlink(EVAL, home.path().join(tool)).unwrap();
         let (status, out, err) =

@@ -304,7 +304,7 @@ fn of_two_routers_the_second_is_refused_as_unreadable_input() {
     kill(Pid::from_raw(first.id() as i32), Signal::SIGTERM).unwrap();
     first.wait_with_output().unwrap();
     assert_eq!(status, 3, "{told}");
-    assert!(told.contains("another router works in 'queue'"), "{told}");
+    assert!(told.contains("another router is using the directory 'queue'"), "{told}");
 }
 
 #[test]

@@ -377,7 +377,7 @@ fn explain_asks_a_pools_own_slots_and_lets_values_be_assumed() {
         "{told}"
     );
     let (status, _, stderr) = ask(&["slot9"]);
-    assert!(status == 3 && stderr.contains("has no ad of this slot"), "{stderr}");
+    assert!(status == 3 && stderr.contains("no ad has the Name 'slot9'"), "{stderr}");
 }
 
 #[test]

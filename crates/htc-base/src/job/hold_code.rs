@@ -42,7 +42,7 @@ codes! {
     SpoolingInput = 16, "The job's input is still being spooled";
     JobShadowMismatch = 17, "The shadow is too old for the job";
     InvalidTransferGoAhead = 18, "A transfer was not allowed to begin";
-    HookPrepareJobFailure = 19, "A prepare hook failed; the subcode is its status, minus a signal, or 0";
+    HookPrepareJobFailure = 19, "A prepare hook failed; the subcode is its exit status, or the negative number of the signal that ended it, or 0 if it was not started";
     MissedDeferredExecutionTime = 20, "The deferral time of the job has passed";
     StartdHeldJob = 21, "`WANT_HOLD` of the execution point";
     UnableToInitUserLog = 22, "The log of the job cannot be written";

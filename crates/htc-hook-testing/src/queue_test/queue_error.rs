@@ -56,7 +56,7 @@ pub enum QueueError {
     #[error("the queue handed out no job at all")]
     NoJobs,
     /// The command that fills the queue failed.
-    #[error("--fill ended with {}", ended(*.0))]
+    #[error("--fill ended with {}", describe_exit(*.0))]
     FillFailed(Exit),
     /// The configuration cannot be read.
     #[error(transparent)]
@@ -82,7 +82,7 @@ pub enum QueueError {
 }
 
 /// Describes an exit status in the words of std's `ExitStatus`.
-fn ended(exit: Exit) -> String {
+fn describe_exit(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit status: {code}"),
         Exit::Signal { number, .. } => format!("signal: {number}"),

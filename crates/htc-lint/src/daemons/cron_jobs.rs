@@ -57,7 +57,10 @@ fn check_job(
         let item = knob("EXECUTABLE");
         tell(
             &item,
-            format!("{item} is a path without arguments: write {path} here, the rest in {}", knob("ARGS")),
+            format!(
+                "{item} must be a path without arguments: write {path} here and the arguments in {}",
+                knob("ARGS")
+            ),
         );
     }
     let job = match CronJob::read(manager, name, &subject.view, QuirkMode::Manual) {

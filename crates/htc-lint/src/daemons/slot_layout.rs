@@ -134,7 +134,7 @@ fn check_totals(subject: &LintSubject<'_>, scope: LintScope, tags: &[String], fi
                 "{}: the slot types together take {percent:.0}% of the machine's {what}: not all slots are made",
                 kind.entry.name
             );
-            let fix = "shares of all slots together are at most 100%";
+            let fix = "reduce the shares so that all slots together use at most 100%";
             findings.push(subject.make_finding(LintRule::SlotType, &kind.entry.current, None, message, fix));
         }
     }

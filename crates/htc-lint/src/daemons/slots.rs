@@ -175,7 +175,11 @@ fn check_shares(
                     "{}: {percent:.0}% of the machine's {what}{times} is more than there is",
                     entry.name
                 );
-                tell(place, message, Some("shares of all slots together are at most 100%".into()));
+                tell(
+                    place,
+                    message,
+                    Some("reduce the shares so that all slots together use at most 100%".into()),
+                );
             }
         }
     }

@@ -62,7 +62,7 @@ pub enum RouterRunError {
         source: io::Error,
     },
     /// Another router is using the directory.
-    #[error("another router works in '{0}'")]
+    #[error("another router is using the directory '{0}'")]
     Locked(PathBuf),
     /// The umbrella constraint is not a valid expression.
     #[error("25.14 would abort: {0}")]

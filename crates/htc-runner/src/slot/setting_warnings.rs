@@ -52,7 +52,7 @@ pub fn empty_macro_warning(view: &ConfigView<'_>, knob: &str) -> Option<String> 
     let is_empty =
         |name: &&str| view.string(name).ok().flatten().is_none_or(|setting| setting.value.trim().is_empty());
     let name = names.into_iter().find(is_empty)?;
-    Some(format!("{knob} is '{raw}', and {name} is not set"))
+    Some(format!("{knob} is '{raw}', but the macro {name} is empty or not defined"))
 }
 
 /// Returns the lease of a claim: the time without contact after which the claim ends, in seconds.

@@ -186,7 +186,7 @@ impl LiveExecutionPoint<'_> {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => {
                     let slot = running.slot_name.clone();
-                    self.warn(Some(slot), &format!("the starter gets a signal without a reason: {error}"));
+                    self.warn(Some(slot), &format!("cannot pass the hold or vacate reason to the starter, which gets only a signal: {error}"));
                 }
             }
         }

@@ -119,7 +119,7 @@ pub fn run_starter<'a>(
 }
 
 impl RunState<'_> {
-    /// Waits for the next event and handles it; the result may be an event for the state machine.
+    /// Waits for the next event and handles it, which may pass an event to the state machine.
     fn wait(&mut self) -> io::Result<()> {
         let ControlInputs { observer: companion, control, parent } = &self.inputs;
         let deadlines = [

@@ -6,7 +6,8 @@ use htc_base::job::HoldCode;
 use htc_hook::transfer::url;
 use htc_hook::transfer::{DOWNLOAD_FILE_ERROR, UPLOAD_FILE_ERROR};
 
-/// Returns the improved reason and its hold code. `text` is the error after `Error from <slot>: `, `code` is its code,
+/// Rewrites the error of a file transfer as a hold reason that names the side that failed. Returns the reason and its hold
+/// code; an error that is not about a transfer is returned unchanged. `text` is the error after `Error from <slot>: `, `code` is its code,
 /// and `began` is true if the job had started to run.
 pub fn improve_reason(text: &[u8], code: i64, began: bool, host: &str) -> (BString, i64) {
     if code != DOWNLOAD_FILE_ERROR && code != UPLOAD_FILE_ERROR {

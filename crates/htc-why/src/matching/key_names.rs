@@ -68,7 +68,7 @@ impl<'s> KeyNames<'s> {
         }
     }
 
-    /// Adds the names of requests.
+    /// Adds the names that are read because of each Request attribute of the job.
     fn add_request_names(&mut self, job: &ClassAd) {
         for name in job.names().filter(|name| is_request(name)) {
             if !self.known.contains(name.to_ascii_lowercase().as_slice()) {

@@ -84,13 +84,13 @@ impl Serializer for ValueSerializer {
             Err(_) if value < 0 => {
                 Err(FieldError::custom(format!("{value} is less than the smallest integer of ads")))
             }
-            Err(_) => Err(FieldError::custom(format!("{value} is more than the largest integer of ads"))),
+            Err(_) => Err(FieldError::custom(format!("{value} exceeds the largest integer of ClassAds"))),
         }
     }
     fn serialize_u128(self, value: u128) -> Result<Option<Value>, FieldError> {
         match i128::try_from(value) {
             Ok(value) => self.serialize_i128(value),
-            Err(_) => Err(FieldError::custom(format!("{value} is more than the largest integer of ads"))),
+            Err(_) => Err(FieldError::custom(format!("{value} exceeds the largest integer of ClassAds"))),
         }
     }
     fn serialize_f32(self, value: f32) -> Result<Option<Value>, FieldError> {
