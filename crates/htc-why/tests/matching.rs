@@ -527,6 +527,12 @@ fn a_demand_that_no_slot_meets_is_named() {
     assert_eq!(analysis.impossible_demands(0), ["no slot has Arch = \"ARM\"", "no slot has Memory >= 64000"]);
     let row = analysis.explain_jobs(0);
     assert_eq!((row.jobs, row.accepting_slots, row.impossible.len()), (1, 0, 2));
+    // A name that the job has, too, is that of the job.
+    let analysis = analyse(&pool, &[ad("[ Memory = 500; Requirements = Memory >= 2000 ]")]);
+    assert_eq!(
+        analysis.impossible_demands(0),
+        ["Memory is the job's own attribute; TARGET.Memory is that of the slot"]
+    );
 }
 
 /// A change of one condition that makes the job run comes before changes of two that win more slots, and the smallest change

@@ -13,6 +13,7 @@ use super::evidence::ClauseEvidence;
 use super::job_change::{JobChange, Suggestion};
 use super::seen_values::value_text;
 use super::sentence::clause_sentence;
+use super::side_names::SideNames;
 use super::slot_set::OtherRefusal;
 use super::slot_view::SlotCause;
 use super::suggestions::SuggestionSearch;
@@ -113,10 +114,10 @@ impl Analysis<'_> {
     pub fn impossible_demands(&self, job: usize) -> Vec<String> {
         let all = self.slot_count();
         let of_all = self.table.refusals(job).filter(|(_, slots)| slots.weight(&self.weights) == all);
-        of_all.filter_map(|(clause, _)| self.impossible_demand(&self.table.clauses[clause])).collect()
+        of_all.filter_map(|(clause, _)| self.impossible_demand(job, &self.table.clauses[clause])).collect()
     }
 
-    fn impossible_demand(&self, clause: &Clause) -> Option<String> {
+    fn impossible_demand(&self, job: usize, clause: &Clause) -> Option<String> {
         let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return None };
         let (name, operator, value) = match (left.as_literal(), right.as_literal()) {
             (None, Some(value)) => (&left, operator, value),
@@ -131,6 +132,11 @@ impl Analysis<'_> {
         let has = |slot: &usize| self.slots.ad(*slot).contains(&reference.name);
         if !of_slot || !self.representatives.iter().any(has) {
             return None;
+        }
+        if reference.scope == ReferenceScope::Unscoped && self.jobs[job].plain.contains(&reference.name) {
+            let SideNames { job, slot } = self.slots.side_names();
+            let name = &reference.name;
+            return Some(format!("{name} is the {job}'s own attribute; TARGET.{name} is that of the {slot}"));
         }
         let operator = if matches!(operator, "==" | "=?=") { "=" } else { operator };
         let slot = self.slots.side_names().slot;
