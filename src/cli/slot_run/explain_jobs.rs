@@ -10,12 +10,13 @@ use super::job_stream::{JobStream, job_name};
 use super::options::{ExplainOptions, SlotRunCli};
 use super::{control_client, explain_cron, slot_ads, slot_config};
 use crate::classad::format::long;
-use crate::classad::{ClassAd, Dialect, Expr};
+use crate::classad::{ClassAd, Context as AdContext, Dialect, Expr};
 use crate::cli::common::{
     Problem, ProgramContext, RowOptions, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
 };
 use crate::cli::explain::ExplanationReport;
-use crate::job::attr::CLUSTER_ID;
+use crate::job::Universe;
+use crate::job::attr::{CLUSTER_ID, JOB_UNIVERSE};
 use crate::runner::slot::{
     CandidateSlots, KnownAttributes, OfferChange, PoolSlots, SlotControlRequest, SlotDecision,
     UnmetCondition, offer_changes, passive_execution_point,
@@ -27,6 +28,9 @@ use crate::world::World;
 
 /// Maximum number of pairs of a job and a slot that are printed one by one.
 const MAX_PAIRS: usize = 10;
+
+/// Maximum number of jobs about which conditions beyond their ads are told.
+const MAX_NAMED_JOBS: usize = 3;
 
 /// Maximum number of slots that a message names.
 const MAX_NAMED_SLOTS: usize = 5;
@@ -100,6 +104,7 @@ pub(super) fn explain_jobs(
         return Err(Problem::unreadable(format!("{}: {found}", arguments.input.names())).into());
     }
     slot_config::warn_once(session, &unlikely_jobs(&jobs, &arguments.input.names()));
+    slot_config::warn_once(session, &conditions_beyond_ads(&jobs, &slots, &world));
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
         let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
@@ -344,6 +349,36 @@ fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Returns what keeps matching jobs waiting although no condition of an ad does: the last refusal by the negotiator, slots
+/// of machines that are asleep, and several slots for one parallel job.
+fn conditions_beyond_ads(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn World) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (job, number) in jobs.iter().zip(1..).take(MAX_NAMED_JOBS) {
+        let (name, own) = (job_name(job, number, world), AdContext::new(world).my(job));
+        if let Some(reason) = own.string("LastRejMatchReason") {
+            notes.push(format!("job {name}: the negotiator's last reason to refuse it was: {reason}"));
+        }
+        if own.int(JOB_UNIVERSE) == Some(Universe::Parallel.number()) {
+            notes.push(format!(
+                "job {name}: a job of the parallel universe waits for several slots at once, and only for those whose \
+                 DedicatedScheduler is its access point"
+            ));
+        }
+    }
+    if let CandidateSlots::Ads(pool) = slots {
+        let is_offline = |ad: &ClassAd| AdContext::new(world).my(ad).boolean("Offline") == Some(true);
+        let offline: Vec<_> =
+            pool.ads.iter().filter(|(_, ad)| is_offline(ad)).map(|(name, _)| name).collect();
+        if let [first, ..] = offline[..] {
+            let slots = counted(offline.len(), "slot");
+            notes.push(format!(
+                "{slots} of machines that are asleep (Offline), such as {first}, must wake up first"
+            ));
+        }
+    }
+    notes
 }
 
 /// Returns the slots of a running execution point, with their claims.

@@ -76,6 +76,23 @@ fn pairs_say_what_the_summary_suggests_and_why_no_slot_is_asked() {
 }
 
 #[test]
+fn what_no_condition_says_is_told_beside_the_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let told = |job: &str, slot: &str| {
+        let slots = format!("Name = \"slot1@a\"\n{SLOT}{slot}");
+        let output = explain(directory.path(), &format!("{JOB}{job}"), &slots, &[]);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let refused = told("LastRejMatchReason = \"concurrency limit matlab reached\"\n", "");
+    assert!(refused.contains("last reason to refuse it was: concurrency limit matlab reached"), "{refused}");
+    let asleep = told("", "Offline = true\n");
+    assert!(asleep.contains("1 slot of machines that are asleep (Offline), such as slot1@a"), "{asleep}");
+    assert!(told("JobUniverse = 11\n", "").contains("DedicatedScheduler"));
+    assert_eq!(told("", ""), "");
+}
+
+#[test]
 fn files_in_the_wrong_place_are_told() {
     let directory = tempfile::tempdir().unwrap();
     let slots = format!("Name = \"slot1@a\"\n{SLOT}");
