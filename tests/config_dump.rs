@@ -1440,3 +1440,120 @@ fn a_value_that_begins_with_a_blank_is_dumped_as_a_statement() {
     let (out, _, status) = place.run(["--dump", "^STARTD_ATTRS$"]);
     assert_eq!((status, out.as_str()), (0, "STARTD_ATTRS =\nSTARTD_ATTRS = $(STARTD_ATTRS) Rack\n"));
 }
+
+/// Output of `lint` with the name of the input replaced, and its exit status.
+fn lint_by(place: &Place, program: &str, words: &str, shown_name: &str) -> (String, i32) {
+    let script = format!("exec {program} lint {words}");
+    let mut command = Command::new("bash");
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(place.path());
+    let output = command.args(["-c", &script]).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).replace(shown_name, "INPUT");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    (words.join(" "), output.status.code().expect("ended by itself"))
+}
+
+#[test]
+fn lint_reads_pipes_as_files() {
+    let place = Place::new("");
+    place.write("bad.conf", "START = True\nNUM_CPUS = four\nSTRT = 1\nSTART = (Owner == \"ann\"\n");
+    place.write(
+        "router.conf",
+        "JOB_ROUTER_ROUTE_NAMES = a b\nJOB_ROUTER_ROUTE_a @=e\nREQUIREMENTS (Owner ==\nSET B 2\n@e\n",
+    );
+    place.write("bad.xfm", "NAME x\nREQUIREMENTS (Owner ==\nSET A 1 +\n");
+    let dump = env!("CARGO_BIN_EXE_htc-config-dump");
+    let translate = env!("CARGO_BIN_EXE_htc-router-translate");
+    for program in [dump, translate] {
+        for file in ["bad.conf", "router.conf", "bad.xfm"] {
+            let expected = lint_by(&place, program, &format!("--json {file}"), file);
+            assert_eq!(expected.1, 1, "{file}: {expected:?}");
+            assert!(expected.0.contains("INPUT"), "{file}: {expected:?}");
+            for (words, name) in [
+                (format!("--json - < {file}"), "<stdin>"),
+                (format!("--json - < <(cat {file})"), "<stdin>"),
+                (format!("--json <(cat {file})"), "/dev/fd/63"),
+                ("--json fifo".to_owned(), "fifo"),
+            ] {
+                let _ = fs::remove_file(place.path().join("fifo"));
+                let words = match name {
+                    "fifo" => {
+                        let made = Command::new("mkfifo").arg(place.path().join("fifo")).status();
+                        assert!(made.expect("mkfifo starts").success());
+                        let path = place.path().display();
+                        let writer = format!("timeout 20 cat '{path}/{file}' > '{path}/fifo'");
+                        Command::new("sh").args(["-c", &writer]).spawn().expect("it starts");
+                        words
+                    }
+                    _ => words,
+                };
+                let found = lint_by(&place, program, &words, name);
+                assert_eq!(found, expected, "{program} {words}");
+            }
+            let found = lint_by(&place, program, &format!("--json /dev/stdin < <(cat {file})"), "<stdin>");
+            let found = (found.0.replace("/dev/stdin", "INPUT"), found.1);
+            assert_eq!(found, expected, "{program} /dev/stdin {file}");
+        }
+    }
+}
+
+#[test]
+fn lint_refuses_what_is_larger_than_its_limit() {
+    let place = Place::new("");
+    let (_, error, status) = place.run(["lint", "/dev/zero"]);
+    assert_eq!((status, error.contains("it is larger than 64 MiB")), (3, true), "{error}");
+    let (_, error, status) = place.run(["lint", "--ads", "/dev/zero"]);
+    assert_eq!((status, error.contains("64 MiB")), (3, true), "{error}");
+}
+
+#[test]
+fn lint_reads_job_ads_in_all_forms() {
+    let place = Place::new("");
+    let ad = "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"ann\"\nIwd = \"/tmp\"\nClusterId = \"x\"\nProcId = 0\n";
+    place.write("long.ad", ad);
+    let eval = env!("CARGO_BIN_EXE_htc-classad-eval");
+    for (file, form) in [("json.ad", "--json"), ("xml.ad", "--xml"), ("lines.ad", "--jsonl")] {
+        let output = Command::new(eval)
+            .arg(form)
+            .arg("--ads")
+            .arg(place.path().join("long.ad"))
+            .output()
+            .expect("it starts");
+        place.write(file, output.stdout);
+    }
+    let packed = Command::new("gzip").args(["-kc"]).arg(place.path().join("long.ad")).output();
+    place.write("packed.ad", packed.expect("gzip starts").stdout);
+    for file in ["long.ad", "json.ad", "xml.ad", "lines.ad", "packed.ad"] {
+        let (out, err, status) = place.run(["lint", "--json", "--ads", file]);
+        let found: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+        let names: Vec<_> = found.as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
+        assert_eq!((names, status), (vec![serde_json::json!("ClusterId")], 1), "{file}: {out}{err}");
+    }
+    let (out, _, status) = place.run(["lint", "--json", "--ads", "."]);
+    assert_eq!((out.matches("\"ClusterId\"").count(), status), (5, 1), "{out}");
+    place.write("events.log", "000 (12.000.000) 2026-01-01 00:00:00 Job submitted\n...\n");
+    let (_, error, status) = place.run(["lint", "--ads", "events.log"]);
+    assert_eq!((status, error.contains("event log")), (3, true), "{error}");
+}
+
+#[test]
+fn compare_reads_standard_input_and_pipes() {
+    let place = Place::new("");
+    place.write("one.conf", "NUM_CPUS = 4\n");
+    place.write("two.conf", "NUM_CPUS = 8\n");
+    let dump = env!("CARGO_BIN_EXE_htc-config-dump");
+    for (words, expected) in [
+        ("compare --json one.conf two.conf", 1),
+        ("compare --json - two.conf < one.conf", 1),
+        ("compare --json <(cat one.conf) <(cat two.conf)", 1),
+        ("compare --json - one.conf < one.conf", 0),
+        ("compare - - < one.conf", 2),
+    ] {
+        let mut command = Command::new("bash");
+        command.current_dir(place.path()).args(["-c", &format!("exec {dump} {words}")]);
+        let output = command.output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(expected), "{words}: {text}{output:?}");
+        let cpus = text.contains("\"NUM_CPUS\"");
+        assert_eq!(cpus, expected == 1, "{words}: {text}");
+    }
+}

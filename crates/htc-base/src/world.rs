@@ -230,7 +230,8 @@ pub struct MachineFacts {
     pub os_release: [String; 3],
 }
 
-/// Implements [`EvalWorld`] and [`World`] for a type that wraps another world and has its own clock and language mode.
+/// Implements [`EvalWorld`] and [`World`] for a type that wraps another world and has its own clock, language mode and
+/// `replaced_text`, which returns the text that replaces a file, or `None` if the file is read from the wrapped world.
 macro_rules! of_its_world {
     ($kind:ident, |$it:ident| $now:expr, $mode:expr) => {
         impl EvalWorld for $kind<'_> {
@@ -276,7 +277,13 @@ macro_rules! of_its_world {
                 self.world.environment()
             }
             fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
-                self.world.read_file(path, limit)
+                match self.replaced_text(path) {
+                    Some(text) => {
+                        let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+                        Ok(text[..limit.unwrap_or(text.len()).min(text.len())].to_vec())
+                    }
+                    None => self.world.read_file(path, limit),
+                }
             }
             fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
                 self.world.write_file(path, content)
@@ -330,6 +337,12 @@ pub struct FrozenClockWorld<'a> {
     pub now: ClockReading,
 }
 
+impl FrozenClockWorld<'_> {
+    fn replaced_text(&self, _: &Path) -> Option<&[u8]> {
+        None
+    }
+}
+
 of_its_world!(FrozenClockWorld, |it| it.now, it.world.language_mode());
 
 /// World that parses and evaluates expressions in its own language mode and passes all other requests to the wrapped world.
@@ -341,8 +354,31 @@ pub struct FixedModeWorld<'a> {
     pub strict: bool,
 }
 
+impl FixedModeWorld<'_> {
+    fn replaced_text(&self, _: &Path) -> Option<&[u8]> {
+        None
+    }
+}
+
 of_its_world!(
     FixedModeWorld,
     |it| it.world.now(),
     LanguageMode { strict: it.strict, ..it.world.language_mode() }
 );
+
+/// World in which texts in memory replace files, such as pipes, which can be read only once. All other requests are passed to
+/// the wrapped world.
+pub struct FileTextsWorld<'a> {
+    /// Wrapped world.
+    pub world: &'a dyn World,
+    /// Paths of the replaced files as the reader names them, and their texts.
+    pub texts: &'a [(PathBuf, Vec<u8>)],
+}
+
+impl FileTextsWorld<'_> {
+    fn replaced_text(&self, path: &Path) -> Option<&[u8]> {
+        self.texts.iter().find(|(file, _)| file == path).map(|(_, text)| text.as_slice())
+    }
+}
+
+of_its_world!(FileTextsWorld, |it| it.world.now(), it.world.language_mode());

@@ -1,16 +1,21 @@
 //! `htc-config-dump lint`: reports mistakes in a configuration, in a rules file or in a job ad.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 
-use crate::cli::common::{OutputOptions, Problem, ProgramContext, Status};
+use crate::classad::format::long;
+use crate::cli::common::{
+    AdErrorReporter, FileTexts, InputReader, OpenInput, OutputOptions, Problem, ProgramContext, Status,
+    list_inputs, open_stdio_pipe, path_to_open,
+};
 use crate::cli::lint::{self, LintOptions, LintReport, count_text};
 use crate::config::finding::Finding;
 use crate::config::{ConfigError, LoadOptions, LookupContext};
 use crate::lint::daemons::rules_file::{FileLanguage, detect_language, is_file_of_ads, lint_rules_file};
 use crate::lint::daemons::{LintRequest, LintResult};
-use crate::world::World;
+use crate::world::{FileKind, World};
 
 /// Request of a `lint` verb.
 pub(in crate::cli) struct LintCommand<'a> {
@@ -34,8 +39,12 @@ pub(in crate::cli) struct LintCommand<'a> {
 
 /// Path of standard input, and its name in messages.
 const STDIN: (&str, &str) = ("/dev/stdin", "<stdin>");
-/// Maximum size of a job ad or rules file, in bytes.
+/// Maximum size of a file of job ads in the long form, in bytes.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
+/// Number of bytes by which the form of a file of ads is determined.
+const MAX_START_BYTES: u64 = 4096;
+/// Number of findings after which no further ads are read.
+const MAX_AD_FINDINGS: usize = 10_000;
 /// Maximum number of warnings from loading that are printed.
 const MAX_WARNINGS: usize = 100;
 
@@ -45,18 +54,28 @@ pub(in crate::cli) fn run(
     world: &dyn World,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let reads_stdin = request.files.iter().chain(&request.job_ad).any(|file| file.as_os_str() == "-");
-    if request.lint.fix && (reads_stdin || request.redact) {
-        let option = if reads_stdin { "'-'" } else { "--redact" };
+    let all_files = || request.files.iter().chain(&request.job_ad);
+    let reads_stdin = all_files().any(|file| file.as_os_str() == "-");
+    let is_pipe = |file: &PathBuf| world.stat(file).is_ok_and(|status| status.kind == FileKind::Other);
+    let reads_pipe = all_files().any(is_pipe);
+    if request.lint.fix && (reads_stdin || reads_pipe || request.redact) {
+        let option = match () {
+            () if reads_stdin => "'-'",
+            () if reads_pipe => "a pipe",
+            () => "--redact",
+        };
         return Err(Problem::usage(format!("--fix cannot be used with {option}")).into());
     }
     if request.lint.version.is_some() && (request.job_ad.is_some() || request.here) {
         return Err(Problem::usage("--for cannot be used with --ads or --here").into());
     }
-    refuse_ads(request, world)?;
+    // Each file is read once, because a pipe cannot be read again.
+    let texts = FileTexts::read(&request.files, world)?;
+    let world = &texts.world(world);
+    refuse_ads(request, &texts)?;
     let mut report = match &request.job_ad {
-        Some(file) => lint_job_ad(request, file, world)?,
-        None => match rules_findings(request, world)? {
+        Some(file) => lint_job_ads(request, file, world, session)?,
+        None => match rules_findings(request, &texts, world)? {
             Some(report) => report,
             None => lint_config(request, world, session)?,
         },
@@ -70,10 +89,9 @@ pub(in crate::cli) fn run(
 }
 
 /// Refuses files of ads, because each attribute would be reported as an unknown parameter.
-fn refuse_ads(request: &LintCommand<'_>, world: &dyn World) -> anyhow::Result<()> {
-    for file in request.files.iter().filter(|file| file.as_os_str() != "-" && file.is_file()) {
-        let text = world.read_file(file, Some(MAX_TEXT_BYTES)).unwrap_or_default();
-        if is_file_of_ads(&text) {
+fn refuse_ads(request: &LintCommand<'_>, texts: &FileTexts) -> anyhow::Result<()> {
+    for file in &request.files {
+        if texts.get(file).is_some_and(is_file_of_ads) {
             let name = file.display();
             let problem = Problem::unreadable(format!("'{name}' is a file of ads, not a configuration"));
             let hint = format!("'htc-config-dump lint --ads {name}' checks the ad of a job");
@@ -95,38 +113,79 @@ fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintReq
     }
 }
 
-/// Returns the path to open for a file on the command line.
-fn path_of(file: &Path) -> PathBuf {
-    if file.as_os_str() == "-" { PathBuf::from(STDIN.0) } else { file.to_owned() }
-}
-
-fn lint_job_ad(request: &LintCommand<'_>, file: &Path, world: &dyn World) -> anyhow::Result<LintReport> {
-    let name = file.display().to_string();
-    let text = world
-        .read_file(&path_of(file), Some(MAX_TEXT_BYTES))
-        .map_err(|error| Problem::cannot_read(&name).caused_by(error))?;
-    let findings = request_of(request, &[]).lint_job_ad(&name, &text, world);
-    Ok(LintReport { findings, read: lines_read(&text) })
-}
-
-fn lines_read(text: &[u8]) -> String {
-    let lines = text.iter().filter(|&&byte| byte == b'\n').count();
-    format!("{} read", count_text(lines, "line"))
+/// Checks the job ads of an input of ads: a file, packed or not and in any form, a queue log, a history, standard input, or a
+/// directory of these.
+fn lint_job_ads(
+    request: &LintCommand<'_>,
+    input: &Path,
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<LintReport> {
+    let lint = request_of(request, &[]);
+    let (mut findings, mut lines, mut ads): (Vec<Finding>, usize, usize) = (Vec::new(), 0, 0);
+    for file in list_inputs(&[input], session)? {
+        let input = OpenInput::open(&file, open_stdio_pipe().0)?;
+        let name = file.display().to_string();
+        let mut reader = input.into_ads(session)?;
+        let mut text = Vec::new();
+        let read_more = |reader: &mut InputReader, text: &mut Vec<u8>, limit: u64| {
+            reader.take(limit).read_to_end(text).map_err(|error| Problem::cannot_read(&name).caused_by(error))
+        };
+        // The places of findings are those of the text, so the long form is checked as text, and other forms ad by ad.
+        read_more(&mut reader, &mut text, MAX_START_BYTES)?;
+        let is_long = !matches!(text.trim_ascii_start().first(), Some(b'[' | b'{' | b'<'));
+        if is_long && session.input_form().is_none() {
+            let limit = MAX_TEXT_BYTES + 1 - text.len() as u64;
+            read_more(&mut reader, &mut text, limit)?;
+            if text.len() as u64 > MAX_TEXT_BYTES {
+                return Err(Problem::cannot_read(&name).caused_by("it is larger than 64 MiB").into());
+            }
+            findings.extend(lint.lint_job_ad(&name, &text, world));
+            lines += text.iter().filter(|&&byte| byte == b'\n').count();
+            continue;
+        }
+        let mut errors = AdErrorReporter::new(name.clone(), session);
+        let mut records = session.ad_reader(std::io::Cursor::new(text).chain(reader));
+        while findings.len() < MAX_AD_FINDINGS
+            && let Some(record) =
+                records.next_record().map_err(|error| Problem::cannot_read(&name).caused_by(error))?
+        {
+            errors.report(&record)?;
+            ads += 1;
+            let found = lint.lint_job_ad(&name, &long::print(&record.ad), world);
+            // The line numbers would be those of the long form, which the user has not written.
+            findings.extend(found.into_iter().map(|finding| Finding { spot: None, ..finding }));
+        }
+        errors.end();
+    }
+    if findings.len() >= MAX_AD_FINDINGS && ads > 0 {
+        session.warn(&format!("the ads after the first {MAX_AD_FINDINGS} findings were not checked"));
+    }
+    let read = match (lines, ads) {
+        (_, 0) => format!("{} read", count_text(lines, "line")),
+        (0, _) => format!("{} read", count_text(ads, "ad")),
+        _ => format!("{} and {} read", count_text(lines, "line"), count_text(ads, "ad")),
+    };
+    Ok(LintReport { findings, read })
 }
 
 /// Checks files that are all rules files of transforms; returns `None` if a file is not a rules file.
-fn rules_findings(request: &LintCommand<'_>, world: &dyn World) -> anyhow::Result<Option<LintReport>> {
-    let is_stdin = |file: &PathBuf| file.as_os_str() == "-";
-    if request.here || request.files.is_empty() || request.files.iter().any(is_stdin) {
+fn rules_findings(
+    request: &LintCommand<'_>,
+    texts: &FileTexts,
+    world: &dyn World,
+) -> anyhow::Result<Option<LintReport>> {
+    if request.here || request.files.is_empty() {
         return Ok(None);
     }
     let (mut findings, mut lines): (Vec<Finding>, usize) = (Vec::new(), 0);
     for file in &request.files {
-        let Ok(text) = world.read_file(file, Some(MAX_TEXT_BYTES)) else { return Ok(None) };
-        if detect_language(&text) != FileLanguage::Rules {
+        let Some(text) = texts.get(file) else { return Ok(None) };
+        if detect_language(text) != FileLanguage::Rules {
             return Ok(None);
         }
-        findings.extend(lint_rules_file(&file.to_string_lossy(), &text, None, world));
+        let name = if file.as_os_str() == "-" { STDIN.1.into() } else { file.to_string_lossy() };
+        findings.extend(lint_rules_file(&name, text, None, world));
         lines += text.lines().count();
     }
     Ok(Some(LintReport { findings, read: format!("{} of rules read", count_text(lines, "line")) }))
@@ -137,7 +196,7 @@ fn lint_config(
     world: &dyn World,
     session: &ProgramContext,
 ) -> anyhow::Result<LintReport> {
-    let files: Vec<PathBuf> = request.files.iter().map(|file| path_of(file)).collect();
+    let files: Vec<PathBuf> = request.files.iter().map(|file| path_to_open(file)).collect();
     let result = request_of(request, &files).lint_config(world).map_err(|error| config_problem(&error))?;
     for warning in result.warnings.iter().take(MAX_WARNINGS) {
         session.warn(warning);

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use anyhow::Context;
 use bstr::{BStr, BString, ByteSlice};
@@ -14,7 +15,10 @@ use super::listing::print_listing;
 use super::loading::{config_problem, load};
 use super::options::{ConfigDumpCli, ConfigDumpVerb};
 use super::{compare, hook_table, lint, lsp};
-use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
+use crate::cli::common::{
+    FileTexts, OutputOptions, Painter, Problem, ProgramContext, RowOptions, RowOrderOptions, Status,
+    path_to_open, stdout,
+};
 use crate::cli::lint::{print_explanation, print_rules};
 use crate::config::compare::ConfigComparison;
 use crate::config::redact;
@@ -65,15 +69,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
         return lsp::run(lsp_options, options, cli.who(), cli.show.redact, &world, session);
     }
     if let Some(ConfigDumpVerb::Compare { before, after, rows, order }) = &cli.verb {
-        let request = ConfigComparison {
-            files: [before, after],
-            // A setting that equals its default counts as unset, so that the comparison does not report it.
-            options: LoadOptions { keep_defaults: false, ..cli.load_options() },
-            subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
-            local_name: cli.who.local_name.as_bytes().into(),
-            redact: cli.show.redact,
-        };
-        return compare::run(&request, &world, (cli.output, *rows, order), session);
+        return compare_files([before, after], (cli.output, *rows, order), &cli, &world, session);
     }
     refuse_records(&cli)?;
     if let Some(ConfigDumpVerb::Use { templates }) = &cli.verb {
@@ -91,6 +87,31 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
         return print_listing(&cli, &world, session);
     }
     print_values(&request, &world, session, cli.show.redact)
+}
+
+/// Compares two configurations; `-` is standard input.
+fn compare_files(
+    [before, after]: [&Path; 2],
+    output: (OutputOptions, RowOptions, &RowOrderOptions),
+    cli: &ConfigDumpCli,
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let paths = [path_to_open(before), path_to_open(after)];
+    if paths[0] == paths[1] && paths[0] == path_to_open(Path::new("-")) {
+        return Err(Problem::usage("both files are standard input").into());
+    }
+    // The configurations are loaded once for each daemon, but a pipe can be read only once.
+    let texts = FileTexts::read(&paths, world)?;
+    let request = ConfigComparison {
+        files: [&paths[0], &paths[1]],
+        // A setting that equals its default counts as unset, so that the comparison does not report it.
+        options: LoadOptions { keep_defaults: false, ..cli.load_options() },
+        subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
+        local_name: cli.who.local_name.as_bytes().into(),
+        redact: cli.show.redact,
+    };
+    compare::run(&request, &texts.world(world), output, session)
 }
 
 /// Refuses `--json` and `--jsonl` for requests whose output is always text.

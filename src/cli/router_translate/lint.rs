@@ -1,11 +1,12 @@
 //! `htc-router-translate lint`: reports mistakes in transform rules and in the configuration of a router.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::rules::{self, RulesOptions};
-use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext, Status};
+use crate::cli::common::{ConfigOptions, FileTexts, OutputOptions, ProgramContext, Status};
 use crate::cli::config_dump::lint as config_lint;
 use crate::cli::lint::{self, LintOptions, LintReport, count_text, print_explanation};
 use crate::config::finding::Finding;
@@ -39,23 +40,23 @@ pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow
     if let Some(rule) = arguments.lint.explain {
         return print_explanation(rule, &arguments.output);
     }
-    match arguments.config_files() {
-        Some(files) => lint_configuration(arguments, files, program),
-        None => lint_rules(arguments, program),
+    // Each file is read once, because a pipe cannot be read again.
+    let texts = FileTexts::read(&arguments.files, &RealWorld::new())?;
+    match arguments.config_files(&texts) {
+        Some(files) => lint_configuration(arguments, files, &texts, program),
+        None => lint_rules(arguments, &texts, program),
     }
 }
 
 impl LintArguments {
     /// Returns the files to check as a configuration, or `None` if rules are named. If the list is empty, the default
     /// configuration is checked.
-    fn config_files(&self) -> Option<Vec<PathBuf>> {
+    fn config_files(&self, texts: &FileTexts) -> Option<Vec<PathBuf>> {
         if self.rules.needs_config() || !self.rules.rules.is_empty() {
             return None;
         }
-        let is_config = |file: &Path| {
-            let text = std::fs::read(file).unwrap_or_default();
-            detect_language(&text) == FileLanguage::Config
-        };
+        let is_config =
+            |file: &Path| texts.get(file).is_some_and(|text| detect_language(text) == FileLanguage::Config);
         let is_configuration = !self.files.is_empty() && self.files.iter().all(|file| is_config(file));
         (self.files.is_empty() || is_configuration).then(|| self.files.clone())
     }
@@ -65,6 +66,7 @@ impl LintArguments {
 fn lint_configuration(
     arguments: &LintArguments,
     files: Vec<PathBuf>,
+    texts: &FileTexts,
     program: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let commands = if arguments.rules.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Skipped };
@@ -82,11 +84,15 @@ fn lint_configuration(
         output: arguments.output,
         redact: false,
     };
-    config_lint::run(&request, &RealWorld::new(), program)
+    config_lint::run(&request, &texts.world(&RealWorld::new()), program)
 }
 
 /// Checks the rules that the command line names.
-fn lint_rules(arguments: &LintArguments, program: &ProgramContext) -> anyhow::Result<Status> {
+fn lint_rules(
+    arguments: &LintArguments,
+    texts: &FileTexts,
+    program: &ProgramContext,
+) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let world = match &config {
@@ -101,7 +107,10 @@ fn lint_rules(arguments: &LintArguments, program: &ProgramContext) -> anyhow::Re
     files.extend(arguments.files.iter().cloned());
     if !arguments.rules.needs_config() {
         for file in &files {
-            let text = rules::read_rules_file(file)?;
+            let text = match texts.get(file) {
+                Some(text) => Cow::Borrowed(text),
+                None => Cow::Owned(rules::read_rules_file(file)?),
+            };
             let name = if file.as_os_str() == "-" { "<stdin>".into() } else { file.to_string_lossy() };
             findings.extend(lint_rules_file(&name, &text, macros, &world));
             read.push(count_text(text.iter().filter(|&&byte| byte == b'\n').count(), "line"));

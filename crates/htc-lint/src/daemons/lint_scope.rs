@@ -46,6 +46,9 @@ fn is_partial_config_name(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().as_encoded_bytes();
     let directory = file.parent().and_then(Path::file_name).unwrap_or_default().as_encoded_bytes();
     let is_piece = ["include", "inc"].iter().any(|end| file.extension().is_some_and(|found| found == *end));
-    let is_numbered = name.iter().take(2).filter(|byte| byte.is_ascii_digit()).count() == 2;
+    // The last part of /dev/fd/63 is the number of a descriptor.
+    let has_name = !file.starts_with("/dev/fd") && !file.starts_with("/proc");
+    let digits = name.iter().take(2).filter(|byte| byte.is_ascii_digit()).count();
+    let is_numbered = has_name && digits == 2;
     is_piece || is_numbered || directory.ends_with(b".d")
 }
