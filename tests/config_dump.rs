@@ -1557,3 +1557,29 @@ fn compare_reads_standard_input_and_pipes() {
         assert_eq!(cpus, expected == 1, "{words}: {text}");
     }
 }
+
+#[test]
+fn ads_and_configurations_are_refused_as_rules() {
+    let place = Place::new("");
+    place.write("jobs.ads", "ClusterId = 1\nProcId = 0\n");
+    place.write("jobs.json", "[{\"ClusterId\": 1}]");
+    place.write("router.conf", "JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a @=e\nSET B 2\n@e\n");
+    place.write("macros.xfm", "A = 1\n");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-router-translate"));
+        let output = command.env_clear().current_dir(place.path()).args(words).output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (words, kind) in [
+        (&["transform", "-r", "jobs.ads", "jobs.ads"][..], "ads"),
+        (&["transform", "-r", "router.conf", "jobs.ads"], "the configuration of a router"),
+        (&["compare", "jobs.ads", "jobs.ads"], "ads"),
+        (&["lint", "-r", "router.conf"], "the configuration of a router"),
+    ] {
+        let (status, error) = run(words);
+        assert_eq!(status, Some(3), "{words:?}: {error}");
+        assert!(error.contains(&format!("is not a rules file: it contains {kind}")), "{words:?}: {error}");
+    }
+    assert_eq!(run(&["transform", "-r", "macros.xfm", "jobs.ads"]).0, Some(0));
+    assert_eq!(run(&["transform", "-r", "/dev/null", "jobs.ads"]).0, Some(0));
+}

@@ -89,6 +89,7 @@ fn is_configuration(path: &std::path::Path) -> bool {
 
 fn load(file: &ComparedFile, dialect: Dialect) -> anyhow::Result<[Transform; 1]> {
     let text = rules::read_rules_file(&file.path)?;
+    rules::refuse_other_kinds(&file.name, &text, false)?;
     Transform::from_file(&file.name, &text, dialect)
         .map(|transform| [transform])
         .map_err(|error| report::load_problem(&error, Status::Unreadable))

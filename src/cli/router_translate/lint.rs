@@ -111,6 +111,7 @@ fn lint_rules(
                 Some(text) => Cow::Borrowed(text),
                 None => Cow::Owned(rules::read_rules_file(file)?),
             };
+            rules::refuse_other_kinds(&file.to_string_lossy(), &text, false)?;
             let name = if file.as_os_str() == "-" { "<stdin>".into() } else { file.to_string_lossy() };
             findings.extend(lint_rules_file(&name, &text, macros, &world));
             read.push(count_text(text.iter().filter(|&&byte| byte == b'\n').count(), "line"));

@@ -11,7 +11,9 @@ use clap::Args;
 use crate::cli::common::{ConfigOptions, Problem, ProgramContext, Status};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, Config, ConfigView, LookupContext, MacroSource, SettingOrigin};
-use crate::lint::daemons::rules_file::{IgnoredStatements, MOVE_TRANSFORM};
+use crate::lint::daemons::rules_file::{
+    IgnoredStatements, MOVE_TRANSFORM, has_rule_statement, is_file_of_ads, sets_router_parameters,
+};
 use crate::lint::transforms::TransformRunner;
 use crate::os::read_whole;
 use crate::quirks::{Quirk, QuirkMode};
@@ -123,6 +125,7 @@ pub(super) fn load_usable(
         program,
         quirks,
         defined: session(),
+        takes_parameters: options.needs_config(),
         loaded: LoadedRules { transforms: Vec::new(), stdin: None, broken: 0, ignored: 0 },
     };
     for path in &options.rules {
@@ -180,6 +183,8 @@ struct RulesLoader<'a> {
     quirks: QuirkMode,
     /// Macros of the rules files so far, which may define requested parameters.
     defined: TransformSession<'a>,
+    /// True if routes or job transforms are requested, which rules files may define.
+    takes_parameters: bool,
     loaded: LoadedRules,
 }
 
@@ -213,6 +218,7 @@ impl RulesLoader<'_> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
         let mut text = read_rules_file(path)?;
+        refuse_other_kinds(&name, &text, self.takes_parameters)?;
         // On standard input, the text after the rules may be ads, so it is not checked.
         let ignored = if is_stdin { None } else { IgnoredStatements::find(&text, self.world) };
         if let Some(ignored) = ignored {
@@ -284,6 +290,28 @@ fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
         Some(origin @ SettingOrigin { line: Some(_), .. }) => format!("{knob} ({origin})"),
         _ => knob.to_string(),
     }
+}
+
+/// Refuses ads and, unless `may_set_parameters`, the configuration of a router, which have no effect as rules.
+///
+/// # Errors
+/// Returns an error that names the kind of the file.
+pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bool) -> anyhow::Result<()> {
+    if has_rule_statement(text) {
+        return Ok(());
+    }
+    let (kind, hint) = match text.trim_start().first() {
+        _ if is_file_of_ads(text) => ("ads", "ads are arguments without an option, or read with --ads"),
+        Some(b'{' | b'<') => {
+            ("ads in JSON or XML", "ads are arguments without an option, or read with --ads")
+        }
+        _ if !may_set_parameters && sets_router_parameters(text) => (
+            "the configuration of a router",
+            "use --config-file FILE with --route NAME or --job-transforms NAME",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Problem::unreadable(format!("'{name}' is not a rules file: it contains {kind}")).hint(hint).into())
 }
 
 /// Reads the text of a rules file.

@@ -59,6 +59,40 @@ pub fn is_file_of_ads(text: &[u8]) -> bool {
     false
 }
 
+/// True if a line outside of `@=` blocks is a statement of a transform.
+pub fn has_rule_statement(text: &[u8]) -> bool {
+    let mut block_end: Option<Vec<u8>> = None;
+    for line in text.lines().map(|line| line.trim()) {
+        if let Some(end) = &block_end {
+            if line == end.as_slice() {
+                block_end = None;
+            }
+            continue;
+        }
+        let name_length = line.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_.".contains(b)).count();
+        let (name, rest) = line.split_at(name_length);
+        let operator = rest.trim_start();
+        if let Some(tag) = operator.strip_prefix(b"@=") {
+            block_end = Some([b"@", tag.trim()].concat());
+        }
+        let is_assignment = operator.starts_with(b"=") || operator.starts_with(b"@=");
+        let is_keyword = STATEMENT_KEYWORDS.iter().any(|keyword| caseless::eq(name, keyword.as_bytes()));
+        if is_keyword && !is_assignment && (rest.is_empty() || operator.len() < rest.len()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// True if a text sets parameters of routes or transforms.
+pub fn sets_router_parameters(text: &[u8]) -> bool {
+    text.lines().map(|line| line.trim_start()).any(|line| {
+        ["JOB_ROUTER_", "JOB_TRANSFORM_"]
+            .iter()
+            .any(|prefix| caseless::starts_with(line, prefix.as_bytes()) && line.contains(&b'='))
+    })
+}
+
 /// Returns the language of a text: that of most of its statements outside of `@=` blocks.
 pub fn detect_language(text: &[u8]) -> FileLanguage {
     let (mut statements, mut assignments) = (0usize, 0usize);
@@ -274,6 +308,22 @@ mod tests {
     fn ads_are_not_configurations() {
         assert!(is_file_of_ads(b"MyType = \"Job\"\nA = 1\n") && is_file_of_ads(b"ClusterId = 7\nProcId=0\n"));
         assert!(!is_file_of_ads(b"START = TARGET.ClusterId == 7\nClusterId = $(X)\nProcId = 0\n"));
+    }
+
+    #[test]
+    fn rule_statements_are_found_outside_of_blocks() {
+        for (text, expected) in [
+            ("A = 1\nset B 2\n", true),
+            ("TRANSFORM\n", true),
+            ("Requirements = true\nName=\"x\"\n", false),
+            ("JOB_ROUTER_ROUTE_a @=e\n SET A 1\n@e\n", false),
+            ("", false),
+        ] {
+            assert_eq!(has_rule_statement(text.as_bytes()), expected, "{text}");
+        }
+        assert!(
+            sets_router_parameters(b" JOB_ROUTER_ROUTE_a @=e\n@e\n") && !sets_router_parameters(b"A = 1\n")
+        );
     }
 
     #[test]
