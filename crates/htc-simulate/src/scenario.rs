@@ -344,7 +344,7 @@ pub enum SimulationKind {
 }
 
 /// Maximum size of a scenario in bytes.
-pub const MAX_SCENARIO_BYTES: u64 = 16 << 20;
+pub const MAX_SCENARIO_BYTES: u64 = 256 << 20;
 
 impl Scenario {
     /// Returns the names of all parameters that the scenario sets anywhere.

@@ -41,7 +41,7 @@ pub enum EventReadError {
 }
 
 /// Maximum size of an event in memory, in bytes. A longer event is read to its end and reported as an error.
-const MAX_EVENT_BYTES: usize = 16 << 20;
+const MAX_EVENT_BYTES: usize = 64 << 20;
 
 /// Maximum number of lines whose buffers are kept for the next event.
 const MAX_SPARE_LINES: usize = 64;
@@ -84,7 +84,7 @@ impl<R: BufRead> EventReader<R> {
             match self.input.by_ref().take(MAX_EVENT_BYTES as u64 + 1).read_until(b'\n', &mut text) {
                 Err(error) => return Some(Err(error.into())),
                 Ok(_) if text.len() > MAX_EVENT_BYTES => {
-                    let message = format!("line {} is larger than 16 MiB", self.line + 1);
+                    let message = format!("line {} is larger than 64 MiB", self.line + 1);
                     return Some(Err(io::Error::new(io::ErrorKind::InvalidData, message).into()));
                 }
                 Ok(0) if lines.is_empty() => return None,
@@ -188,4 +188,23 @@ impl EventHeader {
 fn is_event_start(line: &[u8]) -> bool {
     let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
     line.get(..3).is_some_and(is_number) && line.get(3) == Some(&b' ') && EventHeader::parse(line).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_up_to_64_mib_are_read() {
+        let first = |length: usize| {
+            let start = b"000 (1.000.000) 2026-01-01 00:00:00 Job submitted from host: <127.0.0.1:0>\n\t";
+            let log = [&start[..], &vec![b'x'; length], b"\n...\n"].concat();
+            EventReader::new(&log[..]).next_event().unwrap().map(|_| ()).map_err(|error| match error {
+                EventReadError::Io(error) => error.to_string(),
+                error => error.to_string(),
+            })
+        };
+        assert_eq!(first(20 << 20), Ok(()));
+        assert_eq!(first(65 << 20), Err("line 2 is larger than 64 MiB".to_owned()));
+    }
 }

@@ -32,6 +32,14 @@ fn every_scenario_takes_the_recorded_course() {
 }
 
 #[test]
+fn a_scenario_may_have_more_than_16_mib() {
+    let comments = "# a comment of a generated scenario\n".repeat((17 << 20) / 36);
+    let scenario = format!("{comments}length = 10\n");
+    let (status, _, stderr) = Place::new(PLAIN).play(&scenario, &[]);
+    assert_eq!(status, 0, "{stderr}");
+}
+
+#[test]
 fn a_scenario_that_means_nothing_is_told_with_its_place() {
     let place = Place::new(PLAIN);
     for (text, said) in [
