@@ -159,7 +159,10 @@ fn lint_job_ads(
         errors.end();
     }
     if findings.len() >= MAX_AD_FINDINGS && ads > 0 {
-        session.warn(&format!("the ads after the first {MAX_AD_FINDINGS} findings were not checked"));
+        session.warn(&format!(
+            "the ads after the first {} were not checked",
+            count_text(MAX_AD_FINDINGS, "finding")
+        ));
     }
     let read = match (lines, ads) {
         (_, 0) => format!("{} read", count_text(lines, "line")),
