@@ -119,6 +119,7 @@ pub(super) fn run(
         return Ok(Status::Done);
     }
     let mut tell = |play: &CronSession<'_>, event: &_| teller.report_event(play, event);
+    report_built_in_ads(manager, args, &slots, session);
     play.configure(list, &mut tell);
     loop {
         match play.run(&mut tell)? {
@@ -203,12 +204,21 @@ fn read_slots(
     Ok(slots)
 }
 
+/// Reports, even with `--quiet`, that the output of the jobs is merged into a built-in ad because no ads are named.
+fn report_built_in_ads(manager: CronManager, args: &CronArgs, slots: &[ClassAd], session: &ProgramContext) {
+    let (None, Some(slot)) = (&args.slot_ads, slots.first()) else { return };
+    let name = slot.string("Name").unwrap_or_default();
+    let kind = if manager == CronManager::Schedd { "schedd" } else { "slot" };
+    session
+        .write_line(&format!("no {kind} ad is given: using the built-in {kind} '{name}' (see --slot-ads)"));
+}
+
 /// Prints the resulting ads.
 fn print_ads(cli: &SharedOptions, slots: &[ClassAd]) -> anyhow::Result<()> {
     let ads: Vec<serde_json::Value> = slots.iter().map(report::ad_to_json).collect();
     let out = match cli.output.render_json(&ads)? {
         Some(text) => text.into_bytes(),
-        None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),
+        None => slots.iter().flat_map(|slot| [long::print(slot), b"\n".to_vec()].concat()).collect(),
     };
     Ok(stdout().write_all(&out)?)
 }

@@ -252,13 +252,18 @@ impl CallSummary<'_> {
             let text = if self.printed == 0 { "[]\n" } else { "\n]\n" };
             stdout().write_all(text.as_bytes())?;
         }
-        if self.cli.output.quiet && !is_summary {
-            return Ok(());
-        }
         let when = self.cli.output.color;
         let painter = if is_summary { Painter::stdout(when) } else { Painter::stderr(when) };
-        let text =
-            self.verdict_table(painter) + &self.describe_odd_groups(painter) + &self.warning_lines(painter);
+        if self.cli.output.quiet && !is_summary {
+            // Without --quiet, the table also has the calls that succeeded.
+            if self.tally.groups().iter().any(|group| !group.good) {
+                session.write_stderr(&self.verdict_table(painter, |group| !group.good));
+            }
+            return Ok(());
+        }
+        let text = self.verdict_table(painter, |_| true)
+            + &self.describe_odd_groups(painter)
+            + &self.warning_lines(painter);
         if is_summary {
             stdout().write_all(text.as_bytes())?;
         } else {
@@ -277,9 +282,10 @@ impl CallSummary<'_> {
         }
     }
 
-    fn verdict_table(&self, painter: Painter) -> String {
+    /// Returns the table of the groups that `is_shown` selects.
+    fn verdict_table(&self, painter: Painter, is_shown: fn(&VerdictGroup) -> bool) -> String {
         let columns = [">ADS", "<VERDICT", "<HOLD", "<FIRST", "<REASON"];
-        let rows = self.tally.groups().into_iter().map(|group| {
+        let rows = self.tally.groups().into_iter().filter(|group| is_shown(group)).map(|group| {
             let hold = group.hold.map_or_else(String::new, |(code, subcode)| format!("{code}/{subcode}"));
             [
                 group.count.to_string(),

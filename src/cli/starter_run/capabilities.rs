@@ -10,6 +10,9 @@ use crate::classad::Value;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::starter::{CapabilityError, StarterCapabilities};
 
+/// Name of the program under which ads end with an empty line.
+const OWN_NAME: &str = "htc-starter-run";
+
 /// Prints the capabilities of the starter (`-classad`).
 pub(super) fn print_capabilities(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let world = cli.clock.world();
@@ -32,6 +35,10 @@ pub(super) fn print_capabilities(cli: &StarterRunCli, session: &ProgramContext) 
         text += &format!("{name} = {value}\n");
     }
     text += &format!("HasSshd = {has_sshd}\n");
+    // As `condor_starter`, the output has only the lines, as in the reference.
+    if session.name() == OWN_NAME && !cli.output.wants_json() {
+        text.push('\n');
+    }
     stdout().write_all(&render_ad_list(cli.output.ad_format(), [text.as_bytes()]))?;
     Ok(Status::Tool(0))
 }

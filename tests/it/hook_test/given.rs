@@ -66,7 +66,7 @@ fn events_that_cannot_be_written_are_told_and_are_a_failure() {
     for ads in ["ads", "/dev/null"] {
         let words: Vec<&str> = match ads {
             "ads" => words.iter().copied().chain([ads]).collect(),
-            _ => words[..5].to_vec(),
+            _ => [&words[..5], &["--sample-job", "vanilla"]].concat(),
         };
         let Some((status, _, err)) = told(home.path(), &words) else { return };
         assert_eq!(status, 125, "{err}");

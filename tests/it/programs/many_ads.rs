@@ -303,3 +303,24 @@ fn condor_q_reads_for_columns_what_they_need_and_no_less() {
         told("6_odd/3_4_")
     );
 }
+
+/// `--quiet` hides the table of calls that succeeded, but not why others failed.
+#[test]
+fn quiet_calls_for_many_ads_say_why_they_failed() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("jobs.ads"), "ClusterId = 1\nProcId = 0\n\nClusterId = 2\nProcId = 0\n")
+        .unwrap();
+    write_executable(
+        &home.path().join("fail"),
+        b"#!/bin/sh\ngrep -q '^ClusterId = 1' || exit 3\necho Checked = true\n",
+    );
+    write_executable(&home.path().join("good"), b"#!/bin/sh\ncat >/dev/null\n");
+    let hook_test = env!("CARGO_BIN_EXE_htc-hook-test");
+    for (verb, reason) in [("prepare", "exited with status 3"), ("translate", "exit status 3")] {
+        let (status, _, err) = call(hook_test, &[verb, "./fail", "--ads", "jobs.ads", "-q"], home.path());
+        assert!(status == 1 && err.contains(reason) && err.contains("2.0"), "{verb}: {status} {err}");
+        // For translate, this output is no ad that can be routed.
+        assert!(verb == "translate" || !err.contains("1.0"), "only failed calls are shown: {err}");
+    }
+    assert_eq!(call(hook_test, &["prepare", "./good", "--ads", "jobs.ads", "-q"], home.path()).2, "");
+}

@@ -166,10 +166,18 @@ fn the_use_of_a_built_in_ad_is_the_first_line() {
         let line = first_line(&format!("htc-hook-test {verb} ./prepare"));
         assert!(line.contains(ad), "{verb}: {line}");
     }
-    for line in ["htc-hook-test prepare ./prepare --sample-job vanilla", "htc-hook-test prepare ./prepare -q"]
-    {
-        assert!(!first_line(line).contains("built-in"), "{line}");
+    let line = "htc-hook-test prepare ./prepare --sample-job vanilla";
+    assert!(!first_line(line).contains("built-in"), "{line}");
+    for (line, ad) in [
+        ("htc-hook-test prepare ./prepare -q", "built-in job 'vanilla'"),
+        ("htc-hook-test startd-cron ./prepare -q", "built-in slot 'slot1@node1.example.org'"),
+        ("htc-hook-test schedd-cron ./prepare -q", "built-in schedd 'node1.example.org'"),
+    ] {
+        assert!(first_line(line).contains(ad), "{line}: {}", first_line(line));
     }
+    std::fs::write(home.path().join("slot.ad"), "Name = \"slot1\"\nSlotID = 1\n").unwrap();
+    let line = "htc-hook-test startd-cron ./prepare -q --slot-ads slot.ad";
+    assert!(!first_line(line).contains("built-in"), "{line}");
 }
 
 /// Creates a directory for pipelines of all seven programs: a queue of five jobs, a router, hooks, and a configuration for both
