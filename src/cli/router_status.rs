@@ -310,7 +310,7 @@ impl StatusView<'_> {
     /// Formats jobs in the requested form.
     fn render_rows(&self, rows: &[JobPair], world: &dyn World) -> anyhow::Result<Vec<u8>> {
         if let Some(counts) = &self.counts {
-            return counts.render(rows.iter().map(|row| &row.ad), self.common, world);
+            return counts.render(rows.iter().map(|row| &row.ad), self.common, world, self.session);
         }
         match &self.common.by {
             Some(by) => self.render_counts(rows, by, world),
@@ -457,7 +457,7 @@ impl StatusView<'_> {
             ads.truncate(self.common.limit.unwrap_or(usize::MAX));
         }
         let shown = match (&self.counts, &self.common.by) {
-            (Some(counts), _) => counts.render(&ads, self.common, &world)?,
+            (Some(counts), _) => counts.render(&ads, self.common, &world, self.session)?,
             (None, Some(by)) => {
                 let rows: Vec<JobPair> = ads.iter().map(|ad| job_pairs::from_history(ad, &world)).collect();
                 self.render_counts(&rows, by, &world)?

@@ -14,7 +14,7 @@ use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
 use crate::cli::common::{
     JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, compare_in_reverse,
-    compare_sort_keys, open_stdio_pipe, tool_user_maps, write_to_stdout,
+    compare_sort_keys, open_stdio_pipe, stdin_twice_problem, tool_user_maps, write_to_stdout,
 };
 use crate::os::RealWorld;
 use crate::why::matching::{AdPool, Analysis, JobGrouper};
@@ -43,9 +43,7 @@ pub(super) fn run(
     let dialect = expr_reader::expression_dialect(cli);
     let Some(file) = &cli.stream.r#match else { return Ok(Status::Done) };
     if file == Path::new("-") && cli.input.reads_stdin() {
-        return Err(Problem::usage("--ads and --match both read standard input")
-            .hint("name a file for one of them")
-            .into());
+        return Err(stdin_twice_problem("--ads", "--match").into());
     }
     if let (Some(option), true) = (cli.rows.given_option(), cli.stream.count) {
         return Err(Problem::usage(format!("{option} and --count cannot be used together")).into());

@@ -14,8 +14,8 @@ use crate::classad::format::list::{ListForm, ListWriter};
 use crate::classad::stream::{AdForm, AdRecord, Projection};
 use crate::classad::{AttrName, ClassAd, Context, Value};
 use crate::cli::common::{
-    CountForm, PrintMask, Problem, ProgramContext, RenderedRow, Status, ValueCounts, compare_in_reverse,
-    compare_sort_keys, sort_error_warning,
+    CountForm, OutputFindings, PrintMask, Problem, ProgramContext, RenderedRow, Status, ValueCounts,
+    compare_in_reverse, compare_sort_keys, sort_error_warning,
 };
 use crate::os::RealWorld;
 use crate::text::plural::counted;
@@ -47,10 +47,8 @@ pub(super) struct StreamResults<'a, W> {
     count: u64,
     /// The last value, or `None` if nothing was evaluated.
     last: Option<Value>,
-    /// Number of the first printed ad that would be read back with other values, and the attribute that differs.
-    misread: Option<(u64, AttrName)>,
-    /// Number of the first printed ad whose JSON is not valid UTF-8.
-    invalid_utf8: Option<u64>,
+    /// Findings about the ads of the portions that were printed.
+    found: OutputFindings,
 }
 
 /// Output of a thread for one portion of the ads. Portions are printed in their order.
@@ -59,22 +57,19 @@ pub(super) struct PortionOutput {
     count: u64,
     /// The last value, or `None` if nothing was evaluated.
     last: Option<Value>,
-    misread: Option<(u64, AttrName)>,
-    invalid_utf8: Option<u64>,
+    found: OutputFindings,
 }
 
 impl StreamResults<'_, Vec<u8>> {
     /// Returns the output for the portion that has been processed, and resets it for the next one.
     pub(super) fn take_portion(&mut self) -> PortionOutput {
         let writer = self.writer.take();
-        let misread = writer.as_ref().and_then(|writer| writer.first_misread().cloned());
-        let invalid_utf8 = writer.and_then(|writer| writer.first_invalid_utf8());
+        let found = writer.as_ref().map(OutputFindings::from_writer).unwrap_or_default();
         PortionOutput {
             text: std::mem::take(&mut self.out),
             count: std::mem::take(&mut self.count),
             last: self.last.take(),
-            misread,
-            invalid_utf8,
+            found,
         }
     }
 }
@@ -96,8 +91,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             sort_errors: 0,
             count: 0,
             last: None,
-            misread: None,
-            invalid_utf8: None,
+            found: OutputFindings::default(),
         };
         results.projection = results.find_projection();
         results
@@ -122,12 +116,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
     /// Prints the output for a portion, and adds its counts.
     pub(super) fn add_portion(&mut self, portion: &PortionOutput) -> anyhow::Result<()> {
         self.out.write_all(&portion.text)?;
-        if let (None, Some((number, name))) = (&self.misread, &portion.misread) {
-            self.misread = Some((self.count + number, name.clone()));
-        }
-        if let (None, Some(number)) = (self.invalid_utf8, portion.invalid_utf8) {
-            self.invalid_utf8 = Some(self.count + number);
-        }
+        self.found.add_part(portion.found.clone(), self.count);
         self.count += portion.count;
         if portion.last.is_some() {
             self.last.clone_from(&portion.last);
@@ -415,6 +404,10 @@ impl<'a, W: Write> StreamResults<'a, W> {
                 limit: limit.unwrap_or(usize::MAX),
                 list: output::output_form(cli).map(|form| output::list_writer(cli, form)),
             };
+            let left_out = self.counts.left_out_warning(&self.work.aggregates);
+            if let (Some(warning), false) = (left_out, cli.output.quiet) {
+                session.warn(&warning);
+            }
             self.count = std::mem::take(&mut self.counts).print(
                 form,
                 &self.work.count_by,
@@ -442,19 +435,12 @@ impl<'a, W: Write> StreamResults<'a, W> {
             }
         }
         self.out.flush()?;
-        let invalid = self.invalid_utf8.or(self.writer.as_ref().and_then(ListWriter::first_invalid_utf8));
-        if let (Some(number), false) = (invalid, cli.output.quiet) {
-            session.warn(&format!(
-                "ad {number} of the output has text that is not UTF-8, so the JSON is not valid\n    hint: -long keeps the bytes"
-            ));
+        let mut found = self.found.clone();
+        if let Some(writer) = &self.writer {
+            found.add_part(OutputFindings::from_writer(writer), 0);
         }
-        if let Some((number, name)) =
-            self.misread.as_ref().or(self.writer.as_ref().and_then(ListWriter::first_misread))
-        {
-            session.warn(&format!(
-                "'{name}' of ad {number} of the output reads back as something else: the long form cannot represent it\n    \
-                 hint: -json, -new and -xml can"
-            ));
+        if !cli.output.quiet {
+            found.warn(session);
         }
         Ok(match (cli.question.exit_status, &self.last) {
             (false, _) => Status::Done,

@@ -117,6 +117,13 @@ impl<'a> StreamPlan<'a> {
                 Problem::usage("values cannot be counted and expressions evaluated in the same run");
             return Err(problem.hint("use either --count-by or expressions").into());
         }
+        if cli.stream.reverse && (!count_by.is_empty() || !aggregates.is_empty()) {
+            return Err(Problem::usage(
+                "--reverse cannot be used with --count-by, --sum, --avg, --min and --max",
+            )
+            .hint("the groups are printed by their number of ads")
+            .into());
+        }
         Ok(StreamPlan {
             cli,
             constraint,

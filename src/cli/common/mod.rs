@@ -25,6 +25,7 @@ mod open_metrics;
 mod option_group;
 mod option_values;
 mod options;
+mod output_findings;
 mod output_target;
 mod print_format;
 mod print_format_language;
@@ -42,6 +43,7 @@ mod rows;
 mod scenario;
 mod sort_keys;
 mod status;
+mod stdin_use;
 mod stdio_pipe;
 mod stdout;
 mod table;
@@ -77,6 +79,7 @@ pub use options::{
     AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OutputOptions,
     QuirksOptions, TimeLimitOptions,
 };
+pub(crate) use output_findings::OutputFindings;
 pub(crate) use output_target::OutputTarget;
 pub(crate) use print_format_language::{
     Aggregation, GroupKey, HeadFoot, PrintFormat, RowSyntax, add_appended_columns,
@@ -102,6 +105,7 @@ pub(crate) use sort_keys::{
     SortKeys, compare_in_reverse, compare_sort_keys, parse_expressions, sort_error_warning,
 };
 pub use status::Status;
+pub(crate) use stdin_use::stdin_twice_problem;
 pub(crate) use stdio_pipe::write_to_stdout;
 pub use stdio_pipe::{PipedStdin, PipedStdout, open_stdio_pipe};
 pub use stdout::{ProgramStdout, stdout};

@@ -12,6 +12,7 @@ use clap::{Arg, Command};
 use super::color::{Painter, StyleChoice};
 use super::help::{help_command_for, requested_help};
 use super::normalise::verb_of;
+use super::stdin_use::refuse_stdin_twice;
 use super::stdout::stdout;
 use super::vocabulary::refuse_options_without_effect;
 use super::{Program, ProgramContext, Status, normalise, number_error, problem};
@@ -64,6 +65,7 @@ impl Program {
         let matches = command.try_get_matches_from_mut(full);
         if let Ok(matches) = &matches {
             refuse_options_without_effect(&command, matches)?;
+            refuse_stdin_twice(&command, matches)?;
         }
         // Dropping hundreds of options takes longer than parsing a command line, and the process ends soon.
         std::mem::forget(command);

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::{RowOptions, compare_sort_keys};
 use crate::classad::format::list::ListWriter;
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
+use crate::text::plural::counted;
 
 /// Kind of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +61,11 @@ struct AggregateState {
 }
 
 impl AggregateState {
-    fn add(&mut self, kind: AggregateKind, value: Value) {
+    /// Adds a value. Returns false if the value has no use in the aggregate although it is not undefined.
+    fn add(&mut self, kind: AggregateKind, value: Value) -> bool {
         match kind {
             AggregateKind::Sum | AggregateKind::Average => {
-                let Some(number) = value.as_real() else { return };
+                let Some(number) = value.as_real() else { return matches!(value, Value::Undefined) };
                 let is_integer = matches!(value, Value::Int(_) | Value::Bool(_));
                 let sum = self.integers.or((self.count == 0).then_some(0)).filter(|_| is_integer);
                 self.integers = sum.and_then(|sum| sum.checked_add(value.as_int()?));
@@ -72,7 +74,7 @@ impl AggregateState {
             }
             AggregateKind::Minimum | AggregateKind::Maximum => {
                 if matches!(value, Value::Undefined | Value::Error) {
-                    return;
+                    return matches!(value, Value::Undefined);
                 }
                 let is_more = self.extreme.as_ref().is_none_or(|extreme| {
                     let order =
@@ -84,6 +86,7 @@ impl AggregateState {
                 }
             }
         }
+        true
     }
 
     fn value(&self, kind: AggregateKind) -> Value {
@@ -129,6 +132,8 @@ struct Group {
 #[derive(Debug, Default)]
 pub(crate) struct ValueCounts {
     groups: FxHashMap<BString, Group>,
+    /// For each aggregate, the number of values that it left out although they are not undefined.
+    left_out: Vec<u64>,
 }
 
 impl ValueCounts {
@@ -146,9 +151,30 @@ impl ValueCounts {
             group.aggregates.resize_with(aggregates.len(), AggregateState::default);
         }
         group.count += 1;
-        for (state, aggregate) in group.aggregates.iter_mut().zip(aggregates) {
-            state.add(aggregate.kind, context.eval(&aggregate.expr));
+        self.left_out.resize(aggregates.len(), 0);
+        for ((state, aggregate), left_out) in
+            group.aggregates.iter_mut().zip(aggregates).zip(&mut self.left_out)
+        {
+            *left_out += u64::from(!state.add(aggregate.kind, context.eval(&aggregate.expr)));
         }
+    }
+
+    /// Returns a warning about the values that aggregates left out because they are errors or not numbers, or `None`.
+    pub(crate) fn left_out_warning(&self, aggregates: &[Aggregate]) -> Option<String> {
+        let mut parts = Vec::new();
+        for (aggregate, left_out) in aggregates.iter().zip(&self.left_out).filter(|(_, count)| **count > 0) {
+            let values = counted(usize::try_from(*left_out).unwrap_or(usize::MAX), "value");
+            let reason = match aggregate.kind {
+                AggregateKind::Sum | AggregateKind::Average => "not a number",
+                AggregateKind::Minimum | AggregateKind::Maximum => "error",
+            };
+            parts.push(format!(
+                "{} {} left out {values} ({reason})",
+                aggregate.kind.option(),
+                aggregate.expr.unparse()
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Prints the groups, the most frequent first. Equally frequent groups are sorted by their texts. Returns the number of rows.

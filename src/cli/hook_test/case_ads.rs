@@ -2,11 +2,13 @@
 
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::options::{AdOptions, HookCallArgs};
 use crate::classad::{ClassAd, Expr};
-use crate::cli::common::{AdStream, ClockOptions, Problem, ProgramContext, read_ads};
+use crate::cli::common::{
+    AdStream, ClockOptions, ConfigOptions, Problem, ProgramContext, read_ads, stdin_twice_problem,
+};
 use crate::hook::HookType;
 use crate::hook_testing::{AdChanges, Assignments, Case, SlotAdSource, samples};
 use crate::text::Span;
@@ -119,6 +121,19 @@ pub(super) fn open_given_ads<'a>(
     let Some(paths) = input_paths(one) else { return Ok(None) };
     let stream = AdStream::open(&paths, one.input.strict_input, session)?;
     Ok(Some(stream.select(selection, clock.world())))
+}
+
+/// Refuses a configuration from standard input if ads are read from standard input because no option names them.
+///
+/// # Errors
+/// Returns an error if both are read.
+pub(super) fn refuse_stdin_twice(one: &HookCallArgs, config: &ConfigOptions) -> Result<(), Problem> {
+    let is_stdin = |path: &PathBuf| path.as_path() == Path::new("-");
+    let reads_config = config.config_file.as_ref().is_some_and(is_stdin);
+    match reads_config && input_paths(one).is_some_and(|paths| paths.iter().any(is_stdin)) {
+        true => Err(stdin_twice_problem("--config-file", "--ads")),
+        false => Ok(()),
+    }
 }
 
 /// Returns the files to read: those of `--ads`, otherwise standard input if it may contain ads, otherwise `None`.

@@ -27,6 +27,7 @@ pub(super) fn run(
     if let (Some(option), false) = (one.also.rows.given_option(), one.also.summary) {
         return Err(Problem::usage(format!("{option} can only be used with --summary")).into());
     }
+    case_ads::refuse_stdin_twice(&one, &cli.config)?;
     let watch = InputWatch::start(cli.events.timeout, session);
     if let Some(mut stream) = watch.wait_for(|| case_ads::open_given_ads(&one, &cli.clock, session))? {
         let enough = case_ads::ads_read_by(hook);

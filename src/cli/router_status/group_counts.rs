@@ -4,7 +4,7 @@ use super::options::RoutedJobOptions;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{
-    AdFormat, Aggregate, AggregateKind, CountForm, Problem, ValueCounts, parse_expressions,
+    AdFormat, Aggregate, AggregateKind, CountForm, Problem, ProgramContext, ValueCounts, parse_expressions,
 };
 use crate::world::World;
 use std::io::IsTerminal;
@@ -63,10 +63,15 @@ impl GroupCounts {
         ads: impl IntoIterator<Item = &'a ClassAd>,
         common: &RoutedJobOptions,
         world: &dyn World,
+        session: &ProgramContext,
     ) -> anyhow::Result<Vec<u8>> {
         let mut counts = ValueCounts::default();
         for ad in ads {
             counts.add_ad(&self.by, &self.aggregates, &Context::new(world).my(ad));
+        }
+        let left_out = counts.left_out_warning(&self.aggregates);
+        if let (Some(warning), false) = (left_out, common.output.quiet) {
+            session.warn(&warning);
         }
         let list = common.output.ad_format().map(|format| match format {
             AdFormat::Long => ListForm::Long,

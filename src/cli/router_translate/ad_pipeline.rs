@@ -11,8 +11,9 @@ use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
-    AdErrorReporter, AdSelection, AdSelectionOptions, InputOptions, OutputOptions, PipedStdin, PipedStdout,
-    Problem, ProgramContext, is_not_found, list_inputs, malformed_ad_problem, open_input, open_stdio_pipe,
+    AdErrorReporter, AdSelection, AdSelectionOptions, InputOptions, OutputFindings, OutputOptions,
+    PipedStdin, PipedStdout, Problem, ProgramContext, is_not_found, list_inputs, malformed_ad_problem,
+    open_input, open_stdio_pipe,
 };
 use crate::world::World;
 
@@ -110,36 +111,36 @@ fn for_each_ad_with<R: Read>(
 /// Writer of ads to standard output.
 pub(super) struct AdPrinter {
     out: BufWriter<PipedStdout>,
-    list: Option<ListWriter>,
+    list: ListWriter,
 }
 
 impl AdPrinter {
     /// Creates a writer in the format that the options select. Attributes of long ads are sorted by bytes, as routers print them.
     pub(super) fn new(options: &OutputOptions, out: PipedStdout) -> Self {
-        let list = match options {
-            OutputOptions { json: true, .. } => Some(ListForm::Json),
-            OutputOptions { jsonl: true, .. } => Some(ListForm::JsonLines),
-            _ => None,
+        let form = match options {
+            OutputOptions { json: true, .. } => ListForm::Json,
+            OutputOptions { jsonl: true, .. } => ListForm::JsonLines,
+            _ => ListForm::Long,
         };
         AdPrinter {
             out: BufWriter::with_capacity(64 << 10, out),
-            list: list.map(|form| ListWriter::new(form, AttributeOrder::Sorted)),
+            list: ListWriter::new(form, AttributeOrder::Sorted).detect_misread(!options.quiet),
         }
     }
 
     pub(super) fn write(&mut self, ad: &ClassAd) -> io::Result<()> {
-        match &mut self.list {
-            Some(list) => list.write(ad, &mut self.out).map(|_| ()),
-            None => {
-                self.out.write_all(&long::print(ad))?;
-                self.out.write_all(b"\n")
-            }
+        if self.list.form() != ListForm::Long {
+            return self.list.write(ad, &mut self.out).map(drop);
         }
+        // Routers sort attributes by bytes, unlike the writer, which only detects ads that read back as something else.
+        self.list.write(ad, &mut io::sink())?;
+        self.out.write_all(&long::print(ad))?;
+        self.out.write_all(b"\n")
     }
 
     /// Writes a source job and its routed copy: in the long form with a line of dashes between them, otherwise as two ads.
     pub(super) fn write_pair(&mut self, source: &ClassAd, routed: &ClassAd) -> io::Result<()> {
-        if self.list.is_some() {
+        if self.list.form() != ListForm::Long {
             self.write(source)?;
             return self.write(routed);
         }
@@ -148,11 +149,14 @@ impl AdPrinter {
         self.write(routed)
     }
 
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        if let Some(list) = &mut self.list {
-            list.finish(&mut self.out)?;
+    /// Ends the output, and warns about ads that read back as something else unless `--quiet` is given.
+    pub(super) fn finish(mut self, options: &OutputOptions, program: &ProgramContext) -> io::Result<()> {
+        self.list.finish(&mut self.out)?;
+        self.out.flush()?;
+        if !options.quiet {
+            OutputFindings::from_writer(&self.list).warn(program);
         }
-        self.out.flush()
+        Ok(())
     }
 }
 

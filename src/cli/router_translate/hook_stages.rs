@@ -247,7 +247,7 @@ fn run_hook_stage(
             Ok(ads.write(&ad)?)
         })?
     };
-    ads.finish()?;
+    ads.finish(&options.output, program)?;
     Ok(if stage.failed + malformed > 0 { Status::No } else { Status::Done })
 }
 
@@ -276,7 +276,7 @@ pub(super) fn finish(options: &RouterVerbOptions, program: &ProgramContext) -> a
         }
         Ok(ads.write(&source)?)
     })?;
-    ads.finish()?;
+    ads.finish(&options.output, program)?;
     Ok(if failed + malformed > 0 { Status::No } else { Status::Done })
 }
 

@@ -88,27 +88,39 @@ enum RouterTranslateVerb {
 impl RouterTranslateVerb {
     /// Returns the format of the ads that the verb reads, and the selection of quirks that apply to them.
     fn input_settings(&self) -> (Option<AdForm>, QuirkMode) {
-        let of_options =
-            |options: &options::RouterVerbOptions| (options.inputs.input.from, options.quirks.quirks);
         match self {
             RouterTranslateVerb::Transform(arguments) => (arguments.from, arguments.quirks.quirks),
             RouterTranslateVerb::Compare(arguments) => (arguments.from, QuirkMode::Manual),
-            RouterTranslateVerb::Match(arguments) => of_options(&arguments.options),
-            RouterTranslateVerb::Route(arguments) => of_options(&arguments.options),
-            RouterTranslateVerb::Translate(arguments) => of_options(&arguments.call.options),
+            verb => verb.router_options().map_or((None, QuirkMode::Manual), |options| {
+                (options.inputs.input.from, options.quirks.quirks)
+            }),
+        }
+    }
+
+    /// Returns the options of a verb that passes ads through the router, or `None` for the other verbs.
+    fn router_options(&self) -> Option<&options::RouterVerbOptions> {
+        match self {
+            RouterTranslateVerb::Match(arguments) => Some(&arguments.options),
+            RouterTranslateVerb::Route(arguments) => Some(&arguments.options),
+            RouterTranslateVerb::Translate(arguments) => Some(&arguments.call.options),
             RouterTranslateVerb::Update(arguments)
             | RouterTranslateVerb::Finalize(arguments)
-            | RouterTranslateVerb::Cleanup(arguments) => of_options(&arguments.options),
-            RouterTranslateVerb::Finish(arguments) => of_options(arguments),
-            RouterTranslateVerb::Lint(_)
+            | RouterTranslateVerb::Cleanup(arguments) => Some(&arguments.options),
+            RouterTranslateVerb::Finish(arguments) => Some(arguments),
+            RouterTranslateVerb::Transform(_)
+            | RouterTranslateVerb::Compare(_)
+            | RouterTranslateVerb::Lint(_)
             | RouterTranslateVerb::Run(_)
             | RouterTranslateVerb::Simulate(_)
-            | RouterTranslateVerb::Convert(_) => (None, QuirkMode::Manual),
+            | RouterTranslateVerb::Convert(_) => None,
         }
     }
 }
 
 fn run(arguments: RouterTranslateCli, session: &ProgramContext) -> anyhow::Result<Status> {
+    if let Some(options) = arguments.verb.router_options() {
+        options.refuse_stdin_twice()?;
+    }
     let (form, quirks) = arguments.verb.input_settings();
     let session = &session.with_input(form, quirks);
     if !matches!(arguments.verb, RouterTranslateVerb::Run(_)) {

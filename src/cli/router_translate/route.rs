@@ -160,7 +160,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyho
         work.process_job(&router_setup::job_key(&job, &world), &job)
     })?;
     let RoutingRun { ads, reasons, routed_count, .. } = work;
-    ads.finish()?;
+    ads.finish(&arguments.options.output, program)?;
     if reasons.total() > 0 && !arguments.options.output.quiet {
         program.write_stderr(&format!("{}\n", reasons.to_lines("not routed").join("\n")));
     }

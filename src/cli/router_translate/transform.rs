@@ -22,8 +22,8 @@ use super::rules::{self, LoadedRules};
 use crate::classad::Dialect;
 use crate::classad::stream::AdForm;
 use crate::cli::common::{
-    OpenInput, OutputTarget, Problem, ProgramContext, Status, exit_when_reader_is_gone, list_inputs,
-    open_stdio_pipe,
+    OpenInput, OutputFindings, OutputTarget, Problem, ProgramContext, Status, exit_when_reader_is_gone,
+    list_inputs, open_stdio_pipe, stdin_twice_problem,
 };
 use crate::cli::transform_report as report;
 use crate::config::lint_rule::LintSeverity;
@@ -46,6 +46,13 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     refuse_bad_statements(&loaded, &world, program)?;
     let mut transforms: Vec<Transform> =
         loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
+    let reads_stdin = arguments.input_files().contains(&Path::new("-"));
+    if reads_stdin && loaded.stdin.as_ref().is_some_and(|rest| rest.trim_ascii().is_empty()) {
+        return Err(stdin_twice_problem("--rules", "--ads").into());
+    }
+    if reads_stdin && arguments.config.config_file.as_deref() == Some(Path::new("-")) {
+        return Err(stdin_twice_problem("--config-file", "--ads").into());
+    }
     let mut session = arguments.new_session(&world, view.as_ref());
     let mut observer = TransformReporter::new(arguments, program);
     let plan = iteration::plan_iteration(&mut session, &transforms, loaded.stdin.as_mut(), &mut observer)?;
@@ -82,6 +89,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
         failed: 0,
         malformed: 0,
         wrong_kind: None,
+        found: OutputFindings::default(),
+        written: 0,
     };
     for path in list_inputs(&arguments.input_files(), program)? {
         if run.selection.is_finished() {
@@ -91,9 +100,14 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     }
     run.transform_sorted(&mut session)?;
     run.writer.finish(&mut run.out).with_context(written)?;
+    let before = run.written;
+    run.found.add_part(run.writer.findings(), before);
     // The old content of the output file is replaced only now.
     let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
     out.commit().with_context(written)?;
+    if !arguments.output.quiet {
+        run.found.warn(program);
+    }
     if run.failed > 0 && !arguments.output.quiet {
         program.warn(&format!("{} could not be transformed", counted(run.failed, "ad")));
     }

@@ -12,7 +12,8 @@ use super::{control_client, explain_cron, slot_ads, slot_config};
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context as AdContext, Dialect, Expr};
 use crate::cli::common::{
-    Problem, ProgramContext, RowOptions, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
+    Problem, ProgramContext, RowOptions, Status, exit_at_deadline, open_stdio_pipe, read_ads,
+    stdin_twice_problem, write_to_stdout,
 };
 use crate::cli::explain::ExplanationReport;
 use crate::job::Universe;
@@ -275,8 +276,9 @@ fn pool_slots(
     arguments: &ExplainOptions,
     heard: &mut CollectedWarnings,
 ) -> anyhow::Result<CandidateSlots> {
+    // Ads are read from standard input if no option names them.
     if path == Path::new("-") && arguments.input.reads_stdin() {
-        return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
+        return Err(stdin_twice_problem("--ads", "--slot-ads").into());
     }
     let (mut ads, mut names) = (Vec::new(), Vec::new());
     let read = read_ads(&[path.to_owned()], arguments.input.strict_input, usize::MAX, session)?;

@@ -9,7 +9,8 @@ use anyhow::Context;
 use bstr::BString;
 
 use super::super::common::{
-    InputWatch, Problem, ProgramContext, Status, finish_events, is_broken_pipe, stderr_outlet, stdout,
+    InputWatch, Problem, ProgramContext, Status, finish_events, is_broken_pipe, stderr_outlet,
+    stdin_twice_problem, stdout,
 };
 use super::access_point::JobPlaySetup;
 use super::ad_list::render_ad_list;
@@ -251,6 +252,13 @@ impl StarterInvocation<'_> {
             return Err(Problem::usage("standard input cannot be both the job's and that of its ad")
                 .hint("give the ad with --ads FILE")
                 .into());
+        }
+        let is_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+        let others =
+            [("--config-file", &self.cli.config.config_file), ("--slot-ads", &self.cli.job.slot_ads)];
+        let other = others.into_iter().find(|(_, path)| is_stdin(path));
+        if let (Some((option, _)), true) = (other, is_stdin(&self.job_ad_path())) {
+            return Err(stdin_twice_problem("--ads", option).into());
         }
         if is_standard_stream(&job.job_stdout) && is_standard_stream(&job.job_output_ad) {
             let message = "standard output cannot be both the job's and that of its result ad";

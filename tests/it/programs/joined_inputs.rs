@@ -41,6 +41,10 @@ fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
         "$TRANSLATE route --config-file router.config job.ad".to_owned(),
         "$TRANSLATE transform --rules rules.xfm job.ad".to_owned(),
         "$STARTER --ads mine.ad".to_owned(),
+        "$STARTER --classad".to_owned(),
+        "$HOOK startd-cron ./hook".to_owned(),
+        "$HOOK schedd-cron ./hook".to_owned(),
+        "$HOOK benchmark ./hook".to_owned(),
     ];
     for command in commands {
         let (out, err) = shell(&format!("({command}; {command}) 2>err | $EVAL --count; cat err >&2"));
@@ -228,4 +232,85 @@ fn quiet_hides_no_error() {
             }
         }
     }
+}
+
+/// Standard input can be read once, so a command line that names it for two inputs is refused instead of reading an empty input.
+#[test]
+fn standard_input_is_refused_for_a_second_input() {
+    let home = prepared_home();
+    for (program, words, names) in [
+        (EVAL, &["--my-file", "-", "--target-file", "-", "1"][..], "--my-file and --target-file both read"),
+        (EVAL, &["--ads", "-", "--match", "-"], "--ads and --match both read"),
+        (EVAL, &["--match", "-", "--count"], "--ads and --match both read"),
+        (EVAL, &["--ads", "-", "--ads", "-", "--count"], "--ads reads standard input twice"),
+        (TRANSLATE, &["transform", "-r", "-", "-"], "--rules and --ads both read"),
+        (TRANSLATE, &["transform", "-r", "-", "-r", "-"], "--rules reads standard input twice"),
+        (TRANSLATE, &["match", "--config-file", "-", "--ads", "-"], "--ads and --config-file both read"),
+        (TRANSLATE, &["route", "--config-file", "-", "-"], "--config-file and FILE both read"),
+        (TRANSLATE, &["route", "--config-file", "-"], "--config-file and --ads both read"),
+        (HOOK_TEST, &["fetch", "./hook", "--config-file", "-"], "--config-file and --ads both read"),
+        (HOOK_TEST, &["reply", "./hook", "--slot-ads", "-", "--ads", "-"], "--ads and --slot-ads both read"),
+        (STARTER_RUN, &["-n", "--slot-ads", "-", "--ads", "-"], "--ads and --slot-ads both read"),
+        (STARTER_RUN, &["-n", "--slot-ads", "-"], "--ads and --slot-ads both read"),
+        (SLOT_RUN, &["explain", "--slot-ads", "-", "--ads", "-"], "--ads and --slot-ads both read"),
+        (
+            SLOT_RUN,
+            &["explain", "--config-file", "-", "--slot-ads", "-"],
+            "--slot-ads and --config-file both read",
+        ),
+        (STATUS, &["--config-file", "-", "-"], "--config-file and FILE both read"),
+    ] {
+        let (status, out, err) = refused(program, words, "SET A 1\n", home.path());
+        assert!(
+            status == Some(2) && out.is_empty() && err.contains(names),
+            "{program} {words:?}: {status:?} {err}"
+        );
+    }
+    // Text after the rules is the ads, as for condor_transform_ads.
+    let (status, out, err) = refused(
+        TRANSLATE,
+        &["transform", "-r", "-", "-"],
+        "SET A 1\nTRANSFORM 1\nClusterId = 1\n",
+        home.path(),
+    );
+    assert_eq!((status, out.as_str()), (Some(0), "A = 1\nClusterId = 1\n\n"), "{err}");
+}
+
+/// Runs a program with this standard input.
+fn refused(program: &str, words: &[&str], input: &str, directory: &Path) -> (Option<i32>, String, String) {
+    let mut child = Command::new(program)
+        .args(words)
+        .current_dir(directory)
+        .env("CONDOR_CONFIG", "ONLY_ENV")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses its command line does not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// A program that prints ads warns of those that the next program would not read as they are.
+#[test]
+fn printed_ads_that_read_back_as_something_else_are_reported() {
+    let home = prepared_home();
+    let run = |words: &[&str], input: &[u8]| {
+        std::fs::write(home.path().join("odd"), input).unwrap();
+        refused(TRANSLATE, &[words, &["--rules", "/dev/null", "odd"]].concat(), "", home.path()).2
+    };
+    let latin = b"ClusterId = 1\n\nClusterId = 2\nOwner = \"J\xf6rg\"\n";
+    for threads in ["1", "2"] {
+        for form in ["--json", "--jsonl"] {
+            let err = run(&["transform", "--threads", threads, form], latin);
+            assert!(err.contains("ad 2 of the output has text that is not UTF-8"), "{threads} {form}: {err}");
+        }
+    }
+    assert_eq!(run(&["transform"], latin), "");
+    assert_eq!(run(&["transform", "--jsonl", "-q"], latin), "");
+    let err = run(&["transform"], b"{\"X\\nOwner\":\"root\"}");
+    assert!(err.contains("of ad 1 of the output reads back as something else"), "{err}");
 }

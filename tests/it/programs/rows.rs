@@ -63,6 +63,15 @@ fn groups_have_sums_averages_and_extremes() {
     let (status, out, err) = run(EVAL, &["--sum", "Owner", "--avg", "Nothing", "--ads", "-"], Path::new("."));
     assert_eq!((status, out.as_str()), (Some(0), "3 0 undefined\n"), "{err}");
     assert!(err.contains("'Nothing' is not in any of the 3 ads"), "{err}");
+    assert!(err.contains("--sum Owner left out 3 values (not a number)"), "{err}");
+    let (status, _, err) = run(EVAL, &["--sum", "Note", "--ads", "-"], Path::new("."));
+    assert!(status == Some(0) && err.contains("--sum Note left out 1 value (not a number)"), "{err}");
+    let (_, _, err) = run(EVAL, &["--sum", "Owner", "-q", "--ads", "-"], Path::new("."));
+    assert_eq!(err, "");
+    let (_, _, err) = run(EVAL, &["--max", "Memory/0", "--sum", "Memory", "--ads", "-"], Path::new("."));
+    assert!(err.contains("--max Memory / 0 left out 3 values (error)"), "{err}");
+    let (status, out, err) = run(EVAL, &["--count-by", "Owner", "--reverse", "--ads", "-"], Path::new("."));
+    assert!(status == Some(2) && out.is_empty() && err.contains("--reverse cannot be used"), "{err}");
     let json: serde_json::Value = serde_json::from_str(&eval(&["--sum", "ClusterId", "--json"])).unwrap();
     assert_eq!((&json[0]["Count"], &json[0]["SumClusterId"]), (&3.into(), &6.into()));
 }

@@ -10,7 +10,7 @@ use super::run::AdTransformer;
 use super::transform_output::TransformOutput;
 use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
-use crate::cli::common::{AdSelection, Problem, ProgramContext};
+use crate::cli::common::{AdSelection, OutputFindings, Problem, ProgramContext};
 use crate::config::Config;
 use crate::os::{SharedUserMaps, StopFlag, process_in_parallel};
 use crate::transform::Transform;
@@ -19,6 +19,8 @@ use crate::transform::Transform;
 struct TransformPortion {
     text: Vec<u8>,
     notes: Vec<TransformNote>,
+    found: OutputFindings,
+    written: u64,
     lines: u64,
     number: u64,
     failed: usize,
@@ -81,6 +83,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         for note in portion.notes {
             self.observer.add_notes(note, lines, self.number)?;
         }
+        self.found.add_part(portion.found, self.written);
+        self.written += portion.written;
         self.number += portion.number;
         self.failed += portion.failed;
         self.malformed += portion.malformed;
@@ -121,13 +125,18 @@ impl WorkerInputs<'_> {
             failed: 0,
             malformed: 0,
             wrong_kind: None,
+            found: OutputFindings::default(),
+            written: 0,
         };
         run.observer.input = input.to_owned();
         let failure = run.transform_all(ads, &mut arguments.new_session(&world, view.as_ref())).err();
         let notes = run.observer.take_notes();
         let (number, failed, malformed, broken) =
             (run.number, run.failed, run.malformed, run.observer.broken);
+        let (found, written) = (run.writer.findings(), run.writer.ads_written());
         TransformPortion {
+            found,
+            written,
             text: run.out,
             notes,
             lines: ads.lines_read(),

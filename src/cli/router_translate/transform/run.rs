@@ -9,7 +9,7 @@ use super::transform_output::TransformOutput;
 use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context as Eval};
-use crate::cli::common::{AdSelection, Problem, ProgramContext, wrong_kind_of_record};
+use crate::cli::common::{AdSelection, OutputFindings, Problem, ProgramContext, wrong_kind_of_record};
 use crate::cli::transform_report::AdDifference;
 use crate::config::Config;
 use crate::os::SharedUserMaps;
@@ -30,6 +30,10 @@ pub(super) struct AdTransformer<'a, W> {
     pub(super) out: W,
     pub(super) observer: TransformReporter<'a>,
     pub(super) number: u64,
+    /// Findings about the ads that were written in parallel.
+    pub(super) found: OutputFindings,
+    /// Number of ads that were written in parallel.
+    pub(super) written: u64,
     pub(super) failed: usize,
     pub(super) malformed: usize,
     /// Error if the first ad is not that of a file of ads, with the number of notes before the error, or `None`.

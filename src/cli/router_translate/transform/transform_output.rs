@@ -7,6 +7,7 @@ use bstr::{BString, ByteSlice};
 use super::options::TransformArguments;
 use crate::classad::ClassAd;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
+use crate::cli::common::OutputFindings;
 use crate::cli::transform_report::{self as report, AdDifference};
 
 /// Writer of the results of transforms: ads in one of four formats, or records of ads with their steps.
@@ -32,7 +33,24 @@ impl TransformOutput {
         } else {
             ListForm::Long
         };
-        TransformOutput::Ads(ListWriter::new(form, AttributeOrder::Sorted))
+        let writer = ListWriter::new(form, AttributeOrder::Sorted);
+        TransformOutput::Ads(writer.detect_misread(!output.quiet))
+    }
+
+    /// Returns the findings about the ads that were written.
+    pub(super) fn findings(&self) -> OutputFindings {
+        match self {
+            TransformOutput::Ads(writer) => OutputFindings::from_writer(writer),
+            TransformOutput::Records { .. } => OutputFindings::default(),
+        }
+    }
+
+    /// Returns the number of ads that were written.
+    pub(super) fn ads_written(&self) -> u64 {
+        match self {
+            TransformOutput::Ads(writer) => writer.ads_written(),
+            TransformOutput::Records { count, .. } => *count as u64,
+        }
     }
 
     pub(super) fn writes_records(&self) -> bool {
