@@ -1475,18 +1475,20 @@ fn lint_reads_pipes_as_files() {
                 ("--json fifo".to_owned(), "fifo"),
             ] {
                 let _ = fs::remove_file(place.path().join("fifo"));
+                let mut writer = None;
                 let words = match name {
                     "fifo" => {
                         let made = Command::new("mkfifo").arg(place.path().join("fifo")).status();
                         assert!(made.expect("mkfifo starts").success());
                         let path = place.path().display();
-                        let writer = format!("timeout 20 cat '{path}/{file}' > '{path}/fifo'");
-                        Command::new("sh").args(["-c", &writer]).spawn().expect("it starts");
+                        let script = format!("timeout 20 cat '{path}/{file}' > '{path}/fifo'");
+                        writer = Command::new("sh").args(["-c", &script]).spawn().ok();
                         words
                     }
                     _ => words,
                 };
                 let found = lint_by(&place, program, &words, name);
+                writer.map(|mut child| child.wait());
                 assert_eq!(found, expected, "{program} {words}");
             }
             let found = lint_by(&place, program, &format!("--json /dev/stdin < <(cat {file})"), "<stdin>");

@@ -61,10 +61,9 @@ pub(super) fn run(
     let watch = InputWatch::start(cli.events.timeout, session);
     let mut cases = Vec::new();
     for path in &args.suites {
-        let read = watch.wait_for(|| suite::read_suites(path, &mut open_suite));
-        cases.extend(read.map_err(suite_problem)?);
+        cases.extend(watch.wait_for(|| suite::read_suites(path, &mut open_suite).map_err(suite_problem))?);
     }
-    let mut cases = watch.wait_for(|| suite::read_ad_files(cases, &mut open)).map_err(suite_problem)?;
+    let mut cases = watch.wait_for(|| suite::read_ad_files(cases, &mut open).map_err(suite_problem))?;
     let is_without_cases = cases.is_empty();
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.name.contains(filter.as_str()));
