@@ -30,7 +30,7 @@ use crate::world::World;
 /// Maximum number of pairs of a job and a slot that are printed one by one.
 const MAX_PAIRS: usize = 10;
 
-/// Maximum number of jobs about which conditions beyond their ads are told.
+/// Maximum number of jobs in warnings about conditions that their ads do not have.
 const MAX_NAMED_JOBS: usize = 3;
 
 /// Maximum number of slots that a message names.
