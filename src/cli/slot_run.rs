@@ -26,7 +26,7 @@ mod verb_manuals;
 use clap::{ArgMatches, FromArgMatches};
 
 use self::options::{SlotRunCli, SlotRunVerb};
-use super::common::{Program, ProgramContext, Status, exit_at_deadline, program_command};
+use super::common::{Program, ProgramContext, Status, program_command};
 use crate::os::clock;
 
 const NAME: &str = "htc-slot-run";
@@ -57,11 +57,6 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         Some(SlotRunVerb::Explain(arguments)) => arguments.now,
         _ => None,
     };
-    let only_reads = matches!(cli.verb, Some(SlotRunVerb::Ads { .. } | SlotRunVerb::Doctor(_)))
-        || (cli.run.dry_run && matches!(cli.verb, None | Some(SlotRunVerb::Run(_))));
-    if only_reads {
-        exit_at_deadline(cli.end, session, "the time limit (--timeout) ended");
-    }
     match &cli.verb {
         None | Some(SlotRunVerb::Run(_)) if cli.run.dry_run => slot_ads::print_planned_slots(&cli, session),
         None | Some(SlotRunVerb::Run(_)) => run::run(&cli, session),

@@ -23,7 +23,7 @@ pub(super) fn doctor(
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let mut late = false;
-    let checks = match slot_config::load(cli) {
+    let checks = match slot_config::load_or_end(cli, session) {
         Ok(loaded) => {
             let checks = check_loaded_slots(cli, &loaded);
             late = loaded.world.timeout_flag().load(Ordering::Relaxed);

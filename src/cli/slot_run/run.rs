@@ -10,9 +10,7 @@ use clap::ValueEnum;
 
 use super::options::SlotRunCli;
 use super::slot_config::{self, LoadedSlots};
-use crate::cli::common::{
-    InputWatch, Problem, ProgramContext, Status, StyleChoice, finish_events, stderr_outlet,
-};
+use crate::cli::common::{Problem, ProgramContext, Status, StyleChoice, finish_events, stderr_outlet};
 use crate::config::{Config, ConfigView};
 use crate::os::{RealWorld, clock};
 use crate::quirks::QuirkMode;
@@ -138,7 +136,7 @@ fn run_once(
     events: &mut EventStream,
 ) -> anyhow::Result<(ExecutionPointOutcome, BTreeMap<String, String>)> {
     let LoadedSlots { config, world, around, settings, mut warnings, sleeper, .. } =
-        InputWatch::start(cli.events.timeout, session).wait_for(|| slot_config::load(cli))?;
+        slot_config::load_or_end(cli, session)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
     let (execute, log) = required_directories(&config, &view, &*world)?;

@@ -40,7 +40,7 @@ pub(super) fn print_ads(
     selection: &AdSelectionOptions,
 ) -> anyhow::Result<Status> {
     let selection = selection.parse()?;
-    let loaded = slot_config::load(cli)?;
+    let loaded = slot_config::load_or_end(cli, session)?;
     slot_config::warn_once(session, &loaded.warnings);
     let machine = passive_execution_point(loaded.settings, loaded.world);
     let (_, mut output) = open_stdio_pipe();
@@ -130,7 +130,7 @@ fn requested_count(loaded: &LoadedSlots) -> usize {
 
 /// Prints one line per slot for `--dry-run`. The exit status is 0 if every requested slot was created and can be used.
 pub(super) fn print_planned_slots(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
-    let loaded = slot_config::load(cli)?;
+    let loaded = slot_config::load_or_end(cli, session)?;
     slot_config::warn_once(session, &loaded.warnings);
     let columns = ["<SLOT", "<TYPE", ">CPUS", ">MEMORY", ">DISK", "<KEYWORD", "<FETCH_WORK", "<NOTE"];
     let slots: Vec<PlannedSlotRecord> =

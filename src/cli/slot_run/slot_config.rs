@@ -9,7 +9,7 @@ use bstr::ByteSlice;
 
 use super::options::SlotRunCli;
 use crate::classad::ClassAd;
-use crate::cli::common::{ClockOptions, ConfigOptions, Problem, ProgramContext, Status};
+use crate::cli::common::{ClockOptions, ConfigOptions, InputWatch, Problem, ProgramContext, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
 use crate::runner::configured_world;
@@ -96,6 +96,14 @@ pub(super) fn load_hypothetical(
 /// killed.
 pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, None, true)
+}
+
+/// Loads as [`load`] does. If the configuration is a pipe, the wait for its text ends with the time of `--timeout` as well.
+pub(super) fn load_or_end(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<LoadedSlots> {
+    let file = cli.config.config_file.as_deref();
+    let is_pipe = file.is_some_and(|file| !file.is_file());
+    let limit = cli.events.timeout.filter(|_| is_pipe);
+    InputWatch::start(limit, session).wait_for(|| load(cli))
 }
 
 /// Loads slots for queries as [`load`] does, except that a missing EXECUTE is only a warning. `file`, if given, replaces
