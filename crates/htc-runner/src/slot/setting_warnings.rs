@@ -89,7 +89,10 @@ mod tests {
             config_of("STARTD", "EXECUTE = $(NOWHERE)/execute\nLOG = /log\nALIVE_INTERVAL = 10\n");
         let view = config.view(&world);
         let told = empty_macro_warning(&view, "EXECUTE");
-        assert_eq!(told.as_deref(), Some("EXECUTE is '$(NOWHERE)/execute', and NOWHERE is not set"));
+        assert_eq!(
+            told.as_deref(),
+            Some("EXECUTE is '$(NOWHERE)/execute', but the macro NOWHERE is empty or not defined")
+        );
         assert_eq!(empty_macro_warning(&view, "LOG"), None);
         assert_eq!(claim_lease_seconds(&view), 60);
     }
