@@ -75,7 +75,7 @@ impl TableBuilder {
     }
 }
 
-/// Formats rows below their headings, which have the form of [`TableBuilder::new`]. Each line ends with a newline. Without rows,
+/// Formats rows below their headings, which have the form of `TableBuilder::new`. Each line ends with a newline. Without rows,
 /// the table consists of its headings.
 pub fn render_table<R>(headings: &[&str], rows: R, painter: Painter) -> String
 where

@@ -127,7 +127,7 @@ pub fn has_own_help(arg: &Arg) -> bool {
     }
 }
 
-/// Hides global options in a verb in which they have no effect. [`refuse_options_without_effect`] refuses their use.
+/// Hides global options in a verb in which they have no effect. `refuse_options_without_effect` refuses their use.
 pub fn hide_options_without_effect(command: Command, verb: &'static str, ids: &[&str]) -> Command {
     let unused: Vec<Arg> = command
         .get_arguments()
