@@ -456,7 +456,7 @@ impl ClassAd {
         self.parent = parent;
     }
 
-    /// Returns the chained parent, or `None` if there is none.
+    /// Returns the chained parent, or `None` for an ad without one.
     #[inline]
     pub fn parent(&self) -> Option<&Arc<ClassAd>> {
         self.parent.as_ref()

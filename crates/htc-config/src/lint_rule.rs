@@ -269,7 +269,7 @@ lint_rules! {
         "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true"
         "STARTD_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_FETCH_WORK = /bin/true\nFARM_HOOK_REPLY_FETCH = /bin/true";
     NotChecked Note "not-checked"
-        "An expression is so long that only its syntax was checked, but not its attributes, types and outcomes."
+        "Only the syntax of a very long expression was checked, not its attributes, types and outcomes."
         "A = Owner == \"ann\" ||\nB = $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A) $(A)\nC = $(B) $(B) $(B) $(B) $(B) $(B) $(B) $(B) $(B) $(B)\nSTART = $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) $(C) False"
         "A = Owner == \"ann\" ||\nSTART = $(A) $(A) False";
     NotDone Warning "not-done"

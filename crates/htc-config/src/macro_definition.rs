@@ -64,6 +64,11 @@ pub(crate) struct SharedSource {
 }
 
 impl ConfigSource {
+    /// Creates a source whose text is not kept.
+    pub(crate) fn new(name: BString, kind: SourceKind, included_from: Option<(SourceId, u32)>) -> Self {
+        ConfigSource { name, kind, included_from, text: None, shared: None }
+    }
+
     /// Keeps a text, or replaces the one that was kept.
     pub(crate) fn keep_text(&mut self, text: Arc<[u8]>) {
         let name = SharedText::whole(self.name.to_vec());

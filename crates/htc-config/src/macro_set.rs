@@ -99,13 +99,7 @@ fn hash_key(key: &BStr) -> u64 {
 
 impl MacroSet {
     pub(crate) fn new() -> Self {
-        let special = |name: &str| ConfigSource {
-            name: name.into(),
-            kind: SourceKind::Special,
-            included_from: None,
-            text: None,
-            shared: None,
-        };
+        let special = |name: &str| ConfigSource::new(name.into(), SourceKind::Special, None);
         MacroSet {
             sources: ["<Detected>", "<Default>", "<Environment>", "<Over>"].map(special).into(),
             ..MacroSet::default()

@@ -313,13 +313,7 @@ impl Loader<'_> {
     ) -> Result<OpenedSource, BString> {
         let target = SourceTarget::new(name, is_command);
         let kind = if target.command.is_some() { SourceKind::Command } else { SourceKind::File };
-        let source = self.set.add_source(ConfigSource {
-            name: target.shown.clone(),
-            kind,
-            included_from,
-            text: None,
-            shared: None,
-        });
+        let source = self.set.add_source(ConfigSource::new(target.shown.clone(), kind, included_from));
         let (text, exit) = match &target.command {
             None => {
                 let read = self.read_text(name);
@@ -381,13 +375,7 @@ impl Loader<'_> {
             // A skipped command has no output to store in the file.
             Some(line) if self.options.commands == CommandPolicy::Skipped => {
                 self.record_skipped_command(line, included_from);
-                let source = self.set.add_source(ConfigSource {
-                    name: from.shown.clone(),
-                    kind,
-                    included_from,
-                    text: None,
-                    shared: None,
-                });
+                let source = self.set.add_source(ConfigSource::new(from.shown.clone(), kind, included_from));
                 return Ok((source, Arc::default()));
             }
             Some(line) => {
@@ -409,21 +397,9 @@ impl Loader<'_> {
         let written = self.world.write_file(bytes_to_path(into), &text);
         written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
         // The file that was just written counts as a source, although messages name the command.
-        let cache = ConfigSource {
-            name: into.clone(),
-            kind: SourceKind::File,
-            included_from,
-            text: None,
-            shared: None,
-        };
+        let cache = ConfigSource::new(into.clone(), SourceKind::File, included_from);
         self.set.add_source(cache);
-        let source = self.set.add_source(ConfigSource {
-            name: from.shown.clone(),
-            kind,
-            included_from,
-            text: None,
-            shared: None,
-        });
+        let source = self.set.add_source(ConfigSource::new(from.shown.clone(), kind, included_from));
         let text = Arc::from(text);
         self.keep_text(source, &text);
         Ok((source, text))

@@ -41,7 +41,7 @@ const EXPECT_KEYS: &[&str] = &[
     "within",
 ];
 
-/// Describes why a text is not a valid suite: a fault of a value or, if there is none, an error of the TOML parser.
+/// Describes why a text is not a valid suite: a fault of a value or, if no value has a fault, an error of the TOML parser.
 /// Adds a hint if one is known.
 pub fn explain_suite_error(
     fault: Option<&DeserializeFault>,

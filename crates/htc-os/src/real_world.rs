@@ -191,6 +191,17 @@ impl EvalWorld for RealWorld {
     }
 }
 
+/// Opens a file. Standard input that belongs to another account, such as a pipe of the user who called `sudo`, cannot be opened
+/// by its path; its descriptor is used in place of it.
+fn open_or_use_stdin(path: &Path) -> io::Result<fs::File> {
+    match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && path == Path::new("/dev/stdin") => {
+            Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+        }
+        opened => opened,
+    }
+}
+
 impl World for RealWorld {
     fn now(&self) -> ClockReading {
         self.fixed_time.unwrap_or_else(clock::now)
@@ -222,7 +233,7 @@ impl World for RealWorld {
     }
 
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>> {
-        let file = fs::File::open(path)?;
+        let file = open_or_use_stdin(path)?;
         let Some(limit) = limit else { return read_whole(file) };
         let mut content = Vec::new();
         file.take(limit).read_to_end(&mut content)?;

@@ -36,7 +36,7 @@ const TABLES: [TableDescription; 7] = [
     ("[[event]]", &["event", "events"], keys_of::<ScenarioEvent>),
 ];
 
-/// Describes why a text is not a valid scenario: a fault of a value or, if there is none, an error of the TOML
+/// Describes why a text is not a valid scenario: a fault of a value or, if no value has a fault, an error of the TOML
 /// parser.
 pub(super) fn explain_toml_error(
     text: &str,
@@ -249,7 +249,7 @@ fn nearest_word<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     nearest(&lower, known.iter().copied()).or_else(by_beginning)
 }
 
-/// Returns a suggestion for an unknown key: a similar key of the table or, if there is none, of another table.
+/// Returns a suggestion for an unknown key: a similar key of the table or, if it has no similar key, of another table.
 fn suggest_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String> {
     let here = table_header_at(text, at);
     let elsewhere = |wanted: &dyn Fn(&str) -> bool| {

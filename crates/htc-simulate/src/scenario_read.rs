@@ -47,7 +47,7 @@ impl Scenario {
         span_of_key(&self.text, table, index, key)
     }
 
-    /// Returns the range of the key that sets a parameter to the given value or, if there is none, to any value.
+    /// Returns the range of the key that sets a parameter to the given value or, if no key does, to any value.
     pub fn span_of_parameter(&self, name: &str, value: &str) -> Option<Range<usize>> {
         let machines = self.machines.iter().enumerate().map(|(at, it)| ("machine", at, Some(&it.knobs)));
         let events = self.events.iter().enumerate().map(|(at, it)| ("event", at, it.knobs.as_ref()));

@@ -16,7 +16,7 @@ impl<'a> Tokens<'a> {
         Tokens { line, start: 0, end: 0, next: 0, quote: None }
     }
 
-    /// Moves to the next word; returns false if there is none.
+    /// Moves to the next word; returns false at the end of the text.
     pub(super) fn next(&mut self) -> bool {
         self.quote = None;
         let rest = self.line.get(self.next..).unwrap_or_default();

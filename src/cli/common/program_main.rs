@@ -167,7 +167,7 @@ fn spelling_hint(error: &clap::Error, command: &Command, words: &[OsString]) -> 
     nearest(typed, names.iter().copied()).map(|near| format!("did you mean --{near}?"))
 }
 
-/// Returns the verb nearest to the word or, if there is none, the verbs that contain the word.
+/// Returns the verb nearest to the word or, if no verb is near, the verbs that contain the word.
 fn verb_hint(word: &str, verbs: Vec<&str>) -> Option<String> {
     if let Some(near) = nearest(word, verbs.iter().copied()) {
         return Some(format!("did you mean {near}?"));

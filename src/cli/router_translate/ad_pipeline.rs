@@ -117,25 +117,20 @@ pub(super) struct AdPrinter {
 impl AdPrinter {
     /// Creates a writer in the format that the options select. Attributes of long ads are sorted by bytes, as routers print them.
     pub(super) fn new(options: &OutputOptions, out: PipedStdout) -> Self {
-        let form = match options {
-            OutputOptions { json: true, .. } => ListForm::Json,
-            OutputOptions { jsonl: true, .. } => ListForm::JsonLines,
-            _ => ListForm::Long,
+        // The order `Internal` sorts long ads by bytes.
+        let (form, order) = match options {
+            OutputOptions { json: true, .. } => (ListForm::Json, AttributeOrder::Sorted),
+            OutputOptions { jsonl: true, .. } => (ListForm::JsonLines, AttributeOrder::Sorted),
+            _ => (ListForm::Long, AttributeOrder::Internal),
         };
         AdPrinter {
             out: BufWriter::with_capacity(64 << 10, out),
-            list: ListWriter::new(form, AttributeOrder::Sorted).detect_misread(!options.quiet),
+            list: ListWriter::new(form, order).detect_misread(!options.quiet),
         }
     }
 
     pub(super) fn write(&mut self, ad: &ClassAd) -> io::Result<()> {
-        if self.list.form() != ListForm::Long {
-            return self.list.write(ad, &mut self.out).map(drop);
-        }
-        // Routers sort attributes by bytes, unlike the writer, which only detects ads that read back as something else.
-        self.list.write(ad, &mut io::sink())?;
-        self.out.write_all(&long::print(ad))?;
-        self.out.write_all(b"\n")
+        self.list.write(ad, &mut self.out).map(drop)
     }
 
     /// Writes a source job and its routed copy: in the long form with a line of dashes between them, otherwise as two ads.

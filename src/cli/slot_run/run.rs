@@ -334,7 +334,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
     }
 }
 
-/// Returns the socket for requests, which is the given one or a socket in LOG; if there is none, also returns the reason.
+/// Returns the socket for requests: the given one or a socket in LOG. Without a socket, returns the reason.
 fn open_control_socket(cli: &SlotRunCli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
     if cli.run.control.is_some() {
         return (cli.run.control.clone(), None);

@@ -1,8 +1,10 @@
 //! Tests of pipelines, in which each program reads what the previous one prints.
 
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use nix::unistd::geteuid;
 
@@ -279,4 +281,30 @@ fn a_fetched_job_goes_through_seven_programs_in_a_row() {
         ),
         ("htc-hook-test reply ./reply accept -q --ads fetched.ad >/dev/null", ""),
     ]);
+}
+
+/// With `sudo -u`, standard input is a pipe of another account, which cannot be opened by its path.
+#[test]
+fn a_pipe_of_another_account_is_read() {
+    if !geteuid().is_root() {
+        println!("skipped: not root");
+        return;
+    }
+    for words in [&["lint", "-"][..], &["--config-file", "-", "NUM_CPUS"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
+        command.args(words).env_clear().current_dir("/").uid(NOBODY).gid(NOBODY);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                println!("skipped: other accounts cannot read the directory of the programs");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        child.stdin.take().unwrap().write_all(b"NUM_CPUS = four\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("four"), "{words:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -141,13 +141,7 @@ impl Loader<'_> {
                 self.warn_about(LoadWarningSubject::Parameter(name.clone()), text);
                 continue;
             };
-            let source = self.set.add_source(ConfigSource {
-                name: name.clone(),
-                kind: SourceKind::Special,
-                included_from: None,
-                text: None,
-                shared: None,
-            });
+            let source = self.set.add_source(ConfigSource::new(name.clone(), SourceKind::Special, None));
             let place = DefinitionPlace { line: Some(0), ..DefinitionPlace::without_line(source) };
             let body = template::insert_arguments(&found.body(), b"").unwrap_or_default();
             // The reference ignores failures of these templates.

@@ -61,27 +61,33 @@ pub fn is_file_of_ads(text: &[u8]) -> bool {
 
 /// True if a line outside of `@=` blocks is a statement of a transform.
 pub fn has_rule_statement(text: &[u8]) -> bool {
+    top_level_lines(text).any(|(name, rest)| {
+        let operator = rest.trim_start();
+        let is_assignment = operator.starts_with(b"=") || operator.starts_with(b"@=");
+        is_keyword(name) && !is_assignment && (rest.is_empty() || operator.len() < rest.len())
+    })
+}
+
+/// Returns true if a name is the keyword of a rule statement.
+fn is_keyword(name: &[u8]) -> bool {
+    STATEMENT_KEYWORDS.iter().any(|keyword| caseless::eq(name, keyword.as_bytes()))
+}
+
+/// Returns the lines of a text outside of `@=` blocks, each as the name at its start and the text after the name.
+fn top_level_lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut block_end: Option<Vec<u8>> = None;
-    for line in text.lines().map(|line| line.trim()) {
+    text.lines().map(|line| line.trim()).filter_map(move |line| {
         if let Some(end) = &block_end {
             if line == end.as_slice() {
                 block_end = None;
             }
-            continue;
+            return None;
         }
         let name_length = line.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_.".contains(b)).count();
         let (name, rest) = line.split_at(name_length);
-        let operator = rest.trim_start();
-        if let Some(tag) = operator.strip_prefix(b"@=") {
-            block_end = Some([b"@", tag.trim()].concat());
-        }
-        let is_assignment = operator.starts_with(b"=") || operator.starts_with(b"@=");
-        let is_keyword = STATEMENT_KEYWORDS.iter().any(|keyword| caseless::eq(name, keyword.as_bytes()));
-        if is_keyword && !is_assignment && (rest.is_empty() || operator.len() < rest.len()) {
-            return true;
-        }
-    }
-    false
+        block_end = rest.trim_start().strip_prefix(b"@=").map(|tag| [b"@", tag.trim()].concat());
+        Some((name, rest))
+    })
 }
 
 /// True if a text sets parameters of routes or transforms.
@@ -96,23 +102,8 @@ pub fn sets_router_parameters(text: &[u8]) -> bool {
 /// Returns the language of a text: that of most of its statements outside of `@=` blocks.
 pub fn detect_language(text: &[u8]) -> FileLanguage {
     let (mut statements, mut assignments) = (0usize, 0usize);
-    let mut block_end: Option<Vec<u8>> = None;
-    for line in text.lines().map(|line| line.trim()) {
-        if let Some(end) = &block_end {
-            if line == end.as_slice() {
-                block_end = None;
-            }
-            continue;
-        }
-        let name_length = line.iter().take_while(|b| b.is_ascii_alphanumeric() || b"_.".contains(b)).count();
-        let (name, rest) = line.split_at(name_length);
-        if name.is_empty() || line.starts_with(b"#") {
-            continue;
-        }
+    for (name, rest) in top_level_lines(text).filter(|(name, _)| !name.is_empty()) {
         let operator = rest.trim_start();
-        if let Some(tag) = operator.strip_prefix(b"@=") {
-            block_end = Some([b"@", tag.trim()].concat());
-        }
         let is_operator = [&b"="[..], b"+=", b"@=", b":"].iter().any(|it| operator.starts_with(it));
         let is_router = ["JOB_ROUTER_", "JOB_TRANSFORM_"]
             .iter()
@@ -122,9 +113,7 @@ pub fn detect_language(text: &[u8]) -> FileLanguage {
         }
         if is_operator {
             assignments += 1;
-        } else if rest.len() > operator.len()
-            && STATEMENT_KEYWORDS.iter().any(|keyword| caseless::eq(name, keyword.as_bytes()))
-        {
+        } else if rest.len() > operator.len() && is_keyword(name) {
             statements += 1;
         }
     }

@@ -46,7 +46,7 @@ pub struct ExecutionPointSetup {
     pub recovered: RecoveredRun,
     /// Reason why no slot can ever run a job, or `None`. If set, the run ends at once.
     pub unusable: Option<String>,
-    /// Method to put the machine to sleep, or `None` if there is none.
+    /// Method to put the machine to sleep, or `None` if it cannot sleep.
     pub sleep_method: Option<SleepMethod>,
     /// Time limit for hooks that 25.14 waits for without a limit.
     pub hook_timeout: Option<Duration>,

@@ -35,7 +35,7 @@ pub enum ShadowEvent {
     Continued,
     /// The starter reported an error or a message.
     Error {
-        /// Text of the error with its hold code; the code is 0 if there is none.
+        /// Text of the error and its hold code; the code is 0 for an error without one.
         why: HoldOrVacateReason,
         /// True for an error, false for a message.
         critical: bool,
