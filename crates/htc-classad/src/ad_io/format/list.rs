@@ -218,8 +218,12 @@ impl ListWriter {
     fn push_long(&mut self, ad: &ClassAd, order: long::PrintOrder) {
         let out = &mut self.buffer;
         let options = long::PrintOptions { order, only: self.only.clone(), ..long::PrintOptions::default() };
-        long::push_arranged(ad, &options, &mut self.arrangement, out);
-        if self.detect_misread && self.first_misread.is_none() {
+        let start = out.len();
+        let count = long::push_arranged(ad, &options, &mut self.arrangement, out);
+        if self.detect_misread
+            && self.first_misread.is_none()
+            && long::may_be_misread(ad, &out[start..], count)
+        {
             self.first_misread =
                 long::first_misread_attribute(ad, &options).map(|name| (self.ads_written + 1, name));
         }

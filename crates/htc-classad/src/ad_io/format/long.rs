@@ -165,15 +165,16 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the long form of an ad, like [`push`], for one of many ads that are printed with the same options.
+/// Appends the long form of an ad, like [`push`], for one of many ads that are printed with the same options. Returns the number
+/// of printed attributes.
 pub(crate) fn push_arranged(
     ad: &ClassAd,
     options: &PrintOptions,
     last: &mut PrintArrangement,
     out: &mut Vec<u8>,
-) {
+) -> usize {
     let ad = with_parent(ad, options);
-    push_lines(&ad, options, last.order_for(&ad, options), out);
+    push_lines(&ad, options, last.order_for(&ad, options), out)
 }
 
 /// Returns the ad including the attributes of its chained parent, unless the options omit the parent.
@@ -190,6 +191,19 @@ fn is_printed(name: &[u8], options: &PrintOptions) -> bool {
         && options.only.as_ref().is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
 }
 
+/// Returns false if no attribute of an ad can be read back with another value, as the printed text of the ad shows: it has a line
+/// for each of the `count` attributes and no backslash, and all names are plain. Otherwise, [`first_misread_attribute`] decides.
+pub(crate) fn may_be_misread(ad: &ClassAd, text: &[u8], count: usize) -> bool {
+    ad.parent().is_some()
+        || memchr::memchr2(0, b'\\', text).is_some()
+        || memchr::memchr_iter(b'\n', text).count() != count
+        || !(0..ad.len()).all(|at| is_plain_name(ad.name_at(at)))
+}
+
+fn is_plain_name(name: &[u8]) -> bool {
+    name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
 /// Returns the first attribute of an ad whose line would be read back with another value. This is possible because the
 /// long form escapes only quotation marks: a newline in a string ends the line, and a backslash may be read as part of
 /// an escape.
@@ -199,7 +213,7 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
     let is_misread = |&at: &usize| {
         let (line, value) = ad.line_at(at);
         let name = ad.name_at(at);
-        let is_plain_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let is_plain_name = is_plain_name(name);
         text.clear();
         match value {
             None => text.extend_from_slice(line),
@@ -263,9 +277,16 @@ fn sort_attributes(ad: &ClassAd, options: &PrintOptions, before: &[u32], order: 
     }
 }
 
-/// Appends the lines of the attributes with these indexes.
-fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
+/// Appends the lines of the attributes with these indexes. Returns the number of attributes.
+fn push_lines(
+    ad: &ClassAd,
+    options: &PrintOptions,
+    order: impl Iterator<Item = u32>,
+    out: &mut Vec<u8>,
+) -> usize {
+    let mut count = 0;
     for at in order {
+        count += 1;
         let (line, value) = ad.line_at(at as usize);
         if options.quote_names {
             let name = ad.name_at(at as usize);
@@ -279,6 +300,7 @@ fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = 
             out.push(b'\n');
         }
     }
+    count
 }
 
 /// Sort key of an attribute: the first eight bytes of its name in the high bits, its index in the low bits. Keys are
@@ -422,6 +444,7 @@ mod tests {
             let mut ad = ClassAd::new();
             ad.insert("A", Expr::parse_with(value.as_bytes(), Dialect::new_syntax()).unwrap());
             assert_eq!(super::first_misread_attribute(&ad, &options).is_some(), misread, "{value}");
+            assert!(super::may_be_misread(&ad, &print(&ad), ad.len()) || !misread, "{value}");
             let (read, errors) = parse(&print(&ad));
             assert_eq!(errors.is_empty() && read == ad, !misread, "{value}");
         }
@@ -437,6 +460,7 @@ mod tests {
                 ad.insert(name, Expr::parse_with(value.as_bytes(), Dialect::new_syntax()).unwrap());
                 let found = super::first_misread_attribute(&ad, &PrintOptions::default());
                 assert_eq!(found.is_some(), misread, "{name:?} = {value}");
+                assert!(super::may_be_misread(&ad, &print(&ad), ad.len()) || !misread, "{name:?} = {value}");
             }
         }
     }
