@@ -180,7 +180,7 @@ impl DetectedValues {
                 world.account_by_name(b"condor").map(|account| ("TILDE", account.home)).into_iter().collect()
             }
             DetectedGroup::Host => self.host_values(world),
-            DetectedGroup::Process => process_values(world),
+            DetectedGroup::Process => own_process_values(world),
             DetectedGroup::Address => {
                 // If a later choice has no address of a family, the earlier address stays.
                 let (mut chosen, mut values) = (HostAddresses::default(), NamedValues::new());
@@ -402,7 +402,7 @@ fn count_processors(cpuinfo: &[u8]) -> (usize, usize) {
     (cores, all)
 }
 
-fn process_values(world: &dyn World) -> NamedValues {
+fn own_process_values(world: &dyn World) -> NamedValues {
     let status = read_or_empty(world, "/proc/self/status");
     let field = |name: &str| -> Option<i64> {
         let value = status.lines().find_map(|line| line.strip_prefix(name.as_bytes()))?;

@@ -299,7 +299,7 @@ fn describe_router_decision(
         }
         (_, HookDecision::Stuck) => {
             let next = match after {
-                Some(FailureConsequence::CalledForEver) => "the hook is called again at each poll",
+                Some(FailureConsequence::CalledAtEveryPoll) => "the hook is called again at each poll",
                 _ => {
                     "the hook is called again at the next poll; if it prints nothing again, the job is released"
                 }

@@ -30,7 +30,7 @@ pub fn hover(query: &DocumentQuery<'_>, position: Position) -> Option<Hover> {
         ElementKind::CommandKeyword(word) => vocabulary::command_text(word)?.to_owned(),
         ElementKind::Category(category) => category_text(category),
         ElementKind::Template { category, name } => template_text(category, name)?,
-        ElementKind::IncludeTarget(target) => include_text(query, &element, target),
+        ElementKind::IncludeTarget(target) => include_target_text(query, &element, target),
         ElementKind::Attribute(name) => attribute_text(query, name.as_ref())?,
         ElementKind::Scope(name) => vocabulary::scope_text(name)?.to_owned(),
         ElementKind::Function(name) => function_text(name)?,
@@ -223,7 +223,7 @@ fn template_text(category: &[u8], name: &[u8]) -> Option<String> {
     Some(format!("**{}** stands for{}", escape_markdown(&title.to_str_lossy()), code(body.as_bstr())))
 }
 
-fn include_text(query: &DocumentQuery<'_>, element: &Element, target: &[u8]) -> String {
+fn include_target_text(query: &DocumentQuery<'_>, element: &Element, target: &[u8]) -> String {
     let paths = included_paths(query, element, target);
     if !paths.is_empty() {
         let shown = paths.iter().map(|path| code(path.to_string_lossy().as_bytes().as_bstr()));

@@ -50,7 +50,7 @@ impl ChildStack {
 }
 
 /// Plan of a child, converted to the pointers that system calls take, so that the child need not allocate memory.
-struct SharedPlan<'a> {
+struct RawChildPlan<'a> {
     plan: &'a ChildPlan,
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
@@ -74,7 +74,7 @@ pub(super) enum ChildStart {
 /// # Errors
 /// Returns the error of `clone`.
 pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Result<ChildStart> {
-    let mut shared = SharedPlan {
+    let mut shared = RawChildPlan {
         plan,
         argv: to_pointers(&plan.argv),
         env: to_pointers(&plan.env),
@@ -167,9 +167,9 @@ fn to_signal_set(signals: &[c_int]) -> libc::sigset_t {
 /// Entry point of the child. From here to `execve`, the child makes only async-signal-safe calls: it does not
 /// allocate, panic or return.
 extern "C" fn child_main(argument: *mut c_void) -> c_int {
-    // SAFETY: `start_child` passes a `SharedPlan` that lives until the child execs or exits, and does not access
+    // SAFETY: `start_child` passes a `RawChildPlan` that lives until the child execs or exits, and does not access
     // the plan during that time.
-    let shared = unsafe { &mut *argument.cast::<SharedPlan<'_>>() };
+    let shared = unsafe { &mut *argument.cast::<RawChildPlan<'_>>() };
     let failure = match prepare_child(shared) {
         Err(failure) => failure,
         Ok(()) => {
@@ -251,7 +251,7 @@ fn switch_to_account(identity: &ProcessIdentity, for_good: bool) -> Result<(), C
     }
 }
 
-fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
+fn prepare_child(shared: &mut RawChildPlan<'_>) -> Result<(), ChildFailure> {
     let plan = shared.plan;
     reset_signals(plan.ignore_sigpipe);
     let pid = namespace::outer_pid(plan);

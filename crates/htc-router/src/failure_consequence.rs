@@ -15,7 +15,7 @@ pub enum FailureConsequence {
     /// TRANSLATE_JOB failed: as `Retranslated`, but after a pause that doubles each time.
     RetranslatedLater,
     /// TRANSLATE_JOB printed nothing: it is called again at every poll.
-    CalledForEver,
+    CalledAtEveryPoll,
     /// TRANSLATE_JOB printed nothing: it is called again once; a second call without output is a failure.
     CalledAgain,
     /// UPDATE_JOB_INFO failed: the status of the job is not checked.
@@ -54,7 +54,7 @@ const CONSEQUENCES: [ConsequenceRule; 5] = [
         hook: HookType::TranslateJob,
         decision: HookDecision::Stuck,
         quirk: Quirk::TranslateSilenceLoops,
-        reference: FailureConsequence::CalledForEver,
+        reference: FailureConsequence::CalledAtEveryPoll,
         default: FailureConsequence::CalledAgain,
     },
     ConsequenceRule {

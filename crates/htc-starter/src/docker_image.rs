@@ -45,7 +45,7 @@ impl Starter<'_> {
             let text =
                 "DockerSendCredentials needs the job's access point (--as shadow): docker has no credentials";
             out.push(StarterAction::Report(StarterNotice::Warning(text.to_owned())));
-            return self.write_docker_config(container::config_from_ad(&ClassAd::new()), out);
+            return self.write_docker_config(container::docker_config_from_ad(&ClassAd::new()), out);
         }
         match self.with_container_inputs(now, container::producer_call) {
             Some(Ok(call)) => self.call_runtime(ContainerStage::Image(ImageStage::Credentials), call, out),

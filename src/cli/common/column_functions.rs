@@ -107,7 +107,7 @@ pub(crate) enum ColumnFunction {
 
 /// Kind of a column function: which values it is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FunctionKind {
+pub(crate) enum ColumnFunctionUse {
     /// Formats the column's value as an integer.
     FormatsInt,
     /// Formats the column's value as a real number.
@@ -130,15 +130,15 @@ impl ColumnFunction {
     }
 
     /// Returns the kind of the function.
-    pub(crate) fn kind(self) -> FunctionKind {
+    pub(crate) fn kind(self) -> ColumnFunctionUse {
         use ColumnFunction as F;
         match self {
-            F::Date | F::JobStatusRaw | F::JobUniverse | F::QDate | F::Time => FunctionKind::FormatsInt,
-            F::LoadAvg | F::Runtime => FunctionKind::FormatsReal,
+            F::Date | F::JobStatusRaw | F::JobUniverse | F::QDate | F::Time => ColumnFunctionUse::FormatsInt,
+            F::LoadAvg | F::Runtime => ColumnFunctionUse::FormatsReal,
             F::JobFactoryMode | F::ReadableBytes | F::ReadableKb | F::ReadableMb => {
-                FunctionKind::FormatsValue
+                ColumnFunctionUse::FormatsValue
             }
-            _ => FunctionKind::Renders,
+            _ => ColumnFunctionUse::Renders,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::world::World;
 
-use super::column_functions::{ColumnFunction, FunctionKind, FunctionSettings};
+use super::column_functions::{ColumnFunction, ColumnFunctionUse, FunctionSettings};
 use super::column_source::{BadColumn, ColumnSource, parse_source};
 use super::machine_columns::ColumnWidth;
 use super::print_format::{self, ConversionKind, PrintfFormat};
@@ -285,7 +285,7 @@ impl PrintMask {
     pub fn cell_texts(&self, row: &RenderedRow, world: &dyn World) -> Vec<Vec<u8>> {
         let offset = |seconds| world.zone(seconds).offset;
         let text = |(column, cell): (&MaskColumn, &MaskCell)| {
-            let formats = column.function.filter(|function| function.kind() != FunctionKind::Renders);
+            let formats = column.function.filter(|function| function.kind() != ColumnFunctionUse::Renders);
             match (cell, formats) {
                 (MaskCell::Value(value), Some(function)) => function.text(value, offset),
                 (MaskCell::Value(Value::Undefined) | MaskCell::Invalid(_) | MaskCell::Failed, _) => {
@@ -428,8 +428,8 @@ impl MaskColumn {
 
     fn render(&mut self, ad: &ClassAd, context: &Context<'_>, settings: &FunctionSettings) -> MaskCell {
         let kind = match (self.function.map(ColumnFunction::kind), &self.format) {
-            (Some(FunctionKind::FormatsInt), _) => Some(ConversionKind::Int),
-            (Some(FunctionKind::FormatsReal), _) => Some(ConversionKind::Float),
+            (Some(ColumnFunctionUse::FormatsInt), _) => Some(ConversionKind::Int),
+            (Some(ColumnFunctionUse::FormatsReal), _) => Some(ConversionKind::Float),
             (Some(_), _) | (None, None) => Some(ConversionKind::Value),
             (None, Some(format)) => format.kind(),
         };
@@ -441,7 +441,7 @@ impl MaskColumn {
             Some(kind) => attribute_cell(ad, context, &self.source, kind),
         };
         let cell = match self.function {
-            Some(function) if function.kind() == FunctionKind::Renders => {
+            Some(function) if function.kind() == ColumnFunctionUse::Renders => {
                 let value = match &cell {
                     MaskCell::Value(value) => Some(value),
                     _ => None,
@@ -491,7 +491,7 @@ impl MaskColumn {
 
     fn display(&mut self, cell: &MaskCell, world: &dyn World, out: &mut Vec<u8>) {
         let offset = |seconds| world.zone(seconds).offset;
-        let formats = self.function.filter(|function| function.kind() != FunctionKind::Renders);
+        let formats = self.function.filter(|function| function.kind() != ColumnFunctionUse::Renders);
         let text: Vec<u8> = match (cell, formats) {
             (MaskCell::Value(value), Some(function)) => function.text(value, offset),
             (MaskCell::Invalid(value), Some(function)) if self.flags.always => function.text(value, offset),

@@ -82,7 +82,7 @@ pub(crate) struct LineOptions<'a> {
 
 /// Result of reading the lines of one ad.
 #[derive(Debug, Default)]
-pub(crate) struct LinesRead {
+pub(crate) struct AdLinesResult {
     /// Number of bytes read, including the delimiter line.
     pub(crate) bytes_used: usize,
     /// Number of lines read.
@@ -106,7 +106,7 @@ pub(crate) struct LinesRead {
     pub(crate) delimiter: Option<Range<usize>>,
 }
 
-impl LinesRead {
+impl AdLinesResult {
     /// Counts an attribute line that begins at an offset.
     #[inline]
     fn note_attribute(&mut self, start: usize) {
@@ -125,9 +125,9 @@ impl LineMemo {
         options: LineOptions<'_>,
         keep: KeptAttributes<'_>,
         ad: &mut ClassAd,
-    ) -> LinesRead {
+    ) -> AdLinesResult {
         self.may_have_nul = options.may_have_nul;
-        let mut found = LinesRead::default();
+        let mut found = AdLinesResult::default();
         let had = !ad.is_empty();
         let by_prefix = matches!(options.delimiter, Delimiter::Prefix(_));
         while found.bytes_used < text.len() {

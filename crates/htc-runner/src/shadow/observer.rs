@@ -159,7 +159,7 @@ impl ShadowObserver<'_> {
 impl ShadowObserver<'_> {
     /// Converts a command to a request for the queue, or returns `None` for a request to the starter and for a status
     /// query.
-    fn to_order(command: ControlCommand) -> Option<UserRequest> {
+    fn to_user_request(command: ControlCommand) -> Option<UserRequest> {
         Some(match command {
             ControlCommand::Hold(why) => UserRequest::Hold(to_why(why)),
             ControlCommand::Remove(reason) => UserRequest::Remove(reason),
@@ -186,7 +186,7 @@ impl StarterObserver for ShadowObserver<'_> {
         command: ControlCommand,
     ) -> Result<Vec<StarterCommand>, String> {
         let at_once = matches!(command, ControlCommand::Vacate(_, true));
-        let Some(order) = Self::to_order(command) else { return Err("no job is running".to_owned()) };
+        let Some(order) = Self::to_user_request(command) else { return Err("no job is running".to_owned()) };
         if let Some(why) = self.shadow.refusal_reason(&order) {
             return Err(why.to_owned());
         }

@@ -53,7 +53,7 @@ pub struct ExecutionContext {
     pub ad_writer: Option<ProcessIdentity>,
     /// The account that reads the wrapper's error file: the account of the job, or with quirk
     /// `wrapper-error-file-ignored` that of the daemons; `None` for the account of this program.
-    pub wrapper_reader: Option<ProcessIdentity>,
+    pub wrapper_error_account: Option<ProcessIdentity>,
     /// The job's own log, which is opened when the scratch directory exists.
     pub log: Option<UserLog>,
     /// The visa that the job requests, or `None` if it requests none.

@@ -202,7 +202,7 @@ impl RunState<'_> {
         // The file is read even without a wrapper, because the job itself may report an error in it.
         let wrapper_failure = job_child::read_wrapper_error(
             &self.context.sandbox.scratch,
-            self.context.wrapper_reader.as_ref(),
+            self.context.wrapper_error_account.as_ref(),
         );
         let java = process
             .attempt

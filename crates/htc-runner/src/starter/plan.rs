@@ -387,7 +387,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
                 .filter(|path| *path != "-")
                 .map(|path| self.resolve_ad_path(path)),
             ad_writer: self.ad_file_policy().writer,
-            wrapper_reader: self.accounts.wrapper_reader(quirks),
+            wrapper_error_account: self.accounts.wrapper_error_account(quirks),
             log: self.log()?,
             visa,
             affinity: self.parameters.affinity.clone(),

@@ -118,7 +118,7 @@ impl RunAccounts {
 
     /// Returns the account that reads a wrapper's error file. It has no more rights than the accounts that can write
     /// the file.
-    pub(super) fn wrapper_reader(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
+    pub(super) fn wrapper_error_account(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
         match quirks.reproduces(Quirk::WrapperErrorFileIgnored) {
             true => self.daemon_with_job_groups().or_else(|| self.job_identity.clone()),
             false => self.job_identity.clone(),

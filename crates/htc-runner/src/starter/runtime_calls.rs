@@ -86,7 +86,7 @@ impl RunState<'_> {
         let errors = open.as_ref().map_or(Stdio::Stdout, |open| Stdio::Descriptor(open.as_raw_fd()));
         let spec = ChildSpec {
             argv: tool.argv,
-            env: self.variables(tool.environment).into_iter().chain(tool.extra_variables).collect(),
+            env: self.environment_entries(tool.environment).into_iter().chain(tool.extra_variables).collect(),
             cwd: Some(tool.directory.unwrap_or_else(|| self.context.hook_directory())),
             identity,
             stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, errors],
@@ -100,7 +100,7 @@ impl RunState<'_> {
         Ok((spec, open))
     }
 
-    fn variables(&self, variables: ToolEnvironment) -> Vec<BString> {
+    fn environment_entries(&self, variables: ToolEnvironment) -> Vec<BString> {
         let own = |home: Option<BString>| {
             let others = self.context.environment.iter().filter(|(name, _)| home.is_none() || name != "HOME");
             let mut all: Vec<BString> =
@@ -223,7 +223,7 @@ impl RunState<'_> {
         let home = self.context.daemon_home.clone();
         let spec = ChildSpec {
             argv: process.argv.clone(),
-            env: self.variables(ToolEnvironment::InheritedWithHome(home)),
+            env: self.environment_entries(ToolEnvironment::InheritedWithHome(home)),
             cwd: Some(process.cwd.clone()),
             identity: self.context.sandbox.condor.clone(),
             stdio,

@@ -131,10 +131,10 @@ impl StateBox<'_> {
     }
 }
 
-/// Bending of a curve by its two control points. They are beside the straight line, at the fractions `position` and
+/// Bend of a curve by its two control points. They are beside the straight line, at the fractions `position` and
 /// `1 - position` of its length, and at the distances `first` and `second` from it.
 #[derive(Clone, Copy)]
-struct Bending {
+struct CurveBend {
     position: f64,
     first: f64,
     second: f64,
@@ -146,7 +146,7 @@ struct ArrowCurve([Point; 4]);
 
 impl ArrowCurve {
     /// Creates the curve between the centres of two boxes.
-    fn new(from: Point, to: Point, bending: Bending) -> ArrowCurve {
+    fn new(from: Point, to: Point, bending: CurveBend) -> ArrowCurve {
         let distance = to.offset_from(from);
         let length = distance.length().max(1.0);
         let (nx, ny) = (-distance.y / length, distance.x / length);
@@ -199,13 +199,13 @@ fn clear_curve(
     const POSITIONS: [f64; 4] = [1.0 / 3.0, 0.0, 0.6, -0.3];
     let (start, end) = (from.centre(), to.centre());
     let usual = 16.0 + end.offset_from(start).length() / 14.0;
-    let usual = Bending { position: POSITIONS[0], first: usual, second: usual };
+    let usual = CurveBend { position: POSITIONS[0], first: usual, second: usual };
     let mut bends: Vec<(i32, i32)> =
         (-10..=10).flat_map(|first| (-10..=10).map(move |second| (first * 40, second * 40))).collect();
     bends.sort_by_key(|(first, second)| first.abs() + second.abs());
     let at_positions = POSITIONS.into_iter().flat_map(|position| {
         let bendings = bends.iter().map(move |(first, second)| (f64::from(*first), f64::from(*second)));
-        bendings.map(move |(first, second)| Bending { position, first, second })
+        bendings.map(move |(first, second)| CurveBend { position, first, second })
     });
     let curves = std::iter::once(usual)
         .chain(at_positions)

@@ -55,7 +55,7 @@ pub(crate) struct ClaimStarter {
 
 /// Seconds that were counted in one activation, or in the whole claim.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RunTimes {
+pub(crate) struct RunSeconds {
     pub run: i64,
     pub suspend: i64,
 }
@@ -102,8 +102,8 @@ pub(crate) struct Claim {
     pub latest_job: Option<ClassAd>,
     pub starter: Option<ClaimStarter>,
     activation: Option<Activation>,
-    job_times: RunTimes,
-    claim_times: RunTimes,
+    job_times: RunSeconds,
+    claim_times: RunSeconds,
     pub activations: u64,
     pub may_unretire: bool,
     /// True if another job may run under the claim after the current one.
@@ -283,7 +283,7 @@ impl Claim {
         self.starter = None;
         self.job = None;
         self.activation = None;
-        self.job_times = RunTimes::default();
+        self.job_times = RunSeconds::default();
         self.may_unretire = true;
         self.preempt_was_true = false;
     }

@@ -77,7 +77,7 @@ pub(crate) fn config_from_producer(
             Err(credentials_failure("Cannot parse json emitted by docker pat producer"))
         }
         Some(Exit::Code(0)) => {
-            said().map_or_else(|| Ok(config_from_ad(&ad)), |text| Err(credentials_failure(text)))
+            said().map_or_else(|| Ok(docker_config_from_ad(&ad)), |text| Err(credentials_failure(text)))
         }
         _ => Err(credentials_failure(
             said().unwrap_or_else(|| "Cannot parse output of docker pat producer".into()),
@@ -86,7 +86,7 @@ pub(crate) fn config_from_producer(
 }
 
 /// Converts an ad with credentials to docker's configuration. An empty ad gives an empty configuration.
-pub(crate) fn config_from_ad(ad: &ClassAd) -> Vec<u8> {
+pub(crate) fn docker_config_from_ad(ad: &ClassAd) -> Vec<u8> {
     let mut text = Vec::new();
     json::push(ad, JsonLayout::Indented, &mut text);
     text

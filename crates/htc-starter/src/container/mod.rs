@@ -33,7 +33,7 @@ pub use docker::{
 };
 pub use docker_create::plan_docker_container;
 pub use docker_credentials::docker_config_directory;
-pub(super) use docker_credentials::{config_from_ad, config_from_producer, producer_call};
+pub(super) use docker_credentials::{config_from_producer, docker_config_from_ad, producer_call};
 pub(super) use docker_images::parse_last_tagged;
 pub use docker_images::{
     DockerImage, ImagePruning, image_cache_mib, last_tagged_call, list_all_images_call, list_images_call,

@@ -29,7 +29,7 @@ impl Shadow<'_> {
             self.publish_transfer_stats();
             self.record_job_end();
         }
-        if self.this_run.executing.is_some() && !self.this_run.sent_back_at_once {
+        if self.this_run.executing.is_some() && !self.this_run.vacated_without_exit {
             // If the end of the job's process was not reported, ActivationDuration counts from 1970, as in the
             // reference (`resourceExit`).
             self.ad.set("ActivationDuration", ran);

@@ -177,7 +177,7 @@ impl Shadow<'_> {
     /// Records the end of the job's process (`recordActivationExitExecutionTime`).
     pub(super) fn on_job_ended(&mut self, now: ClockReading) {
         if let (Some(executing), None, false) =
-            (self.this_run.executing, self.this_run.critical_error_code, self.this_run.sent_back_at_once)
+            (self.this_run.executing, self.this_run.critical_error_code, self.this_run.vacated_without_exit)
         {
             self.this_run.exited = Some(now.epoch());
             self.this_run.end_reported = true;

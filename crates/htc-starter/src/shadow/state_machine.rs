@@ -171,7 +171,7 @@ pub(super) struct CurrentRun {
     pub(super) exited: Option<i64>,
     pub(super) pending_outcome: Option<PendingOutcome>,
     /// True if the job was vacated without waiting for its exit.
-    pub(super) sent_back_at_once: bool,
+    pub(super) vacated_without_exit: bool,
     /// Code of a critical error. A shadow exits immediately after such an error and ignores what its starter reports
     /// later (`pseudo_ulog`).
     pub(super) critical_error_code: Option<i64>,

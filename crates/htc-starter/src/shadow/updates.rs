@@ -58,7 +58,7 @@ const JOB_END_ATTRIBUTES: [&str; 9] = [
 /// Attribute with the number of times the job was started.
 pub(super) const NUM_JOB_STARTS: &str = "NumJobStarts";
 /// Suffix that the starter's statistics get in the queue, to distinguish them from the schedd's own statistics.
-const STARTER_PREFIX: &str = "Starter";
+const STARTER_SUFFIX: &str = "Starter";
 /// Attributes whose largest value over all runs is kept.
 const PEAK_ATTRIBUTES: [&str; 3] = ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb"];
 /// Attributes whose largest value in the current run is kept.
@@ -71,7 +71,7 @@ impl Shadow<'_> {
     /// Copies attributes from an update of the starter to the job ad.
     pub(super) fn apply_update(&mut self, update: &ClassAd) {
         for name in COPIED_ATTRIBUTES {
-            let source = name.strip_suffix(STARTER_PREFIX).unwrap_or(name);
+            let source = name.strip_suffix(STARTER_SUFFIX).unwrap_or(name);
             if let Some(value) = update.get(source) {
                 self.ad.insert(name, value);
             }

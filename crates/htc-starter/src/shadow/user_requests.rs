@@ -58,7 +58,7 @@ impl Shadow<'_> {
                     JobEndRequest::Remove,
                 ),
                 UserRequest::Vacate { why, fast } => {
-                    self.this_run.sent_back_at_once |= fast;
+                    self.this_run.vacated_without_exit |= fast;
                     (PendingOutcome::Vacate(why), JobEndRequest::Vacate)
                 }
                 UserRequest::Release(_) => return,

@@ -3,7 +3,7 @@
 
 use crate::ad::{ClassAd, StoredValue};
 use crate::ad_io::line_memo::LineMemo;
-use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead, WantedNames};
+use crate::ad_io::line_reader::{AdLinesResult, KeptAttributes, LineOptions, WantedNames};
 use crate::syntax::{AttrName, Dialect, Expr, mentioned_names};
 
 /// Wanted attributes of long ads, and the memo of known lines, for
@@ -128,7 +128,7 @@ impl Projection {
         dialect: Dialect,
         exact: bool,
         ad: &mut ClassAd,
-    ) -> (LinesRead, bool) {
+    ) -> (AdLinesResult, bool) {
         if (self.memo.dialect, self.memo.exact) != (dialect.old(), exact) {
             // A memo for another dialect is not valid for this reader.
             self.memo = LineMemo::new(dialect, exact);

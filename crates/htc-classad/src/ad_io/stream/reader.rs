@@ -14,7 +14,7 @@ use super::{AdForm, Delimiter, Projection, ReadError};
 use crate::ad::{ClassAd, split_line};
 use crate::ad_io::delimiter::as_banner;
 use crate::ad_io::line_memo::{CLUSTER_ID, LineMemo};
-use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead};
+use crate::ad_io::line_reader::{AdLinesResult, KeptAttributes, LineOptions};
 use crate::syntax::Dialect;
 use crate::syntax::pitfalls::find_large_integer;
 use crate::text::Span;
@@ -365,7 +365,7 @@ impl<R: Read> AdReader<R> {
                 Some(skim) => skim.read_ad(text, options, self.dialect, self.memo.exact, &mut record.ad),
                 None => (self.memo.read_lines(text, options, KeptAttributes::All, &mut record.ad), true),
             };
-            let LinesRead {
+            let AdLinesResult {
                 bytes_used: used,
                 lines,
                 first_attribute: first,
