@@ -12,6 +12,7 @@ use bstr::{BString, ByteSlice};
 
 use super::hook_type::HookType;
 use super::parameter_source::ParameterSource;
+use htc_base::FixableError;
 use htc_base::world::{FileKind, World};
 
 const WRITABLE_BY_OTHERS: u32 = 0o002;
@@ -60,25 +61,42 @@ impl PathRefusal {
         }
     }
 
-    /// Returns the reason for the refusal and the remedy, without the path.
+    /// Returns the reason for the refusal and the correction, without the path.
     pub fn explanation(&self) -> String {
-        let path = self.path.as_bstr();
+        self.problem_with_fix()
+    }
+}
+
+impl FixableError for PathRefusal {
+    /// Returns the reason for the refusal, without the path.
+    fn problem(&self) -> String {
         match &self.reason {
             PathRefusalReason::WorldWritable | PathRefusalReason::NotExecutable if self.is_directory => {
-                "it is a directory; name the program in it".to_owned()
+                "it is a directory".to_owned()
             }
-            PathRefusalReason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => format!(
-                "{}; the whole value is the path; it cannot contain arguments",
-                system_error_text(error)
-            ),
             PathRefusalReason::Stat(error) => system_error_text(error),
-            PathRefusalReason::WorldWritable => format!("anybody may write to the file; chmod o-w '{path}'"),
-            PathRefusalReason::NotExecutable => format!("its owner may not execute it; chmod u+x '{path}'"),
-            PathRefusalReason::DirectoryWorldWritable(directory) => format!(
-                "anybody may write to its directory '{}'; move the hook elsewhere",
-                directory.display()
-            ),
+            PathRefusalReason::WorldWritable => "anybody may write to the file".to_owned(),
+            PathRefusalReason::NotExecutable => "its owner may not execute it".to_owned(),
+            PathRefusalReason::DirectoryWorldWritable(directory) => {
+                format!("anybody may write to its directory '{}'", directory.display())
+            }
         }
+    }
+
+    fn fix(&self) -> Option<String> {
+        let path = self.path.as_bstr();
+        Some(match &self.reason {
+            PathRefusalReason::WorldWritable | PathRefusalReason::NotExecutable if self.is_directory => {
+                "name the program in it".to_owned()
+            }
+            PathRefusalReason::Stat(_) if self.path.iter().any(u8::is_ascii_whitespace) => {
+                "the whole value is the path; it cannot contain arguments".to_owned()
+            }
+            PathRefusalReason::Stat(_) => return None,
+            PathRefusalReason::WorldWritable => format!("chmod o-w '{path}'"),
+            PathRefusalReason::NotExecutable => format!("chmod u+x '{path}'"),
+            PathRefusalReason::DirectoryWorldWritable(_) => "move the hook elsewhere".to_owned(),
+        })
     }
 }
 

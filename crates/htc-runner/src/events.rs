@@ -38,6 +38,7 @@ use htc_base::text::plural::counted;
 use htc_base::text::words;
 use htc_base::time::{ClockReading, MonotonicTime};
 use htc_os::LineOutput;
+use htc_slot::PolicyValue;
 
 words! {
     /// Kind of an event.
@@ -153,6 +154,9 @@ pub struct RunnerEvent {
     /// Reason, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Value of a policy parameter that is the reason for a change of state; not printed.
+    #[serde(skip)]
+    pub policy: Option<PolicyValue>,
 }
 
 impl RunnerEvent {
@@ -172,6 +176,7 @@ impl RunnerEvent {
             verdict: None,
             exit: None,
             reason: None,
+            policy: None,
         }
     }
 

@@ -19,8 +19,8 @@ use htc_classad::ClassAd;
 use htc_runner::events::{RunnerEvent, RunnerEventKind};
 use htc_runner::slot::notice_to_event;
 use htc_slot::{
-    Activity, ChangeCause, HookCall, SlotHookType, SlotKey, SlotNotice, SlotState, StartdAction, StartdEvent,
-    StarterId, StarterLaunch, StarterSignal, VacateReason, job_id,
+    Activity, ChangeCause, ChangeReason, HookCall, SlotHookType, SlotKey, SlotNotice, SlotState,
+    StartdAction, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason, job_id,
 };
 
 impl Simulation<'_> {
@@ -135,7 +135,7 @@ fn record_slot_change(
     host: usize,
     key: SlotKey,
     state: StateActivity,
-    reason: &str,
+    reason: &ChangeReason,
     cause: ChangeCause,
 ) {
     if !this.hosts[host].slots.contains_key(&key) {
@@ -153,16 +153,16 @@ fn record_slot_change(
     match (state.state, state.activity) {
         (SlotState::Claimed, Activity::Retiring) | (SlotState::Preempting, _) if leaves => {
             // A suspended job was continued for its retirement, or the job was preempted by a better claim.
+            let better_claim = ChangeReason::from("a better claim was waiting");
             let (tells, reason) = match cause {
                 ChangeCause::RetirementEnded | ChangeCause::NothingToRetire | ChangeCause::InRetirement => {
                     (false, reason)
                 }
-                ChangeCause::ContinuedInRetirement => (false, "a better claim was waiting"),
+                ChangeCause::ContinuedInRetirement => (false, &better_claim),
                 ChangeCause::Other => (true, reason),
             };
             if slot.pending_vacate.is_none() || tells {
-                slot.pending_vacate =
-                    Some(PendingVacate { reason: reason.to_owned(), turn: this.turn.get() });
+                slot.pending_vacate = Some(PendingVacate { reason: reason.clone(), turn: this.turn.get() });
             }
         }
         (SlotState::Claimed, Activity::Busy) => slot.pending_vacate = None,
@@ -182,7 +182,13 @@ fn record_slot_change(
 }
 
 /// Records that a job was suspended or continued.
-fn record_suspension(this: &mut Simulation<'_>, host: usize, key: SlotKey, activity: Activity, reason: &str) {
+fn record_suspension(
+    this: &mut Simulation<'_>,
+    host: usize,
+    key: SlotKey,
+    activity: Activity,
+    reason: &ChangeReason,
+) {
     if this.job_events.is_none() {
         return;
     }
@@ -195,7 +201,7 @@ fn record_suspension(this: &mut Simulation<'_>, host: usize, key: SlotKey, activ
     let Some(job) = job.map(|running| running.job.clone()) else { return };
     this.record_job_event(&job, |this| {
         let place = this.slot_identity(host, key);
-        let cause = Some(JobEventCause::Change { turn: this.turn.get(), reason: reason.to_owned() });
+        let cause = Some(JobEventCause::Change { turn: this.turn.get(), policy: reason.policy() });
         NewJobEvent { description: format!("{word} {}: {reason}", place.slot), slot: Some(place), cause }
     });
 }
@@ -543,14 +549,15 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
     };
     let (cause, decided) = match (&running.hold_reason, cause) {
         (Some(_), left) => ("put on hold (WANT_HOLD)".to_owned(), left),
-        (None, Some(left)) => (left.reason.clone(), Some(left)),
+        (None, Some(left)) => (left.reason.to_string(), Some(left)),
         (None, None) => ("the slot was removed".to_owned(), None),
     };
     this.record_job_event(&running.job, |this| {
         let held = running.hold_reason.as_ref().map_or_else(String::new, |text| format!("; held: {text}"));
         let place = this.slot_identity(host, running.slot);
         let what = format!("was evicted from {}: {cause}{held}", place.slot);
-        let cause = decided.map(|PendingVacate { reason, turn }| JobEventCause::Change { turn, reason });
+        let cause =
+            decided.map(|vacate| JobEventCause::Change { turn: vacate.turn, policy: vacate.reason.policy() });
         NewJobEvent { description: what, slot: Some(place), cause }
     });
     count_lost_time(this, cause, ran);

@@ -7,7 +7,7 @@ use super::job_events::{JobEventCause, SimulatedJobEvent, SlotIdentity};
 use super::parameter_origins::ParameterOrigins;
 use super::simulation::Simulation;
 use htc_runner::events::RunnerEvent;
-use htc_slot::{EvaluatedCondition, EvaluatedExpression, policy_parameter};
+use htc_slot::{EvaluatedCondition, EvaluatedExpression, PolicyValue, policy_parameter};
 
 /// Source of identical simulations. A decision is explained by running a second simulation up to the decision.
 pub trait SimulationSource {
@@ -76,8 +76,8 @@ pub struct SlotChangeQuery {
     pub turn: u64,
     /// The slot.
     pub place: SlotIdentity,
-    /// Reason for the change that the machine gave.
-    pub reason: String,
+    /// Value of a policy parameter that is the reason for the change, or `None` for another reason.
+    pub policy: Option<PolicyValue>,
 }
 
 /// Returns the expression that decided each change, by running the simulation again up to each change. `told` is true
@@ -91,9 +91,7 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
     told: bool,
 ) -> Result<Vec<Option<DecidingExpression>>, C::Error> {
     let mut all: Vec<Option<DecidingExpression>> = asking.iter().map(|_| None).collect();
-    let mut order: Vec<usize> = (0..asking.len())
-        .filter(|at| policy_parameter::parameter_in_reason(&asking[*at].reason).is_some())
-        .collect();
+    let mut order: Vec<usize> = (0..asking.len()).filter(|at| asking[*at].policy.is_some()).collect();
     if order.is_empty() {
         return Ok(all);
     }
@@ -105,8 +103,8 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
     simulation.begin();
     for at in order {
         let it = &asking[at];
-        let Some(knob) = policy_parameter::parameter_in_reason(&it.reason) else { continue };
-        let wanted = it.reason.rsplit(' ').next().unwrap_or_default();
+        let Some(PolicyValue { parameter: knob, value }) = it.policy else { continue };
+        let wanted = value.to_string();
         simulation.advance_to_turn(it.turn);
         let mut found = evaluate_policy(&mut simulation, &it.place.slot, knob);
         if found.as_ref().is_none_or(|found| found.value != wanted) {
@@ -136,8 +134,8 @@ pub fn explain_job_events<C: SimulationSource + ?Sized>(
 ) -> Result<Vec<Vec<DecidingExpression>>, C::Error> {
     let mut asking = Vec::new();
     for fate in fates {
-        if let (Some(JobEventCause::Change { turn, reason }), Some(place)) = (&fate.cause, &fate.slot) {
-            asking.push(SlotChangeQuery { turn: *turn, place: place.clone(), reason: reason.clone() });
+        if let (Some(JobEventCause::Change { turn, policy }), Some(place)) = (&fate.cause, &fate.slot) {
+            asking.push(SlotChangeQuery { turn: *turn, place: place.clone(), policy: *policy });
         }
     }
     let mut changes = explain_slot_changes(courses, &asking, false)?.into_iter();

@@ -10,8 +10,8 @@ use super::waiting_jobs::RefusedJobs;
 use super::workload::Job;
 use htc_base::time::ClockReading;
 use htc_slot::{
-    Activity, ExecutionPoint, HookCall, HookRunId, Measurements, SlotDependence, SlotKey, SlotKind,
-    SlotState, StartdEvent, StarterId,
+    Activity, ChangeReason, ExecutionPoint, HookCall, HookRunId, Measurements, SlotDependence, SlotKey,
+    SlotKind, SlotState, StartdEvent, StarterId,
 };
 
 /// State of a slot that the simulation records.
@@ -31,7 +31,7 @@ pub(super) struct SlotRecord {
 
 /// Reason why a job is vacated, and the time of the decision.
 pub(super) struct PendingVacate {
-    pub reason: String,
+    pub reason: ChangeReason,
     /// Number of the turn in which vacating was decided.
     pub turn: u64,
 }

@@ -1,6 +1,6 @@
 //! Events of jobs, recorded to trace one job or to compare two simulations.
 
-use htc_slot::EvaluatedCondition;
+use htc_slot::{EvaluatedCondition, PolicyValue};
 
 /// Event of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,8 @@ pub enum JobEventCause {
     Change {
         /// Number of the turn of the simulation in which the slot changed.
         turn: u64,
-        /// Reason for the change that the machine gave.
-        reason: String,
+        /// Value of a policy parameter that is the reason for the change, or `None` for another reason.
+        policy: Option<PolicyValue>,
     },
     /// Conditions of the slot were not true for the job.
     Refused(Vec<EvaluatedCondition>),

@@ -12,7 +12,7 @@ use super::simulation::SlotView;
 use super::summary::NeverRunJobs;
 use htc_base::text::control_characters::mask_control_characters;
 use htc_runner::events::{RunnerEvent, RunnerEventKind};
-use htc_slot::{EvaluatedExpression, policy_parameter};
+use htc_slot::{EvaluatedExpression, PolicyValue, policy_parameter};
 
 /// Trace of a job.
 #[derive(Clone, Debug, Serialize)]
@@ -97,6 +97,9 @@ pub struct SlotChange {
     pub state: String,
     /// Reason for the change that the machine gave.
     pub reason: String,
+    /// Value of a policy parameter that is the reason; not printed.
+    #[serde(skip)]
+    pub policy: Option<PolicyValue>,
     /// Expression that decided the change, or `None` if no expression did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidingExpression>,
@@ -163,13 +166,13 @@ fn explain_changes<C: SimulationSource>(
     let asking = |(_, turn, event): &(f64, u64, RunnerEvent)| SlotChangeQuery {
         turn: *turn,
         place: of.clone(),
-        reason: event.reason.clone().unwrap_or_default(),
+        policy: event.policy,
     };
     let decided = explain_slot_changes(courses, &told.iter().map(asking).collect::<Vec<_>>(), true)?;
     let changed = |((at, _, event), decided): ((f64, u64, RunnerEvent), Option<DecidingExpression>)| {
         let state = event.state.zip(event.activity).map(|(state, activity)| format!("{state}/{activity}"));
         let reason = mask_control_characters(&event.reason.unwrap_or_default());
-        SlotChange { at, state: state.unwrap_or_default(), reason, decided }
+        SlotChange { at, state: state.unwrap_or_default(), reason, policy: event.policy, decided }
     };
     Ok(told.into_iter().zip(decided).map(changed).collect())
 }

@@ -101,7 +101,7 @@ impl Slot {
     }
 
     /// Ends the client when the slot enters Backfill/Killing, unless the client still works for other slots (`hardkill`).
-    pub(super) fn kill_backfill(&mut self, core: &mut ExecutionPointState) -> Option<StateChange<'static>> {
+    pub(super) fn kill_backfill(&mut self, core: &mut ExecutionPointState) -> Option<StateChange> {
         let others = core.backfill.slots.iter().any(|key| *key != self.key);
         if core.backfill.client.is_some() && !others {
             core.end_backfill_client();
@@ -112,7 +112,7 @@ impl Slot {
     }
 
     /// Returns the change of a slot in Backfill for which the client no longer runs: to its target state, or to Backfill/Idle.
-    fn change_after_backfill(&self) -> StateChange<'static> {
+    fn change_after_backfill(&self) -> StateChange {
         let reason = "no backfill client runs any more";
         match self.history.state_after_backfill {
             Some(state) => StateChange::new(state, Activity::Idle, reason),

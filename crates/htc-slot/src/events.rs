@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::change_reason::ChangeReason;
 use super::claim_command::ClaimCommand;
 use super::claim_id::ClaimId;
 use super::cron_ads::CronAds;
@@ -418,8 +419,8 @@ pub enum SlotNotice {
         state: SlotState,
         /// Its new activity.
         activity: Activity,
-        /// Reason for the change, as text; may be empty.
-        reason: String,
+        /// Reason for the change.
+        reason: ChangeReason,
         /// Cause of the change, for simulations that count changes by cause.
         cause: ChangeCause,
     },

@@ -1,5 +1,6 @@
 //! Eviction of jobs: the steps of ending a job, and the time it is given (`Resource.cpp`, `Starter.cpp`).
 
+use super::change_reason::ChangeReason;
 use super::events::{StartdAction, StarterSignal, VacateReason};
 use super::execution_point_state::ExecutionPointState;
 use super::runtime_state::claim::{Claim, ClaimPhase, StarterEnding};
@@ -95,13 +96,13 @@ impl Slot {
     }
 
     /// Begins the retirement of the claim, and returns the change of state that it requires (`retire_claim`).
-    pub(super) fn begin_retirement<'a>(
+    pub(super) fn begin_retirement(
         &mut self,
         core: &ExecutionPointState,
         reversible: bool,
         why: VacateReason,
-        reason: &'a str,
-    ) -> Option<StateChange<'a>> {
+        reason: impl Into<ChangeReason>,
+    ) -> Option<StateChange> {
         match self.state {
             SlotState::Claimed => {
                 let claim = self.claims.current.as_mut()?;

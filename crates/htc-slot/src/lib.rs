@@ -8,6 +8,7 @@ mod backfill_client;
 mod backfill_conflicts;
 mod benchmarks;
 mod change_prediction;
+mod change_reason;
 mod claim_command;
 mod claim_id;
 mod claim_protocol;
@@ -63,6 +64,7 @@ mod transition;
 mod unfit_reason;
 
 pub use backfill_client::BOINC_CLIENT;
+pub use change_reason::{ChangeReason, PolicyValue};
 pub use claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use claim_id::ClaimId;
 pub use configure::{

@@ -1,5 +1,6 @@
 //! Evaluation of the policy expressions (`ResState::eval_policy`).
 
+use super::change_reason::{ChangeReason, PolicyValue};
 use super::events::{ChangeCause, ShutdownMode, VacateReason};
 use super::execution_point_state::ExecutionPointState;
 use super::runtime_state::claim::Claim;
@@ -22,8 +23,34 @@ macro_rules! by_universe {
 pub(super) struct PolicySuggestion {
     pub state: SlotState,
     pub activity: Activity,
-    pub reason: &'static str,
+    pub reason: ChangeReason,
     pub pre_change_action: PreChangeAction,
+}
+
+impl PolicySuggestion {
+    /// Creates a suggestion; it is `Some`, as the rules return it.
+    fn new(
+        state: SlotState,
+        activity: Activity,
+        reason: impl Into<ChangeReason>,
+        pre_change_action: PreChangeAction,
+    ) -> Option<Self> {
+        Some(PolicySuggestion { state, activity, reason: reason.into(), pre_change_action })
+    }
+
+    /// Suggests another activity of a claimed slot.
+    fn stay_claimed(
+        activity: Activity,
+        reason: impl Into<ChangeReason>,
+        action: PreChangeAction,
+    ) -> Option<Self> {
+        Self::new(SlotState::Claimed, activity, reason, action)
+    }
+
+    /// Suggests that the claim ends. [`Slot::prepare_change`] replaces the activity.
+    fn preempt(reason: impl Into<ChangeReason>, action: PreChangeAction) -> Option<Self> {
+        Self::new(SlotState::Preempting, Activity::Vacating, reason, action)
+    }
 }
 
 /// Action before the change itself.
@@ -152,16 +179,18 @@ impl Slot {
 
     /// Returns the change that the first matching policy rule requires. Rules are checked in the reference's order.
     pub(super) fn suggest_change(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
-        let to = |state, activity, reason, extra| {
-            Some(PolicySuggestion { state, activity, reason, pre_change_action: extra })
-        };
         let (state, activity) = (self.state, self.activity);
         match state {
             SlotState::Claimed => self.suggest_change_when_claimed(core),
             SlotState::Preempting if activity == Activity::Vacating => {
                 let kill = self.eval_boolean_by_universe(core, by_universe!("KILL")) == Some(true);
                 if kill {
-                    to(state, Activity::Killing, "KILL is true", PreChangeAction::Nothing)
+                    PolicySuggestion::new(
+                        state,
+                        Activity::Killing,
+                        PolicyValue::is_true("KILL"),
+                        PreChangeAction::Nothing,
+                    )
                 } else {
                     None
                 }
@@ -169,14 +198,22 @@ impl Slot {
             SlotState::Owner | SlotState::Unclaimed if self.kind == SlotKind::Dynamic => {
                 // The slot must continue to exist while a fetch runs, to receive the hook's output.
                 if self.fetch.state.running_call().is_none() {
-                    to(state, activity, "the dynamic slot is free", PreChangeAction::Delete)
+                    PolicySuggestion::new(
+                        state,
+                        activity,
+                        "the dynamic slot is free",
+                        PreChangeAction::Delete,
+                    )
                 } else {
                     None
                 }
             }
-            SlotState::Owner | SlotState::Unclaimed if core.drain.is_draining() => {
-                to(SlotState::Drained, Activity::Retiring, "entering Drained state", PreChangeAction::Nothing)
-            }
+            SlotState::Owner | SlotState::Unclaimed if core.drain.is_draining() => PolicySuggestion::new(
+                SlotState::Drained,
+                Activity::Retiring,
+                "entering Drained state",
+                PreChangeAction::Nothing,
+            ),
             SlotState::Drained if !core.drain.is_draining() => {
                 // The reference keeps the activity, so that an undrained slot can be in Owner/Retiring.
                 let activity = if core.quirks().reproduces(Quirk::UndrainedKeepsActivity) {
@@ -184,28 +221,47 @@ impl Slot {
                 } else {
                     Activity::Idle
                 };
-                to(SlotState::Owner, activity, "slot is no longer draining", PreChangeAction::Nothing)
+                PolicySuggestion::new(
+                    SlotState::Owner,
+                    activity,
+                    "slot is no longer draining",
+                    PreChangeAction::Nothing,
+                )
             }
             SlotState::Drained
                 if activity == Activity::Retiring && core.drain.drained_slots >= core.slot_count =>
             {
-                to(state, Activity::Idle, "draining is complete", PreChangeAction::Nothing)
+                PolicySuggestion::new(state, Activity::Idle, "draining is complete", PreChangeAction::Nothing)
             }
-            SlotState::Owner if !self.is_owner(core) => {
-                to(SlotState::Unclaimed, Activity::Idle, "IS_OWNER is false", PreChangeAction::Nothing)
-            }
-            SlotState::Unclaimed if self.is_owner(core) => {
-                to(SlotState::Owner, Activity::Idle, "IS_OWNER is true", PreChangeAction::Nothing)
-            }
+            SlotState::Owner if !self.is_owner(core) => PolicySuggestion::new(
+                SlotState::Unclaimed,
+                Activity::Idle,
+                PolicyValue::is_false("IS_OWNER"),
+                PreChangeAction::Nothing,
+            ),
+            SlotState::Unclaimed if self.is_owner(core) => PolicySuggestion::new(
+                SlotState::Owner,
+                Activity::Idle,
+                PolicyValue::is_true("IS_OWNER"),
+                PreChangeAction::Nothing,
+            ),
             SlotState::Unclaimed
                 if core.settings.backfill.is_some()
                     && self.eval_boolean(core, "START_BACKFILL") == Some(true) =>
             {
-                to(SlotState::Backfill, Activity::Idle, "START_BACKFILL is true", PreChangeAction::Nothing)
+                PolicySuggestion::new(
+                    SlotState::Backfill,
+                    Activity::Idle,
+                    PolicyValue::is_true("START_BACKFILL"),
+                    PreChangeAction::Nothing,
+                )
             }
-            SlotState::Matched if self.leaves_for_false_start(core) => {
-                to(SlotState::Owner, Activity::Idle, "START is false", PreChangeAction::Nothing)
-            }
+            SlotState::Matched if self.leaves_for_false_start(core) => PolicySuggestion::new(
+                SlotState::Owner,
+                Activity::Idle,
+                PolicyValue::is_false("START"),
+                PreChangeAction::Nothing,
+            ),
             SlotState::Backfill
                 if activity != Activity::Killing
                     && self.eval_boolean(core, "EVICT_BACKFILL") == Some(true) =>
@@ -214,25 +270,18 @@ impl Slot {
                     Activity::Idle => (SlotState::Owner, Activity::Idle),
                     _ => (SlotState::Backfill, Activity::Killing),
                 };
-                to(state, activity, "EVICT_BACKFILL is true", PreChangeAction::EvictBackfill)
+                PolicySuggestion::new(
+                    state,
+                    activity,
+                    PolicyValue::is_true("EVICT_BACKFILL"),
+                    PreChangeAction::EvictBackfill,
+                )
             }
             _ => None,
         }
     }
 
     fn suggest_change_when_claimed(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
-        let preempting = |reason, extra| {
-            // `prepare_change` replaces this activity.
-            Some(PolicySuggestion {
-                state: SlotState::Preempting,
-                activity: Activity::Vacating,
-                reason,
-                pre_change_action: extra,
-            })
-        };
-        let stay = |activity, reason, extra| {
-            Some(PolicySuggestion { state: SlotState::Claimed, activity, reason, pre_change_action: extra })
-        };
         let activity = self.activity;
         if activity == Activity::Cleaning {
             return None;
@@ -240,7 +289,10 @@ impl Slot {
         let retirement = self.is_in_retirement(core);
         if retirement && self.is_retirement_over(core) {
             let preempt = self.wants_preempt(core);
-            return preempting("retirement has ended", PreChangeAction::RetirementOver { preempt });
+            return PolicySuggestion::preempt(
+                "retirement has ended",
+                PreChangeAction::RetirementOver { preempt },
+            );
         }
         let want_suspend = self.wants_suspend(core);
         let preempt_was_true = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
@@ -252,18 +304,22 @@ impl Slot {
             _ => false,
         };
         if looks && self.wants_preempt(core) {
-            return stay(Activity::Retiring, "PREEMPT is true", PreChangeAction::RetireForGood);
+            return PolicySuggestion::stay_claimed(
+                Activity::Retiring,
+                PolicyValue::is_true("PREEMPT"),
+                PreChangeAction::RetireForGood,
+            );
         }
         if activity == Activity::Retiring {
             if self.can_unretire(core) {
-                return stay(
+                return PolicySuggestion::stay_claimed(
                     Activity::Busy,
                     "unretiring because no preempting claim exists",
                     PreChangeAction::Nothing,
                 );
             }
             if self.is_retirement_over(core) {
-                return preempting(
+                return PolicySuggestion::preempt(
                     "retirement has ended",
                     PreChangeAction::RetirementOver { preempt: false },
                 );
@@ -273,16 +329,28 @@ impl Slot {
             && want_suspend
             && self.eval_boolean_by_universe(core, by_universe!("SUSPEND")) == Some(true)
         {
-            return stay(Activity::Suspended, "SUSPEND is true", PreChangeAction::Nothing);
+            return PolicySuggestion::stay_claimed(
+                Activity::Suspended,
+                PolicyValue::is_true("SUSPEND"),
+                PreChangeAction::Nothing,
+            );
         }
         if activity == Activity::Suspended
             && !self.claims.suspended_by_command
             && self.eval_boolean_by_universe(core, by_universe!("CONTINUE")) == Some(true)
         {
             return if retirement {
-                stay(Activity::Retiring, "CONTINUE is true", PreChangeAction::BetterClaim)
+                PolicySuggestion::stay_claimed(
+                    Activity::Retiring,
+                    PolicyValue::is_true("CONTINUE"),
+                    PreChangeAction::BetterClaim,
+                )
             } else {
-                stay(Activity::Busy, "CONTINUE is true", PreChangeAction::Nothing)
+                PolicySuggestion::stay_claimed(
+                    Activity::Busy,
+                    PolicyValue::is_true("CONTINUE"),
+                    PreChangeAction::Nothing,
+                )
             };
         }
         if activity == Activity::Busy && self.has_better_claim(core) {
@@ -290,25 +358,25 @@ impl Slot {
                 true => "retiring for a claim of higher rank",
                 false => "retiring for a claim of the same rank",
             };
-            return stay(Activity::Retiring, reason, PreChangeAction::BetterClaim);
+            return PolicySuggestion::stay_claimed(Activity::Retiring, reason, PreChangeAction::BetterClaim);
         }
         let ends = if activity == Activity::Idle { self.idle_claim_end_reason(core) } else { None };
-        ends.and_then(|reason| preempting(reason, PreChangeAction::Nothing))
+        ends.and_then(|reason| PolicySuggestion::preempt(reason, PreChangeAction::Nothing))
     }
 
     /// Returns why an idle claim ends, or `None` if it does not end.
-    fn idle_claim_end_reason(&self, core: &mut ExecutionPointState) -> Option<&'static str> {
+    fn idle_claim_end_reason(&self, core: &mut ExecutionPointState) -> Option<ChangeReason> {
         if self.has_better_claim(core) {
-            return Some("preempting an idle claim");
+            return Some("preempting an idle claim".into());
         }
         if self.is_owner(core) {
-            return Some("IS_OWNER is true");
+            return Some(PolicyValue::is_true("IS_OWNER").into());
         }
         if self.leaves_for_false_start(core) {
-            return Some("START is false");
+            return Some(PolicyValue::is_false("START").into());
         }
         if self.is_worklife_over(core) {
-            return Some("CLAIM_WORKLIFE of the idle claim has ended");
+            return Some("CLAIM_WORKLIFE of the idle claim has ended".into());
         }
         // A new claim still waits for its activation (`waitingForActivation`).
         let young = || {
@@ -316,7 +384,7 @@ impl Slot {
             age < core.settings.draining_activation_delay
         };
         (core.drain.is_draining() && !self.is_accepting_while_draining(core) && !young())
-            .then_some("draining")
+            .then(|| "draining".into())
     }
 
     /// Evaluates the policy (`eval_state`): makes the change that a rule requires, or else takes the periodic actions.
@@ -336,7 +404,7 @@ impl Slot {
         &mut self,
         core: &mut ExecutionPointState,
         suggestion: PolicySuggestion,
-    ) -> Option<StateChange<'static>> {
+    ) -> Option<StateChange> {
         let PolicySuggestion { state, mut activity, reason, pre_change_action: extra } = suggestion;
         let cause = match (&extra, self.activity) {
             (PreChangeAction::RetirementOver { .. }, _) => ChangeCause::RetirementEnded,

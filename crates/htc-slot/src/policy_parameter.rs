@@ -1,4 +1,4 @@
-//! Policy parameters: their names in slot ads and in reasons of changes, and where they were set.
+//! Policy parameters: their names in slot ads, and where they were set.
 
 use htc_base::world::World;
 use htc_config::Config;
@@ -15,13 +15,6 @@ pub fn parameter_for_attribute(attribute: &str) -> &str {
         "Start" => "START",
         other => other,
     }
-}
-
-/// Returns the parameter that a reason of a change names, with its name in the configuration, or `None`.
-pub fn parameter_in_reason(reason: &str) -> Option<&str> {
-    let (knob, rest) = reason.split_once(" is ")?;
-    let is_knob = !knob.is_empty() && knob.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-    (is_knob && matches!(rest, "true" | "false")).then_some(knob)
 }
 
 /// Returns where a parameter was set for slots of a type, or an empty string if it is not set. `setter` returns the source of a
@@ -45,16 +38,6 @@ pub fn parameter_origin(
 mod tests {
     use super::*;
     use htc_testing::config_of;
-
-    #[test]
-    fn the_reason_of_a_change_names_its_knob() {
-        assert_eq!(parameter_in_reason("PREEMPT is true"), Some("PREEMPT"));
-        assert_eq!(parameter_in_reason("IS_OWNER is false"), Some("IS_OWNER"));
-        for other in ["retirement has ended", "draining", "PREEMPT is undefined", " is true", "no more work"]
-        {
-            assert_eq!(parameter_in_reason(other), None, "{other}");
-        }
-    }
 
     #[test]
     fn a_knob_was_set_for_its_type_of_slots_or_for_all_or_by_default() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
+use super::change_reason::{ChangeReason, PolicyValue};
 use super::events::{
     AcceptedJobId, ChangeCause, HookCall, SlotHookType, SlotNotice, StartdAction, StarterLaunch,
     StarterSignal, job_id,
@@ -18,16 +19,16 @@ use htc_base::quirks::Quirk;
 use htc_base::world::FrozenClockWorld;
 
 /// Target state and activity of a change.
-pub(super) struct StateChange<'a> {
+pub(super) struct StateChange {
     pub state: SlotState,
     pub activity: Activity,
-    pub reason: &'a str,
+    pub reason: ChangeReason,
     pub cause: ChangeCause,
 }
 
-impl<'a> StateChange<'a> {
-    pub(super) fn new(state: SlotState, activity: Activity, reason: &'a str) -> Self {
-        StateChange { state, activity, reason, cause: ChangeCause::Other }
+impl StateChange {
+    pub(super) fn new(state: SlotState, activity: Activity, reason: impl Into<ChangeReason>) -> Self {
+        StateChange { state, activity, reason: reason.into(), cause: ChangeCause::Other }
     }
 
     pub(super) fn with_cause(self, cause: ChangeCause) -> Self {
@@ -40,7 +41,7 @@ enum EntryOutcome {
     /// Evaluate the policy next, if the new activity requires it.
     EvaluatePolicy,
     /// Make another change.
-    ChangeAgain(StateChange<'static>),
+    ChangeAgain(StateChange),
     /// Wait for the next event.
     WaitForEvent,
 }
@@ -54,13 +55,13 @@ impl Slot {
         core: &mut ExecutionPointState,
         state: SlotState,
         activity: Activity,
-        reason: &str,
+        reason: impl Into<ChangeReason>,
     ) {
         self.make_change(core, StateChange::new(state, activity, reason));
     }
 
     /// Makes a change as [`Slot::change_state`] does.
-    pub(super) fn make_change(&mut self, core: &mut ExecutionPointState, change: StateChange<'_>) {
+    pub(super) fn make_change(&mut self, core: &mut ExecutionPointState, change: StateChange) {
         let mut made = Vec::new();
         let mut next = Some(change);
         while let Some(change) = next {
@@ -71,7 +72,7 @@ impl Slot {
                     "policy expressions contradict each other, so the state would change forever; they are evaluated again at the next poll",
                 );
             }
-            next = self.change_state_once(core, &change);
+            next = self.change_state_once(core, change);
             if next.is_some() {
                 made.push(step);
             }
@@ -82,9 +83,9 @@ impl Slot {
     fn change_state_once(
         &mut self,
         core: &mut ExecutionPointState,
-        change: &StateChange<'_>,
-    ) -> Option<StateChange<'static>> {
-        let &StateChange { state, activity, reason, cause } = change;
+        change: StateChange,
+    ) -> Option<StateChange> {
+        let StateChange { state, activity, reason, cause } = change;
         let state_changes = state != self.state;
         if !state_changes && activity == self.activity {
             return None;
@@ -92,13 +93,7 @@ impl Slot {
         self.leave_state(core, state, state_changes);
         let was = (self.state, self.activity);
         self.record_state_change(core, state, activity);
-        core.notify(SlotNotice::StateChanged {
-            slot: self.key,
-            state,
-            activity,
-            reason: reason.to_owned(),
-            cause,
-        });
+        core.notify(SlotNotice::StateChanged { slot: self.key, state, activity, reason, cause });
         match self.enter_state(core, state_changes) {
             EntryOutcome::EvaluatePolicy => {}
             EntryOutcome::ChangeAgain(next) => return Some(next),
@@ -111,7 +106,7 @@ impl Slot {
         }
         let suggestion = self.suggest_change(core)?;
         if state_changes && self.state == SlotState::Claimed && suggestion.state != SlotState::Claimed {
-            self.revert_claim(core, was.0, was.1, suggestion.reason);
+            self.revert_claim(core, was.0, was.1, &suggestion.reason);
             // The starter has already exited, and nothing else would end Preempting, so the waiting claim is refused.
             let refused =
                 || StateChange::new(SlotState::Owner, Activity::Idle, "the waiting claim is refused");
@@ -147,7 +142,7 @@ impl Slot {
         core: &mut ExecutionPointState,
         state: SlotState,
         activity: Activity,
-        reason: &str,
+        reason: &ChangeReason,
     ) {
         if let Some(claim) = &mut self.claims.current {
             claim.phase = ClaimPhase::Unclaimed;
@@ -156,7 +151,7 @@ impl Slot {
         self.drop_waiting_claim(core, "the slot could not be claimed");
         core.drain.drained_slots += i64::from(state == SlotState::Drained);
         (self.state, self.activity) = (state, activity);
-        let reason = format!("not claimed: {reason}");
+        let reason = format!("not claimed: {reason}").into();
         core.notify(SlotNotice::StateChanged {
             slot: self.key,
             state,
@@ -198,7 +193,7 @@ impl Slot {
                     return EntryOutcome::ChangeAgain(StateChange::new(
                         SlotState::Unclaimed,
                         Activity::Idle,
-                        "IS_OWNER is false",
+                        PolicyValue::is_false("IS_OWNER"),
                     ));
                 }
                 self.restore_requirements(core);
@@ -425,7 +420,7 @@ impl Slot {
     }
 
     /// Leaves Preempting after the starter has exited, and returns the change to make (`leave_preempting_state`).
-    fn leave_preempting(&mut self, core: &mut ExecutionPointState) -> StateChange<'static> {
+    fn leave_preempting(&mut self, core: &mut ExecutionPointState) -> StateChange {
         self.give_up_current_claim(core, "");
         let better = self.has_better_claim(core) && core.ending.shutdown.is_none();
         let willing = |slot: &Self, core: &ExecutionPointState| {

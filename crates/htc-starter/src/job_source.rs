@@ -5,6 +5,7 @@
 use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
+use htc_base::FixableError;
 use htc_base::job::{Universe, attr};
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
@@ -76,15 +77,14 @@ pub fn read_job_file(text: &[u8], dialect: Dialect) -> ParsedJobFile {
 
 /// Reason why the configuration does not define a job.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}", self.problem_with_fix())]
 pub enum JobKeywordError {
     /// A required parameter is missing.
-    #[error("{knob} is not set; it is needed to run a job from the configuration")]
     Missing {
         /// Name of the parameter that is looked up last.
         knob: String,
     },
     /// The value is not the name or number of a universe.
-    #[error("{knob} = {value} is not a universe; use a name such as vanilla, or a number")]
     Universe {
         /// Name of the parameter.
         knob: String,
@@ -92,7 +92,6 @@ pub enum JobKeywordError {
         value: BString,
     },
     /// The value is not a valid expression.
-    #[error("{knob} = {value} cannot be put into the job ad: {error}")]
     Value {
         /// Name of the parameter.
         knob: String,
@@ -101,6 +100,27 @@ pub enum JobKeywordError {
         /// Syntax error in the value.
         error: ParseError,
     },
+}
+
+impl FixableError for JobKeywordError {
+    fn problem(&self) -> String {
+        match self {
+            JobKeywordError::Missing { knob } => {
+                format!("{knob} is not set, but it is needed to run a job from the configuration")
+            }
+            JobKeywordError::Universe { knob, value } => format!("{knob} = {value} is not a universe"),
+            JobKeywordError::Value { knob, value, error } => {
+                format!("{knob} = {value} cannot be put into the job ad: {error}")
+            }
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        match self {
+            JobKeywordError::Universe { .. } => Some("use a name such as vanilla, or a number".to_owned()),
+            JobKeywordError::Missing { .. } | JobKeywordError::Value { .. } => None,
+        }
+    }
 }
 
 impl JobKeywordError {

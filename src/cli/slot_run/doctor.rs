@@ -70,7 +70,7 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
         world: world_of_config,
         settings,
         surroundings: around,
-        account: hook_account(&view).map_err(|error| error.to_string()),
+        account: hook_account(&view),
         starter,
         execute: slot_config::param_directory(config, world_of_config, "EXECUTE"),
         log: slot_config::param_directory(config, world_of_config, "LOG"),

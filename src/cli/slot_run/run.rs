@@ -33,6 +33,7 @@ use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
 use crate::text::plural::counted;
 use crate::world::World;
+use htc_base::FixableError;
 
 /// Returns the cleaner of what killed starters left behind. Errors in its parameters are ignored here, because starters report
 /// them.
@@ -147,7 +148,7 @@ fn run_once(
     }
     let check = make_starter_check(cli, &world, &starter, execute.clone())?;
     let account = hook_account(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
-    warnings.extend(account.warning.clone());
+    warnings.extend(account.warning.map(|warning| warning.problem_with_fix()));
     let cleaner = leftover_cleaner(&view);
     let (journal, recovered) = match &log {
         Some(log) => recover(cli, log, &cleaner, &*world, &mut warnings)?,

@@ -8,7 +8,6 @@ use crate::cli::common::{Problem, Status, write_to_stdout};
 use crate::os::RealWorld;
 use crate::simulate::times::{TimePoint, format_span};
 use crate::simulate::{JobTrace, JobTraceEvent, SlotChange, SlotLookup, SlotTrace};
-use crate::slot::policy_parameter;
 use crate::text::control_characters::mask_control_characters;
 use crate::text::similar_names::nearest;
 use crate::world::World;
@@ -141,14 +140,14 @@ fn explain_slot(
 fn slot_story(story: &SlotTrace) -> String {
     let SlotTrace { slot, at, state, changes, policy } = story;
     let mut text = format!("{slot} at +{}: {state}\n", format_span(*at));
-    for SlotChange { at, state, reason, decided } in changes {
+    for SlotChange { at, state, reason, decided, policy: _ } in changes {
         text += &format!("since +{}: {state}: {reason}\n", format_span(*at));
         if let Some(decided) = decided {
             text += &decision_text::indented_lines(decided, "    ");
         }
     }
-    let is_cause = |knob| {
-        changes.iter().any(|change| policy_parameter::parameter_in_reason(&change.reason) == Some(knob))
+    let is_cause = |knob: &str| {
+        changes.iter().any(|change| change.policy.is_some_and(|policy| policy.parameter == knob))
     };
     let legend = match policy.iter().any(|decided| is_cause(&decided.knob)) {
         true => " (* = caused the current state)",

@@ -217,11 +217,12 @@ fn a_claim_of_equal_rank_is_not_told_as_one_of_higher_rank() {
         let command = ClaimCommand::Request(Box::new(request));
         for action in machine.point.step(machine.now, StartdEvent::Command { slot: "slot1".into(), command })
         {
-            if let StartdAction::Notify(
-                SlotNotice::StateChanged { reason, .. } | SlotNotice::Claim { reason, .. },
-            ) = action
-            {
-                reasons.push(reason);
+            match action {
+                StartdAction::Notify(SlotNotice::StateChanged { reason, .. }) => {
+                    reasons.push(reason.to_string())
+                }
+                StartdAction::Notify(SlotNotice::Claim { reason, .. }) => reasons.push(reason),
+                _ => {}
             }
         }
         machine.point.waiting_claim_text("SLOT1")

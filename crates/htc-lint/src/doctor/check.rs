@@ -1,5 +1,6 @@
 //! Result of one check.
 
+use htc_base::FixableError;
 use serde::Serialize;
 
 /// Status of a check.
@@ -42,12 +43,10 @@ impl DoctorCheck {
     pub fn failed(subject: &'static str, found: impl Into<String>, todo: impl Into<String>) -> Self {
         DoctorCheck { subject, standing: CheckStatus::Fails, found: found.into(), todo: todo.into() }
     }
-}
 
-/// Creates a failed check from a sentence of another crate, which may contain the fix after a semicolon.
-pub(super) fn failed_with_advice(subject: &'static str, sentence: &str) -> DoctorCheck {
-    match sentence.rsplit_once("; ") {
-        Some((found, todo)) => DoctorCheck::failed(subject, found, todo),
-        None => DoctorCheck::failed(subject, sentence, "correct the setting that the message names"),
+    /// Creates the result of a check that failed with an error, which says how to correct it.
+    pub fn failed_with_fix(subject: &'static str, error: &dyn FixableError) -> Self {
+        let todo = error.fix().unwrap_or_else(|| "correct the setting that the message names".to_owned());
+        DoctorCheck::failed(subject, error.problem(), todo)
     }
 }

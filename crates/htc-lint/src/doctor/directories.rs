@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, eaccess};
 
-use super::check::{DoctorCheck, failed_with_advice};
+use super::check::DoctorCheck;
 use super::doctor_input::DoctorInput;
 use htc_config::macro_definition::SourceKind;
 use htc_os::identity;
@@ -20,7 +20,7 @@ const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5);
 pub(super) fn check_host_directories(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     if let Err(error) = check_directories(patient.execute.as_deref(), patient.log.as_deref()) {
         let subject = if error.parameter == "LOG" { "log" } else { "execute" };
-        return vec![failed_with_advice(subject, &error.to_string()), check_clock(patient, None)];
+        return vec![DoctorCheck::failed_with_fix(subject, &error), check_clock(patient, None)];
     }
     let mut all: Vec<PathBuf> = patient.execute.iter().cloned().collect();
     all.extend(patient.settings.slots.iter().filter_map(|slot| slot.execute.clone()));

@@ -6,6 +6,7 @@ use htc_base::world::World;
 use htc_config::Config;
 use htc_runner::slot::HookAccount;
 use htc_runner::slot::StarterProgram;
+use htc_runner::starter::CondorIdsError;
 use htc_slot::{HostMeasurements, StartdSettings};
 
 /// Inputs of the checks: the state with which a run would start.
@@ -19,7 +20,7 @@ pub struct DoctorInput<'a> {
     /// Measurements of the machine.
     pub surroundings: &'a HostMeasurements,
     /// Account that runs the execution point's hooks, or the reason why there is none.
-    pub account: Result<HookAccount, String>,
+    pub account: Result<HookAccount, CondorIdsError>,
     /// Program that runs the jobs.
     pub starter: StarterProgram,
     /// Value of EXECUTE.

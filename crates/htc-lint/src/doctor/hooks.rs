@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use nix::unistd::{AccessFlags, eaccess};
 
-use super::check::{DoctorCheck, failed_with_advice};
+use super::check::DoctorCheck;
 use super::doctor_input::DoctorInput;
 use crate::daemons::configured_keywords;
+use htc_base::FixableError;
 use htc_base::job::attr;
 use htc_base::process::ProcessIdentity;
 use htc_base::text::caseless;
@@ -39,12 +40,11 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
         )];
     }
     let hooks = match &patient.account {
-        Err(reason) => failed_with_advice("users", reason),
+        Err(error) => DoctorCheck::failed_with_fix("users", error),
         Ok(account) => match (&account.identity, &account.warning) {
-            (_, Some(warning)) => match warning.split_once("; ") {
-                Some((found, todo)) => DoctorCheck::noted("users", found, todo),
-                None => DoctorCheck::noted("users", warning.as_str(), ""),
-            },
+            (_, Some(warning)) => {
+                DoctorCheck::noted("users", warning.problem(), warning.fix().unwrap_or_default())
+            }
             (Some(identity), None) if identity.uid == 0 => DoctorCheck::failed(
                 "users",
                 "CONDOR_IDS is root's: hooks do not run as root",
@@ -148,12 +148,10 @@ fn check_hook(patient: &DoctorInput<'_>, hook: HookType, knob: &BString, path: &
             true => "the hook counts as not configured",
             false => "jobs of this keyword do not start",
         };
-        let mut check = failed_with_advice("hooks", &format!("{knob}: {refusal}"));
-        check.found = format!("{}: {then}", check.found);
-        if check.todo.is_empty() {
-            check.todo = "name an existing file".to_owned();
-        }
-        return check;
+        let found =
+            format!("{knob}: hook path '{}' refused: {}: {then}", refusal.path.as_bstr(), refusal.problem());
+        let todo = refusal.fix().unwrap_or_else(|| "name an existing file".to_owned());
+        return DoctorCheck::failed("hooks", found, todo);
     }
     match check_executable(&whole.to_path_lossy(), account_for_caller(patient, hook.caller())) {
         Ok(()) => DoctorCheck::passed("hooks", format!("{knob}: '{path}'")),
@@ -216,7 +214,7 @@ pub(super) fn check_backfill(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
     }
     let (ad, left_out) = match backfill_client_ad(patient.config, patient.world) {
         Ok(client) => client,
-        Err(error) => return Some(failed_with_advice("backfill", &error.to_string())),
+        Err(error) => return Some(DoctorCheck::failed_with_fix("backfill", &error)),
     };
     let path: PathBuf = ad.string(attr::CMD).unwrap_or_default().to_path_lossy().into_owned();
     Some(match (check_executable(&path, None), left_out.first()) {

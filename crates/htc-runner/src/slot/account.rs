@@ -2,6 +2,7 @@
 //! program.
 
 use crate::starter::{CondorIdsError, condor_ids};
+use htc_base::FixableError;
 use htc_base::process::ProcessIdentity;
 use htc_config::ConfigView;
 use htc_os::identity;
@@ -12,7 +13,24 @@ pub struct HookAccount {
     /// Identity to change to, or `None` to keep the current one.
     pub identity: Option<ProcessIdentity>,
     /// Warning about the account, or `None`.
-    pub warning: Option<String>,
+    pub warning: Option<HookAccountWarning>,
+}
+
+/// Warning about the account of the hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookAccountWarning {
+    /// CONDOR_IDS is not set and there is no account `condor`, so hooks run as root.
+    HooksRunAsRoot,
+}
+
+impl FixableError for HookAccountWarning {
+    fn problem(&self) -> String {
+        "hooks of the execution point run as root: there is no account 'condor'".to_owned()
+    }
+
+    fn fix(&self) -> Option<String> {
+        Some("set CONDOR_IDS = UID.GID".to_owned())
+    }
 }
 
 /// Determines the account from the configuration and from CONDOR_IDS in the environment.
@@ -34,9 +52,9 @@ pub fn hook_account(view: &ConfigView<'_>) -> Result<HookAccount, CondorIdsError
         return Ok(HookAccount { identity: Some(identity), warning: None });
     }
     match world.account_by_name(b"condor") {
-        Some(account) => Ok(HookAccount { identity: Some(identity::identity_of_account(&account)), warning: None }),
-        None => Ok(nobody_else(Some(
-            "hooks of the execution point run as root: there is no account 'condor'; set CONDOR_IDS = UID.GID".into(),
-        ))),
+        Some(account) => {
+            Ok(HookAccount { identity: Some(identity::identity_of_account(&account)), warning: None })
+        }
+        None => Ok(nobody_else(Some(HookAccountWarning::HooksRunAsRoot))),
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::statvfs;
 
 use crate::starter::{is_starter_alive, is_starter_gone};
+use htc_base::FixableError;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::plural::counted;
 use htc_os::directory_tree;
@@ -13,7 +14,7 @@ use htc_starter::starter_pid_from_name;
 
 /// Error about a directory that an execution point needs to run.
 #[derive(Debug, thiserror::Error)]
-#[error("{parameter}{obstacle}")]
+#[error("{}", self.problem_with_fix())]
 pub struct DirectoryError {
     /// Parameter that names the directory.
     pub parameter: &'static str,
@@ -22,23 +23,47 @@ pub struct DirectoryError {
 }
 
 /// Reason why a required directory cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum DirectoryObstacle {
     /// The parameter is not defined.
-    #[error(" is not defined: set it to a directory")]
     Undefined,
     /// The path leads to something other than a directory.
-    #[error(": '{}' is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// The path cannot be examined; usually it does not exist.
-    #[error(": '{}': {error}; create that directory", .path.display())]
     Unreadable {
         /// Path of the directory.
         path: PathBuf,
         /// Error of the operating system.
-        #[source]
         error: io::Error,
     },
+}
+
+impl FixableError for DirectoryError {
+    fn problem(&self) -> String {
+        let parameter = self.parameter;
+        match &self.obstacle {
+            DirectoryObstacle::Undefined => format!("{parameter} is not defined"),
+            DirectoryObstacle::NotADirectory(path) => {
+                format!("{parameter}: '{}' is not a directory", path.display())
+            }
+            DirectoryObstacle::Unreadable { path, error } => {
+                format!("{parameter}: '{}': {error}", path.display())
+            }
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        Some(match &self.obstacle {
+            DirectoryObstacle::Undefined => "set it to a directory".to_owned(),
+            DirectoryObstacle::NotADirectory(_) => "set it to a directory".to_owned(),
+            DirectoryObstacle::Unreadable { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                "create that directory".to_owned()
+            }
+            DirectoryObstacle::Unreadable { .. } => {
+                "give the account that runs the slots access to it".to_owned()
+            }
+        })
+    }
 }
 
 /// Checks that the directories needed by jobs and hooks exist.

@@ -40,7 +40,7 @@ mod starter_program;
 mod starter_snapshots;
 mod state_directory;
 
-pub use account::{HookAccount, hook_account};
+pub use account::{HookAccount, HookAccountWarning, hook_account};
 pub use backfill_client::backfill_client_ad;
 pub use control_keys::InvalidRequest;
 pub use control_protocol::{

@@ -24,7 +24,8 @@ pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: Slot
     match notice {
         SlotNotice::StateChanged { slot, state, activity, reason, cause: _ } => {
             let event = RunnerEvent::new(now, RunnerEventKind::State).slot(slot_name(machine, slot));
-            with_reason(event.state(state.name(), activity.name()), reason)
+            let event = RunnerEvent { policy: reason.policy(), ..event.state(state.name(), activity.name()) };
+            with_reason(event, reason.to_string())
         }
         SlotNotice::Verdict { slot, hook, job, verdict, reason } => {
             let mut event = RunnerEvent::new(now, RunnerEventKind::Verdict)

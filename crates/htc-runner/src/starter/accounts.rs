@@ -3,6 +3,7 @@
 use bstr::BString;
 
 use super::file_transfer;
+use htc_base::FixableError;
 use htc_base::process::ProcessIdentity;
 use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
@@ -63,9 +64,9 @@ pub fn in_primary_group(
 
 /// Error in CONDOR_IDS; daemons do not start with such a value (`init_condor_ids` of `uids.cpp`).
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{}", self.problem_with_fix())]
 pub enum CondorIdsError {
     /// CONDOR_IDS is not a pair of numbers.
-    #[error("CONDOR_IDS is '{text}'{of}: write UID.GID of the account of HTCondor's daemons")]
     Malformed {
         /// The value.
         text: String,
@@ -73,7 +74,6 @@ pub enum CondorIdsError {
         of: &'static str,
     },
     /// No account has that uid.
-    #[error("CONDOR_IDS is '{text}'{of}: no account of this machine has the uid {uid}")]
     Unknown {
         /// The value.
         text: String,
@@ -82,6 +82,23 @@ pub enum CondorIdsError {
         /// The uid in the value.
         uid: u32,
     },
+}
+
+impl FixableError for CondorIdsError {
+    fn problem(&self) -> String {
+        match self {
+            CondorIdsError::Malformed { text, of } => {
+                format!("CONDOR_IDS is '{text}'{of}, which is not a pair of numbers")
+            }
+            CondorIdsError::Unknown { text, of, uid } => {
+                format!("CONDOR_IDS is '{text}'{of}: no account of this machine has the uid {uid}")
+            }
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        Some("write UID.GID of the account of HTCondor's daemons".to_owned())
+    }
 }
 
 /// Returns CONDOR_IDS of the environment, or else of the configuration.
