@@ -91,7 +91,7 @@ fn a_log_cut_anywhere_yields_the_events_before_the_cut_and_says_so() {
 fn a_bad_event_does_not_hide_the_next_one() {
     let text: &[u8] = b"garbage\nmore\n...\n011 (001.000.000) 11/21 00:47:19 Job was unsuspended.\n...\n";
     let read: Vec<_> = EventReader::new(text).collect();
-    assert!(read[0].as_ref().unwrap_err().to_string().starts_with("line 1: "));
+    assert!(read[0].as_ref().unwrap_err().to_string().starts_with("1:1: "));
     assert_eq!(read[1].as_ref().unwrap().body, EventBody::Unsuspended);
     assert_eq!(read.len(), 2);
 }
@@ -150,11 +150,11 @@ fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
         events.map(|event| event.map(|event| event.number).map_err(|error| error.to_string())).collect()
     };
     let early =
-        |line: usize| Err(format!("line {line}: an event begins before the previous one ends with '...'"));
+        |line: usize| Err(format!("{line}:1: an event begins before the previous one ends with '...'"));
     assert_eq!(read(&format!("{submit}{hold}")), [Ok(0), early(2), Ok(13)]);
     assert_eq!(read(&format!("{submit}\0\n{submit}{submit}")).len(), 5);
     let told = read(&format!("rubbish\n{hold}{hold}"));
-    assert!(told[0].as_ref().is_err_and(|error| error.starts_with("line 1: ")), "{told:?}");
+    assert!(told[0].as_ref().is_err_and(|error| error.starts_with("1:1: ")), "{told:?}");
     assert_eq!(told[1..], [Ok(13), Ok(13)]);
     // Lines inside an event that only look like events.
     let notes = "    005 (001.000.000) 2026-11-24 16:22:30 Job terminated.\n005 (1.0) never\n";

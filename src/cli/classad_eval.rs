@@ -46,7 +46,7 @@ pub const PROGRAM: Program = Program {
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let cli = ClassadEvalCli::from_arg_matches(matches)?;
     cli.limit.start(session);
-    let session = &session.with_input(cli.input.from, cli.quirks.quirks);
+    let session = &session.with_input(cli.input.from, cli.input.strict_input, cli.quirks.quirks);
     if cli.stream.r#match.is_some() {
         return match_pairs::run(&cli, matches, session);
     }

@@ -149,7 +149,7 @@ const MANUAL: Manual = Manual {
 fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let common = &arguments.common;
     common.time_limit.start(session);
-    let session = &session.with_input(common.input.from, QuirkMode::Manual);
+    let session = &session.with_input(common.input.from, common.input.strict_input, QuirkMode::Manual);
     let constraint = parse_expressions("--constraint", &common.constraint)?;
     let sort_keys = SortKeys::new(parse_expressions("--sort", &common.sort)?, common.reverse);
     let is_doctor = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_)));

@@ -66,7 +66,8 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         Some(SlotRunVerb::Doctor(options)) => doctor::doctor(&cli, options, session),
         Some(SlotRunVerb::Simulate(arguments)) => simulate::simulate(&cli, session, arguments),
         Some(SlotRunVerb::Explain(arguments)) => {
-            let session = session.with_input(arguments.input.from, cli.quirks.quirks);
+            let session =
+                session.with_input(arguments.input.from, arguments.input.strict_input, cli.quirks.quirks);
             explain_jobs::explain_jobs(&cli, &session, arguments)
         }
         Some(verb) => control_client::run_control_verb(&cli, verb, session),

@@ -40,6 +40,15 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Returns the finding for a text that begins after this number of lines of its file.
+    #[must_use]
+    pub fn moved_down(mut self, lines: u32) -> Self {
+        if let Some(spot) = &mut self.spot {
+            spot.line += lines;
+        }
+        self
+    }
+
     /// Creates a finding about a definition; `spot` is the place of the fault.
     pub fn new(
         rule: LintRule,

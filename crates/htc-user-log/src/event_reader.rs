@@ -17,9 +17,7 @@ pub enum EventReadError {
     #[error("cannot read the log")]
     Io(#[from] io::Error),
     /// The first line of an event is not valid.
-    #[error(
-        "line {line}: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, but this one with {text:?}"
-    )]
+    #[error("{line}:1: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, but this one with {text:?}")]
     Header {
         /// Line number, from 1.
         line: usize,
@@ -27,13 +25,13 @@ pub enum EventReadError {
         text: BString,
     },
     /// The line `...` at the end of an event is missing: the next event begins before it.
-    #[error("line {line}: an event begins before the previous one ends with '...'")]
+    #[error("{line}:1: an event begins before the previous one ends with '...'")]
     Unclosed {
         /// Line number of the first line of the next event.
         line: usize,
     },
     /// The log ends within an event: the event is still being written, or the log was cut.
-    #[error("line {line}: the log ends in the middle of an event")]
+    #[error("{line}:1: the log ends in the middle of an event")]
     Unfinished {
         /// Line number of the event's first line.
         line: usize,
@@ -42,6 +40,9 @@ pub enum EventReadError {
 
 /// Maximum size of an event in memory, in bytes. A longer event is read to its end and reported as an error.
 const MAX_EVENT_BYTES: usize = 64 << 20;
+
+/// Bytes of memory that each line of an event needs in addition to its text.
+const LINE_OVERHEAD: usize = size_of::<BString>() + 16;
 
 /// Maximum number of lines whose buffers are kept for the next event.
 const MAX_SPARE_LINES: usize = 64;
@@ -113,7 +114,7 @@ impl<R: BufRead> EventReader<R> {
                 self.early_first_line = Some((text.into(), is_event));
                 break;
             }
-            size += text.len();
+            size += text.len() + LINE_OVERHEAD;
             if size <= MAX_EVENT_BYTES {
                 lines.push(text.into());
             }

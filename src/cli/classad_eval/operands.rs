@@ -16,8 +16,8 @@ use crate::classad::format::json;
 use crate::classad::stream::AdForm;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
 use crate::cli::common::{
-    JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, open_input, open_stdio_pipe,
-    stdout, tool_user_maps,
+    AdErrorReporter, JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, open_input,
+    open_stdio_pipe, stdout, tool_user_maps,
 };
 use crate::os::RealWorld;
 
@@ -254,12 +254,12 @@ pub(super) fn read_first_ad(
     let Some(record) = reader.next_record().with_context(problem)? else {
         return Ok(ClassAd::new());
     };
-    for error in &record.errors {
-        if cli.input.strict_input || record.ad.is_empty() {
-            return Err(malformed_ad_problem(error, &name).into());
-        }
-        session.warn(&error.caret(&name).render(&error.message));
+    if let Some(error) = record.errors.first().filter(|_| cli.input.strict_input || record.ad.is_empty()) {
+        return Err(malformed_ad_problem(error, &name).into());
     }
+    let mut errors = AdErrorReporter::new(name.clone(), session);
+    errors.report(&record)?;
+    errors.end();
     if reader.form() != AdForm::Long && !cli.output.quiet && matches!(reader.next_record(), Ok(Some(_))) {
         session.warn(&format!("{name} has more than one ad; the first is used"));
     }

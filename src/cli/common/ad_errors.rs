@@ -6,7 +6,7 @@ use crate::classad::stream::{AdError, AdRecord};
 use crate::text::plural::counted;
 
 /// Maximum number of errors of one input that are reported one by one.
-const MAX_ERROR_MESSAGES: u64 = 20;
+pub(crate) const MAX_ERROR_MESSAGES: u64 = 20;
 
 /// Reporter of the errors of one input.
 pub(crate) struct AdErrorReporter {

@@ -14,7 +14,8 @@ use crate::classad::AttrName;
 use crate::classad::format::long;
 use crate::classad::stream::AdReader;
 use crate::os::{StopFlag, StoppableReader};
-use crate::queue::{MissingAttributes, ProjectedJobs, ProjectedQueue, QueueLogReader};
+use crate::queue::{MissingAttributes, ProjectedJobs, ProjectedQueue, QueueLogReader, QueueRecords};
+use crate::text::plural::counted;
 
 /// File name extensions of ad files.
 const AD_FILE_EXTENSIONS: [&str; 3] = ["ad", "ads", "classad"];
@@ -276,20 +277,36 @@ pub(crate) fn read_queue_log(
             return Ok(reader.into_queue());
         }
     }
+    report_bad_records(&reader, &path.display().to_string(), session)?;
+    Ok(reader.into_queue())
+}
+
+/// Reports the records of a queue log that were skipped. The program then ends with a status that says that its answer comes from
+/// a part of the log.
+///
+/// # Errors
+/// Returns an error for the first skipped record if reading is strict.
+pub(crate) fn report_bad_records<Q: QueueRecords>(
+    reader: &QueueLogReader<Q>,
+    name: &str,
+    session: &ProgramContext,
+) -> anyhow::Result<()> {
     let (bad, count) = reader.bad_records();
+    if let (Some(record), true) = (bad.first(), session.is_strict()) {
+        return Err(Problem::unreadable(format!("{name}:{record}")).into());
+    }
     for record in bad {
-        session.warn(&format!("{}: {record}", path.display()));
+        session.record_unreadable_ad();
+        session.report(&Problem::unreadable(format!("{name}:{record}")).into());
     }
     if count > bad.len() as u64 {
-        session.warn(&format!("{}: {} more bad records", path.display(), count - bad.len() as u64));
+        session.warn(&format!("{name}: {} in total", counted(count, "bad record")));
     }
     if reader.header().is_none() && reader.record_count() + count > 0 {
-        session.warn(&format!(
-            "{}: this is not a complete queue log: it does not begin with a record 107",
-            path.display()
-        ));
+        session
+            .warn(&format!("{name}: this is not a complete queue log: it does not begin with a record 107"));
     }
-    Ok(reader.into_queue())
+    Ok(())
 }
 
 /// Jobs of a queue log in the long form, which is formatted when it is read.

@@ -52,10 +52,12 @@ mod value_counts;
 mod vocabulary;
 
 pub(crate) use ad_errors::{
-    AdErrorReporter, render_ad_warning, report_ad_error, wrong_kind_of_record, wrong_kind_problem,
+    AdErrorReporter, MAX_ERROR_MESSAGES, render_ad_warning, report_ad_error, wrong_kind_of_record,
+    wrong_kind_problem,
 };
 pub(crate) use ad_input::{
     InputKind, InputReader, OpenInput, is_not_found, list_inputs, open_input, read_queue_log,
+    report_bad_records,
 };
 pub(crate) use ad_selection::AdSelection;
 pub use ad_selection::AdSelectionOptions;

@@ -24,6 +24,8 @@ pub struct ProgramContext {
     dialect: Dialect,
     /// Format of ads (`--from`), or `None` if it is detected.
     form: Option<AdForm>,
+    /// True if reading ends at the first damaged record (`--strict-input`).
+    is_strict: bool,
     /// Selection of quirks for reading ads.
     quirks: QuirkMode,
     /// True if a part of an ad could not be read. All contexts of the program share this flag.
@@ -39,6 +41,7 @@ impl ProgramContext {
             kept_messages: None,
             dialect: Dialect::new_syntax(),
             form: None,
+            is_strict: false,
             quirks: QuirkMode::Manual,
             has_unreadable_ads: Arc::default(),
         }
@@ -63,9 +66,20 @@ impl ProgramContext {
         self.dialect
     }
 
-    /// Returns the context with the format of the ads to read, and the quirks that apply to them.
-    pub(crate) fn with_input(&self, form: Option<AdForm>, quirks: QuirkMode) -> ProgramContext {
-        ProgramContext { form, quirks, ..self.clone() }
+    /// Returns the context with the format of the ads to read, and the quirks that apply to them. If `is_strict` is true, reading
+    /// ends at the first damaged record.
+    pub(crate) fn with_input(
+        &self,
+        form: Option<AdForm>,
+        is_strict: bool,
+        quirks: QuirkMode,
+    ) -> ProgramContext {
+        ProgramContext { form, is_strict, quirks, ..self.clone() }
+    }
+
+    /// Returns true if reading ends at the first damaged record (`--strict-input`).
+    pub(crate) fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     /// Returns the format of the ads that are read, or `None` if it is detected.

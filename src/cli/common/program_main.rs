@@ -39,7 +39,7 @@ impl Program {
         let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
         if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
             let session =
-                ProgramContext::new(called, Painter::plain()).with_input(None, QuirkMode::Reference);
+                ProgramContext::new(called, Painter::plain()).with_input(None, false, QuirkMode::Reference);
             return finish_program((compat.run)(words, &session), &session);
         }
         if called != self.name

@@ -1,6 +1,7 @@
 //! `htc-config-dump lint`: reports mistakes in a configuration, in a rules file or in a job ad.
 
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
@@ -8,7 +9,7 @@ use bstr::ByteSlice;
 use crate::classad::format::long;
 use crate::cli::common::{
     AdErrorReporter, FileTexts, InputReader, OpenInput, OutputOptions, Problem, ProgramContext, Status,
-    list_inputs, open_stdio_pipe, path_to_open,
+    list_inputs, open_stdio_pipe, path_to_open, wrong_kind_of_record,
 };
 use crate::cli::lint::{self, LintOptions, LintReport, count_text};
 use crate::config::finding::Finding;
@@ -140,7 +141,11 @@ fn lint_job_ads(
             if text.len() as u64 > MAX_TEXT_BYTES {
                 return Err(Problem::cannot_read(&name).caused_by("it is larger than 64 MiB").into());
             }
-            findings.extend(lint.lint_job_ad(&name, &text, world));
+            refuse_other_kind(&text, &name, session)?;
+            for part in split_long_ads(&text) {
+                let found = lint.lint_job_ad(&name, &text[part.bytes], world);
+                findings.extend(found.into_iter().map(|finding| finding.moved_down(part.lines_before)));
+            }
             lines += text.iter().filter(|&&byte| byte == b'\n').count();
             continue;
         }
@@ -170,6 +175,69 @@ fn lint_job_ads(
         _ => format!("{} and {} read", count_text(lines, "line"), count_text(ads, "ad")),
     };
     Ok(LintReport { findings, read })
+}
+
+/// Refuses a text in the long form that is probably not a file of ads, judged by its first ad.
+fn refuse_other_kind(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<()> {
+    let first =
+        session.ad_reader(text).next_record().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
+    let problem = first.and_then(|record| wrong_kind_of_record(name, &record, true));
+    problem.map_or(Ok(()), |problem| Err(problem.into()))
+}
+
+/// Part of a text that is one ad in the long form.
+#[derive(Debug, PartialEq)]
+struct LongAdPart {
+    bytes: Range<usize>,
+    /// Number of lines before the ad.
+    lines_before: u32,
+}
+
+/// Splits a text into ads in the long form. The starter reads all of a file as one ad, so an empty line begins a new ad only if the
+/// lines after it identify a job, or name a program, that the lines before it have already named.
+fn split_long_ads(text: &[u8]) -> Vec<LongAdPart> {
+    let mut ads = Vec::new();
+    let (mut ad_start, mut part_start) = ((0, 0), (0, 0));
+    let (mut in_ad, mut in_part) = (IdentifiedBy::default(), IdentifiedBy::default());
+    let mut offset = 0;
+    for (number, line) in (0..).zip(text.lines_with_terminator()) {
+        if line.trim_ascii().is_empty() {
+            in_ad.add(std::mem::take(&mut in_part));
+            part_start = (offset + line.len(), number + 1);
+        } else {
+            in_part.add_line(line);
+            if in_part.overlaps(in_ad) {
+                ads.push(LongAdPart { bytes: ad_start.0..part_start.0, lines_before: ad_start.1 });
+                (ad_start, in_ad) = (part_start, IdentifiedBy::default());
+            }
+        }
+        offset += line.len();
+    }
+    ads.push(LongAdPart { bytes: ad_start.0..text.len(), lines_before: ad_start.1 });
+    ads
+}
+
+/// Attributes that identify a job, as far as they are set.
+#[derive(Clone, Copy, Debug, Default)]
+struct IdentifiedBy([bool; IDENTIFYING_ATTRIBUTES.len()]);
+
+const IDENTIFYING_ATTRIBUTES: [&[u8]; 3] = [b"ClusterId", b"ProcId", b"Cmd"];
+
+impl IdentifiedBy {
+    fn add_line(&mut self, line: &[u8]) {
+        let name = line.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+        for (is_set, attribute) in self.0.iter_mut().zip(IDENTIFYING_ATTRIBUTES) {
+            *is_set |= name.eq_ignore_ascii_case(attribute);
+        }
+    }
+
+    fn add(&mut self, other: IdentifiedBy) {
+        self.0.iter_mut().zip(other.0).for_each(|(is_set, other)| *is_set |= other);
+    }
+
+    fn overlaps(self, other: IdentifiedBy) -> bool {
+        self.0.iter().zip(other.0).any(|(one, other)| *one && other)
+    }
 }
 
 /// Checks files that are all rules files of transforms; returns `None` if a file is not a rules file.
@@ -225,4 +293,27 @@ fn config_problem(error: &ConfigError) -> Problem {
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let problem = Problem::unreadable(said.join("\n"));
     problem.maybe_hint(error.hint.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_line_begins_an_ad_only_if_the_job_is_identified_again() {
+        let split = |text: &str| -> Vec<(String, u32)> {
+            let parts = split_long_ads(text.as_bytes()).into_iter();
+            parts.map(|part| (text[part.bytes].to_owned(), part.lines_before)).collect()
+        };
+        let (one, two) = ("ClusterId = 1\nCmd = \"a\"\n\n", "Owner = \"x\"\ncmd=\"b\"\n");
+        assert_eq!(split(&format!("{one}{two}")), [(one.to_owned(), 0), (two.to_owned(), 3)]);
+        let parts = "ClusterId = 1\n\nCmd = \"a\"\n";
+        assert_eq!(split(parts), [(parts.to_owned(), 0)]);
+        assert_eq!(split("ClusterId = 1\nClusterId = 2\n").len(), 1, "not separated");
+        assert_eq!(split("").len(), 1);
+        assert_eq!(
+            split(&format!("{parts}\n{parts}\n\n{one}")).iter().map(|ad| ad.1).collect::<Vec<_>>(),
+            [0, 4, 9]
+        );
+    }
 }

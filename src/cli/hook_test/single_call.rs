@@ -20,7 +20,7 @@ pub(super) fn run(
     one: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let session = &session.with_input(one.input.from, cli.quirks.quirks);
+    let session = &session.with_input(one.input.from, one.input.strict_input, cli.quirks.quirks);
     let expectations = call::parse_expectations(&one.also.expect)?;
     let mut one = one.clone();
     warn_of_ad_files(&one, session);

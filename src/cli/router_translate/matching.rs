@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &MatchArguments, program: &ProgramContext) -> anyho
     let setup =
         RouterSetup::load(&arguments.options.config, arguments.options.quirks.quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
-    let pass = setup.make_pass(&arguments.state, &world)?;
+    let pass = setup.make_pass(&arguments.state, &world, program)?;
     if arguments.explain && (arguments.summary || arguments.html.is_some()) {
         return explain_every_job(arguments, &RouteSet::new(&setup, pass.route_states(), &world), program);
     }

@@ -87,12 +87,15 @@ enum RouterTranslateVerb {
 
 impl RouterTranslateVerb {
     /// Returns the format of the ads that the verb reads, and the selection of quirks that apply to them.
-    fn input_settings(&self) -> (Option<AdForm>, QuirkMode) {
+    fn input_settings(&self) -> (Option<AdForm>, bool, QuirkMode) {
         match self {
-            RouterTranslateVerb::Transform(arguments) => (arguments.from, arguments.quirks.quirks),
-            RouterTranslateVerb::Compare(arguments) => (arguments.from, QuirkMode::Manual),
-            verb => verb.router_options().map_or((None, QuirkMode::Manual), |options| {
-                (options.inputs.input.from, options.quirks.quirks)
+            RouterTranslateVerb::Transform(arguments) => {
+                (arguments.from, arguments.strict_input, arguments.quirks.quirks)
+            }
+            RouterTranslateVerb::Compare(arguments) => (arguments.from, false, QuirkMode::Manual),
+            verb => verb.router_options().map_or((None, false, QuirkMode::Manual), |options| {
+                let input = &options.inputs.input;
+                (input.from, input.strict_input, options.quirks.quirks)
             }),
         }
     }
@@ -121,8 +124,8 @@ fn run(arguments: RouterTranslateCli, session: &ProgramContext) -> anyhow::Resul
     if let Some(options) = arguments.verb.router_options() {
         options.refuse_stdin_twice()?;
     }
-    let (form, quirks) = arguments.verb.input_settings();
-    let session = &session.with_input(form, quirks);
+    let (form, is_strict, quirks) = arguments.verb.input_settings();
+    let session = &session.with_input(form, is_strict, quirks);
     if !matches!(arguments.verb, RouterTranslateVerb::Run(_)) {
         arguments.limit.start(session);
         return run_verb(arguments.verb, session);

@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyho
     let setup = RouterSetup::load(&arguments.options.config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
-    let pass = setup.make_pass(&arguments.state, &world)?;
+    let pass = setup.make_pass(&arguments.state, &world, program)?;
     let forced = arguments.route.as_deref().map(|name| setup.find_route_number(name)).transpose()?;
     let (stdin, stdout) = open_stdio_pipe();
     let knobs: &dyn MacroSource = &view;

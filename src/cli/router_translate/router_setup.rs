@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::classad::{ClassAd, Context as Eval, Dialect};
 use crate::cli::common::{
     ConfigOptions, InputKind, OpenInput, OutputOptions, Problem, ProgramContext, open_stdio_pipe,
-    shorten_message,
+    report_bad_records, shorten_message,
 };
 use crate::config::{Config, LookupContext};
 use crate::queue::QueueLogReader;
@@ -76,22 +76,33 @@ impl RouterSetup {
         &'a self,
         options: &RouteStateOptions,
         world: &'a dyn World,
+        session: &ProgramContext,
     ) -> anyhow::Result<RoutingPass<'a>> {
-        let states = self.states(options, world)?;
+        let states = self.states(options, world, session)?;
         let owner = options.owner.as_deref().map(BString::from);
         let pass = RoutingPass::new(&self.table, &self.knobs, owner, states, world);
         Ok(pass.map_err(|error| Problem::unreadable(shorten_message(&error.to_string()).into_owned()))?)
     }
 
     /// Returns the states of all routes, counted from the queue log if one is given; otherwise no job is routed yet.
-    fn states(&self, options: &RouteStateOptions, world: &dyn World) -> anyhow::Result<Vec<RouteState>> {
-        let log = options.queue_log.as_ref().map(|path| read_whole_queue_log(path, world)).transpose()?;
+    fn states(
+        &self,
+        options: &RouteStateOptions,
+        world: &dyn World,
+        session: &ProgramContext,
+    ) -> anyhow::Result<Vec<RouteState>> {
+        let log =
+            options.queue_log.as_ref().map(|path| read_whole_queue_log(path, world, session)).transpose()?;
         Ok(self.table.states_from_queue(log.as_ref().map(QueueLogReader::queue), world.now().epoch(), world))
     }
 }
 
 /// Reads a whole queue log.
-pub(super) fn read_whole_queue_log(path: &Path, world: &dyn World) -> anyhow::Result<QueueLogReader> {
+pub(super) fn read_whole_queue_log(
+    path: &Path,
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<QueueLogReader> {
     let OpenInput { reader: mut file, kind, name, .. } = OpenInput::open(path, open_stdio_pipe().0)?;
     let problem = || Problem::cannot_read(&name);
     let mut start = [0];
@@ -106,10 +117,12 @@ pub(super) fn read_whole_queue_log(path: &Path, world: &dyn World) -> anyhow::Re
     let mut block = vec![0; 1 << 20];
     loop {
         match file.read(&mut block).with_context(problem)? {
-            0 => return Ok(reader),
+            0 => break,
             length => reader.feed(&block[..length]),
         }
     }
+    report_bad_records(&reader, &name, session)?;
+    Ok(reader)
 }
 
 /// Returns the id of a job for messages, or `?` if the ad has no id.

@@ -15,7 +15,7 @@ use crate::lint::daemons::rules_file::{
     IgnoredStatements, MOVE_TRANSFORM, has_rule_statement, is_file_of_ads, sets_router_parameters,
 };
 use crate::lint::transforms::TransformRunner;
-use crate::os::read_whole;
+use crate::os::read_at_most;
 use crate::quirks::{Quirk, QuirkMode};
 use crate::transform::{FailureReason, Transform, TransformSession, route_conversion};
 use crate::world::World;
@@ -297,6 +297,10 @@ fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
 /// # Errors
 /// Returns an error that names the kind of the file.
 pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bool) -> anyhow::Result<()> {
+    if let Some(line) = text.lines().position(|line| line.contains(&0)) {
+        let message = format!("{name}:{}: a NUL byte: this is not a rules file", line + 1);
+        return Err(Problem::unreadable(message).into());
+    }
     if has_rule_statement(text) {
         return Ok(());
     }
@@ -314,12 +318,15 @@ pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bo
     Err(Problem::unreadable(format!("'{name}' is not a rules file: it contains {kind}")).hint(hint).into())
 }
 
+/// Maximum size of a rules file in bytes.
+const MAX_RULES_BYTES: u64 = 64 << 20;
+
 /// Reads the text of a rules file.
 pub(super) fn read_rules_file(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
     let problem = || Problem::unreadable(format!("cannot read rules '{}'", path.display()));
     if path.as_os_str() == "-" {
-        read_whole(std::io::stdin().lock()).with_context(problem)
+        read_at_most(std::io::stdin().lock(), MAX_RULES_BYTES).with_context(problem)
     } else {
-        std::fs::File::open(path).and_then(read_whole).with_context(problem)
+        std::fs::File::open(path).and_then(|file| read_at_most(file, MAX_RULES_BYTES)).with_context(problem)
     }
 }

@@ -193,7 +193,11 @@ fn send(
             let (reader, name) = input.open(open_stdio_pipe().0, session)?;
             let mut text = crate::os::read_whole(reader).with_context(|| format!("reading {name}"))?;
             if input.from.is_some() {
-                text = job_in_long_form(&text, &name, &session.with_input(input.from, cli.quirks.quirks))?;
+                text = job_in_long_form(
+                    &text,
+                    &name,
+                    &session.with_input(input.from, input.strict_input, cli.quirks.quirks),
+                )?;
             }
             if text.trim_ascii().is_empty() {
                 return Err(Problem::unreadable(format!("{name}: no ad found")).into());

@@ -11,12 +11,16 @@ use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::stream::{AdForm, AdReader};
 use crate::cli::common::{
-    AdErrorReporter, AdFormat, InputKind, OpenInput, PipedStdin, PipedStdout, Problem, ProgramContext,
-    Status, exit_when_reader_is_gone, open_stdio_pipe,
+    AdErrorReporter, AdFormat, InputKind, MAX_ERROR_MESSAGES, OpenInput, PipedStdin, PipedStdout, Problem,
+    ProgramContext, Status, exit_when_reader_is_gone, malformed_ad_problem, open_stdio_pipe,
 };
 use crate::text::calendar::CivilTime;
+use crate::text::plural::counted;
 use crate::user_log::{EventReadError, EventReader};
 use crate::world::World;
+
+/// Attribute that each event ad has (`ULogEvent::toClassAd`).
+const EVENT_TYPE_NUMBER: &str = "EventTypeNumber";
 
 /// Number of kinds of events for which the order of attributes is remembered.
 const KIND_COUNT: usize = 64;
@@ -35,7 +39,7 @@ fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
     }
 }
 
-/// Prints the events of an event log as ads. The exit status is 1 if a part of the log is not an event.
+/// Prints the events of an event log as ads. The exit status is 3 if a part of the log is not an event.
 pub(super) fn print_log_events(
     cli: &StarterRunCli,
     path: &Path,
@@ -67,56 +71,122 @@ pub(super) fn print_log_events(
         long_ads: vec![ListWriter::new(ListForm::Long, AttributeOrder::Internal); KIND_COUNT],
         text: Vec::new(),
     };
+    let read = match detect_log_form(&mut input).with_context(unreadable)? {
+        Some(form) => print_event_ads(AdReader::new(input, Some(form)), &name, &mut printer, session),
+        None => {
+            let calendar = EventCalendar { year, world: &world };
+            print_text_events(EventReader::new(input), &name, &calendar, &mut printer, session)
+        }
+    };
+    let damaged = match read {
+        // The reader of standard output is gone.
+        Err(EventLogError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(EventLogError::Print(error)) => return Err(error).context("cannot print the events"),
+        Err(EventLogError::Read(error)) => return Err(error).with_context(unreadable),
+        Err(EventLogError::Refused(problem)) => return Err(problem.into()),
+        Ok(damaged) => damaged,
+    };
+    if printer.count == 0 && damaged > 0 && kind != InputKind::EventLog {
+        return Err(not_an_event_log(&name).into());
+    }
+    match printer.end() {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        other => other.context("cannot print the events")?,
+    }
+    Ok(Status::Done)
+}
+
+/// Reason why no further events are printed.
+enum EventLogError {
+    /// The log cannot be read.
+    Read(io::Error),
+    /// The events cannot be printed.
+    Print(io::Error),
+    /// The log is damaged or not an event log, so it is refused.
+    Refused(Problem),
+}
+
+fn not_an_event_log(name: &str) -> Problem {
+    Problem::unreadable(format!("'{name}' is not a job's event log"))
+        .hint("'htc-classad-eval --ads FILE' reads a file of ads or a history")
+}
+
+/// Prints the ads of a log in JSON or XML, each of which is an event. Returns the number of errors.
+fn print_event_ads(
+    mut reader: AdReader<impl BufRead>,
+    name: &str,
+    printer: &mut EventAdPrinter,
+    session: &ProgramContext,
+) -> Result<u64, EventLogError> {
+    let mut errors = AdErrorReporter::new(name.to_owned(), session);
+    let mut damaged = 0;
+    while let Some(record) = reader.next_record().map_err(EventLogError::Read)? {
+        if let (Some(error), true) = (record.errors.first(), session.is_strict()) {
+            return Err(EventLogError::Refused(malformed_ad_problem(error, name)));
+        }
+        errors.report(&record).map_err(EventLogError::Refused)?;
+        if !record.ad.contains(EVENT_TYPE_NUMBER) {
+            let place = format!("{name}: ad {}", printer.count + damaged + 1);
+            let problem =
+                Problem::unreadable(format!("{place} is not an event: it has no {EVENT_TYPE_NUMBER}"));
+            if printer.count == 0 || session.is_strict() {
+                return Err(EventLogError::Refused(
+                    problem.hint("'htc-classad-eval --ads FILE' reads a file of ads or a history"),
+                ));
+            }
+            damaged += 1;
+            session.record_unreadable_ad();
+            session.report(&problem.into());
+            continue;
+        }
+        printer.print(&record.ad, 0).map_err(EventLogError::Print)?;
+    }
+    Ok(damaged + errors.end())
+}
+
+/// Converter of the times of events in a log.
+struct EventCalendar<'a> {
+    /// Year of times without one: 25.14 uses the current year.
+    year: Option<i32>,
+    world: &'a dyn World,
+}
+
+/// Prints the events of a log in text form as ads. Returns the number of errors.
+fn print_text_events(
+    events: EventReader<impl BufRead>,
+    name: &str,
+    calendar: &EventCalendar<'_>,
+    printer: &mut EventAdPrinter,
+    session: &ProgramContext,
+) -> Result<u64, EventLogError> {
     let mut ad = ClassAd::new();
-    let mut bad = 0u64;
-    let mut unreadable_log = None;
-    let printed = match detect_log_form(&mut input).with_context(unreadable)? {
-        Some(form) => {
-            let mut reader = AdReader::new(input, Some(form));
-            let mut errors = AdErrorReporter::new(name.clone(), session);
-            loop {
-                let Some(record) = reader.next_record().with_context(unreadable)? else {
-                    bad += errors.end();
-                    break Ok(());
-                };
-                errors.report(&record)?;
-                if let Err(error) = printer.print(&record.ad, 0) {
-                    break Err(error);
+    let mut damaged = 0;
+    for event in events {
+        match event {
+            Ok(mut event) => {
+                event.time.year = event.time.year.or(calendar.year);
+                event.time = event.time.to_local(|epoch| calendar.world.zone(epoch));
+                event.write_ad(&mut ad);
+                printer.print(&ad, event.number.into()).map_err(EventLogError::Print)?;
+            }
+            Err(EventReadError::Io(error)) => return Err(EventLogError::Read(error)),
+            Err(error) => {
+                let problem = Problem::unreadable(format!("{name}:{error}"));
+                if session.is_strict() {
+                    return Err(EventLogError::Refused(problem));
+                }
+                damaged += 1;
+                session.record_unreadable_ad();
+                if damaged <= MAX_ERROR_MESSAGES {
+                    session.report(&problem.into());
                 }
             }
         }
-        None => EventReader::new(input).try_for_each(|event| match event {
-            Ok(mut event) => {
-                // 25.14 uses the current year for a time without a year.
-                event.time.year = event.time.year.or(year);
-                event.time = event.time.to_local(|epoch| world.zone(epoch));
-                event.write_ad(&mut ad);
-                printer.print(&ad, event.number.into())
-            }
-            Err(EventReadError::Io(error)) => {
-                unreadable_log = Some(error);
-                Err(io::Error::other("the log cannot be read"))
-            }
-            Err(error) => {
-                bad += 1;
-                session.warn(&format!("{name}: {error}"));
-                Ok(())
-            }
-        }),
-    };
-    if let Some(error) = unreadable_log {
-        return Err(error).with_context(unreadable);
     }
-    if printer.count == 0 && bad > 0 && kind != InputKind::EventLog {
-        return Err(Problem::unreadable(format!("'{name}' is not a job's event log"))
-            .hint("'htc-classad-eval --ads FILE' reads a file of ads or a history")
-            .into());
+    if damaged > MAX_ERROR_MESSAGES {
+        session.warn(&format!("{name}: {} in total", counted(damaged, "error")));
     }
-    match printed.and_then(|()| printer.end()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        other => other.context("cannot print the events")?,
-    }
-    Ok(if bad == 0 { Status::Done } else { Status::No })
+    Ok(damaged)
 }
 
 /// Printer of event ads to standard output. Each ad is printed as soon as it is available.

@@ -65,7 +65,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         }
         None => (StarterRunCli::from_arg_matches(matches)?, was_given(matches, "ads")),
     };
-    let session = &session.with_input(cli.input.from, cli.quirks.quirks);
+    let session = &session.with_input(cli.input.from, cli.input.strict_input, cli.quirks.quirks);
     if was_given(matches, "until") && cli.job.played_as == StarterRole::Fetched {
         return Err(Problem::usage(
             "--until needs --as shadow or --as local: a fetched job is not run again".to_owned(),

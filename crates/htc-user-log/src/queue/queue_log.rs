@@ -8,10 +8,10 @@ use htc_classad::{Dialect, ParseError};
 
 /// Record that the reader skipped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("offset {offset}: {reason}")]
+#[error("{line}:1: {reason}")]
 pub struct BadRecord {
-    /// Offset of the line in the file, in bytes.
-    pub offset: u64,
+    /// Number of the line in the file; the first is 1.
+    pub line: u64,
     /// Reason for skipping the record.
     pub reason: BadRecordReason,
 }
@@ -55,9 +55,10 @@ pub struct QueueLogReader<Q = JobQueue> {
     /// Lines of an unfinished transaction.
     pending_lines: Vec<u8>,
     in_transaction: bool,
-    /// Size of the complete lines read so far, in bytes.
-    offset: u64,
-    pending_offset: u64,
+    /// Number of complete lines read so far.
+    line_count: u64,
+    /// Number of lines before the first line of the unfinished transaction.
+    lines_before_pending: u64,
     header: Option<(i64, i64)>,
     bad_records: Vec<BadRecord>,
     bad_count: u64,
@@ -86,8 +87,8 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
             partial_line: Vec::new(),
             pending_lines: Vec::new(),
             in_transaction: false,
-            offset: 0,
-            pending_offset: 0,
+            line_count: 0,
+            lines_before_pending: 0,
             header: None,
             bad_records: Vec::new(),
             bad_count: 0,
@@ -159,39 +160,38 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
     /// Processes a line. `before` contains the lines of the same transaction that precede it in the current piece and
     /// are not in `pending_lines`.
     fn process_line(&mut self, line: &[u8], before: &[u8]) -> LineOutcome {
-        let at = self.offset;
-        self.offset += line.len() as u64 + 1;
+        self.line_count += 1;
         // Only the operation of the line is needed here, because the records of a transaction are parsed when it ends.
         match line.get(..3) {
             Some(b"105") => {
                 self.in_transaction = true;
                 self.pending_lines.clear();
-                self.pending_offset = self.offset;
+                self.lines_before_pending = self.line_count;
                 return LineOutcome::TransactionBegun;
             }
             Some(b"106") => {
                 if std::mem::take(&mut self.in_transaction) {
                     let mut pending = std::mem::take(&mut self.pending_lines);
-                    let mut at = self.pending_offset;
+                    let mut number = self.lines_before_pending;
                     for lines in [&pending, before] {
                         let mut start = 0;
                         for end in memchr::memchr_iter(b'\n', lines) {
-                            self.apply_record(&lines[start..end], at + start as u64);
+                            number += 1;
+                            self.apply_record(&lines[start..end], number);
                             start = end + 1;
                         }
-                        at += lines.len() as u64;
                     }
                     pending.clear();
                     self.pending_lines = pending;
                 }
             }
             _ if self.in_transaction => return LineOutcome::Pending,
-            _ => self.apply_record(line, at),
+            _ => self.apply_record(line, self.line_count),
         }
         LineOutcome::Applied
     }
 
-    fn apply_record(&mut self, line: &[u8], offset: u64) {
+    fn apply_record(&mut self, line: &[u8], number: u64) {
         let done = match QueueLogRecord::parse(line) {
             Ok(QueueLogRecord::Header { sequence, created }) => {
                 self.header = Some((sequence, created));
@@ -211,7 +211,7 @@ impl<Q: QueueRecords> QueueLogReader<Q> {
             Err(reason) => {
                 self.bad_count += 1;
                 if self.bad_records.len() < MAX_KEPT_BAD_RECORDS {
-                    self.bad_records.push(BadRecord { offset, reason });
+                    self.bad_records.push(BadRecord { line: number, reason });
                 }
             }
         }
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(reader.header(), Some((1, 17)));
         let (bad, count) = reader.bad_records();
         assert_eq!(count, 1);
-        assert!(bad[0].to_string().contains("value of 1.0"), "{}", bad[0]);
+        assert!(bad[0].to_string().starts_with("13:1: value of 1.0"), "{}", bad[0]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(in crate::cli::router_translate) struct TransformArguments {
     pub(super) selection: AdSelectionOptions,
     /// Stop at the first malformed ad [default: report it and continue]
     #[arg(long, help_heading = OptionGroup::Input, hide_short_help = true)]
-    pub(super) strict_input: bool,
+    pub(in crate::cli::router_translate) strict_input: bool,
     /// Write the ads to FILE [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
