@@ -37,7 +37,7 @@ impl From<&str> for Advice {
     }
 }
 
-/// Value that is advice, or may be.
+/// Value that can be converted to advice.
 pub trait IntoAdvice {
     /// Returns the advice, if there is any.
     fn into_advice(self) -> Option<Advice>;

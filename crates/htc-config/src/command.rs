@@ -44,8 +44,8 @@ pub struct SourceTarget {
 }
 
 impl SourceTarget {
-    /// Parses a source name. It is a command if the text contains a bar or the statement has the word
-    /// `command`.
+    /// Parses a source name. It is a command if the text contains a vertical bar or the statement has the
+    /// word `command`.
     pub fn new(text: &[u8], is_command: bool) -> SourceTarget {
         if memchr::memchr(b'|', text).is_some() {
             let end = text.iter().rposition(|b| !matches!(b, b'|' | b' ')).unwrap_or(0);
@@ -63,7 +63,7 @@ impl SourceTarget {
 /// Reason why there is no output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// [`CommandPolicy::Refused`].
+    /// The policy refuses commands ([`CommandPolicy::Refused`]).
     #[error("commands are not run here unless this is allowed (-exec)")]
     Refused,
     /// The quoting of the command line is invalid.
@@ -88,7 +88,7 @@ pub enum CommandError {
     OutputTooLarge(usize),
 }
 
-/// The system's text for an error, without the number.
+/// Returns the system's text for an error, without the number.
 pub fn error_text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
@@ -98,7 +98,7 @@ pub fn error_text(error: &io::Error) -> String {
 }
 
 /// Runs a command line without a shell, split by the V1 rules or the double-quoted V2 rules. Returns its
-/// stdout and its exit; its stderr is passed through.
+/// standard output and its exit status; its standard error is passed through.
 ///
 /// # Errors
 /// See [`CommandError`].
@@ -131,7 +131,7 @@ pub fn run_command(
     }
 }
 
-/// Returns true if the reference runs the text as a command: only if it ends in a bar.
+/// Returns true if the reference runs the text as a command, that is, if it ends in a vertical bar.
 pub(crate) fn ends_in_pipe(text: &BStr) -> bool {
     text.last() == Some(&b'|')
 }

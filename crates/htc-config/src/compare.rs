@@ -93,7 +93,7 @@ impl ConfigComparison<'_> {
                 let [before, after] =
                     [&both[0], &both[1]].map(|config| evaluate_parameter(config, &name, world));
                 if before.value == after.value {
-                    // A name that no source sets was detected.
+                    // Names that no source sets are detected values, which are not counted.
                     if is_set != [false; 2] {
                         let known = same.entry(lower).or_default();
                         *known = [known[0] || is_set[0], known[1] || is_set[1]];
@@ -120,7 +120,7 @@ impl ConfigComparison<'_> {
         Ok(ConfigDifferences { changed, relocated, unchanged_count, common_count })
     }
 
-    /// The daemons to compare for. A subsystem that is not a daemon is reported as TOOL.
+    /// Returns the daemons to compare for. A subsystem that is not a daemon is reported as TOOL.
     fn daemons_to_compare(&self) -> Vec<&'static str> {
         let wanted = |daemon: &&&str| self.subsystem.is_none_or(|only| only.eq_ignore_ascii_case(daemon));
         let daemons: Vec<&'static str> = DEFAULT_DAEMONS.iter().filter(wanted).copied().collect();
@@ -139,8 +139,8 @@ impl ConfigComparison<'_> {
     }
 }
 
-/// All names set in either configuration, without their prefixes and by their lower-case spelling; the flags
-/// are true for the configurations in which a source sets the name.
+/// Returns all names set in either configuration, without their prefixes and by their lower-case spelling;
+/// the flags are true for the configurations in which a source sets the name.
 fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, [bool; 2])> {
     let mut names: BTreeMap<Vec<u8>, (BString, [bool; 2])> = BTreeMap::new();
     let entries = both.iter().enumerate();
@@ -251,7 +251,7 @@ mod tests {
             ("MY_TOKEN", Some("********"), 8)
         );
         assert_eq!((same, alone), (1, 0));
-        // The same file in another directory, and one that differs there.
+        // The same text in two directories, and then another text in the second one.
         let text = "LOG = $(CONFIG_ROOT)/log\nMY_LOG = $(LOG)/mine\nA = 1\n";
         let [one, two] = ["one", "two"].map(|directory| {
             std::fs::create_dir(home.path().join(directory)).unwrap();

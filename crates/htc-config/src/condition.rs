@@ -17,7 +17,7 @@ const MAX_OPEN_IFS: usize = 63;
 /// Reason why a condition is not valid. The messages are the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// `version` without a version of two numbers.
+    /// `version` without a version of at least two numbers.
     #[error("the version literal is invalid")]
     BadVersion,
     /// `defined use` with a blank in its argument.
@@ -32,10 +32,10 @@ pub enum ConditionError {
     /// A word that is neither true nor false.
     #[error("expression is not a conditional")]
     NotBoolean,
-    /// In an ad, the expression is false, undefined or an error.
+    /// The value of the expression in the ad is false, undefined or an error.
     #[error("")]
     FalseInAd,
-    /// References that could not be expanded.
+    /// The references in the condition could not be expanded.
     #[error("{0}")]
     Expansion(ExpandError),
 }
@@ -52,7 +52,7 @@ pub enum IfError {
     /// The condition of an `if` or `elif` is not valid.
     #[error("{condition} is not a valid {keyword} condition{}", reason.because_clause())]
     Condition {
-        /// `if` or `elif`.
+        /// Keyword of the line: `if` or `elif`.
         keyword: &'static str,
         /// The condition as written.
         condition: BString,
@@ -145,7 +145,7 @@ impl IfStack {
         self.apply_keyword(keyword, &mut holds).map(|()| true)
     }
 
-    /// Deals with a line of the `if` family that was read before.
+    /// Processes a line of the `if` family that was parsed before.
     ///
     /// # Errors
     /// As with [`IfStack::process_line`].
@@ -295,7 +295,7 @@ const HAS_OTHER: u32 = 0x400;
 const HAS_FLOAT: u32 = 0x1000;
 const HAS_MACRO: u32 = 0x2000;
 
-/// The classes of characters that occur in a text, as a bit set.
+/// Returns the classes of characters that occur in a text, as a bit set.
 fn character_classes(text: &[u8]) -> u32 {
     let mut set = 0;
     for (at, &byte) in text.iter().enumerate() {
@@ -392,7 +392,7 @@ fn is_defined_operand(set: u32) -> bool {
     .any(|more| set == HAS_LETTER | HAS_SPACE | more)
 }
 
-/// `yes`, `t`, `no` and `f`, which look like names.
+/// Returns the boolean value of `yes`, `t`, `no` and `f`, which look like names.
 fn crufty_boolean(text: &[u8]) -> Option<bool> {
     let text = trim_end(text);
     let is = |word: &[u8]| caseless::eq(text, word);
@@ -467,7 +467,7 @@ fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionEr
 }
 
 impl ConditionError {
-    /// A hint for mistakes that the reference's messages do not explain.
+    /// Returns a hint for mistakes that the reference's messages do not explain.
     pub fn correction_hint(&self, condition: &[u8]) -> Option<String> {
         let word = BStr::new(trim_end(condition));
         let version =

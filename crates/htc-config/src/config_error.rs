@@ -41,7 +41,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The reference's output on stderr, including warnings.
+    /// Returns the reference's output on stderr, including warnings.
     pub fn reference_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for line in &self.lines {
@@ -51,8 +51,8 @@ impl ConfigError {
         text
     }
 
-    /// The line in question with a caret below it, the files that included it, and the hint; empty if there
-    /// is nothing to show.
+    /// Returns the line in question with a caret below it, the files that included it, and the hint; empty if
+    /// there is nothing to show.
     pub fn explanation(&self) -> String {
         let mut text = String::new();
         if let Some(place) = &self.place {

@@ -77,14 +77,14 @@ impl<'a> ConfigView<'a> {
         self.set.find(name, &self.context, self.world).map(|found| (found, name.into()))
     }
 
-    /// The text before expansion. An empty text is defined, but reads as undefined.
+    /// Returns the text before expansion. An empty text is defined, but reads as undefined.
     pub fn raw(&self, name: &str) -> Option<Setting<BString>> {
         let (found, _) = self.look_up(name.as_bytes())?;
         let raw = BString::from(found.raw().into_owned());
         Some(Setting { value: raw.clone(), origin: self.origin(&found), raw })
     }
 
-    /// The bytes before expansion, or `None` if the name is undefined.
+    /// Returns the bytes before expansion, or `None` if the name is undefined.
     pub fn raw_bytes(&self, name: &[u8]) -> Option<Vec<u8>> {
         self.look_up(name).map(|(found, _)| found.raw().into_owned())
     }
@@ -130,7 +130,7 @@ impl<'a> ConfigView<'a> {
         self.look_up(name.as_bytes()).is_some_and(|(found, _)| !found.raw().is_empty())
     }
 
-    /// The names that sources set, in the order of their first definitions. Defaults are in
+    /// Returns the names that sources set, in the order of their first definitions. Defaults are in
     /// [`crate::defaults`].
     pub fn names(&self) -> impl Iterator<Item = &'a BStr> {
         self.set.entries().map(|entry| entry.name.as_ref())
@@ -146,22 +146,22 @@ impl<'a> ConfigView<'a> {
         })
     }
 
-    /// The expanded value, or `None` if it is undefined, empty or cannot be expanded.
+    /// Returns the expanded value, or `None` if it is undefined, empty or cannot be expanded.
     pub fn text(&self, name: &str) -> Option<BString> {
         self.string(name).ok().flatten().map(|setting| setting.value)
     }
 
-    /// The integer value, or `usual` if the parameter is undefined or invalid.
+    /// Returns the integer value, or `usual` if the parameter is undefined or invalid.
     pub fn number(&self, name: &str, usual: i64) -> i64 {
         self.int(name).ok().flatten().map_or(usual, |setting| setting.value)
     }
 
-    /// The boolean value, or `usual` if the parameter is undefined or invalid.
+    /// Returns the boolean value, or `usual` if the parameter is undefined or invalid.
     pub fn flag(&self, name: &str, usual: bool) -> bool {
         self.boolean(name).ok().flatten().map_or(usual, |setting| setting.value)
     }
 
-    /// The expanded value, or `None` if it is undefined or empty.
+    /// Returns the expanded value, or `None` if it is undefined or empty.
     ///
     /// # Errors
     /// The expansion does not end.
@@ -181,7 +181,7 @@ impl<'a> ConfigView<'a> {
         }
     }
 
-    /// The items of a list, separated by commas and blanks, or `None` if the value is undefined.
+    /// Returns the items of a list, separated by commas and blanks, or `None` if the value is undefined.
     ///
     /// # Errors
     /// The expansion does not end.
@@ -190,8 +190,8 @@ impl<'a> ConfigView<'a> {
         Ok(setting.map(|setting| setting.map_value(|text| list::split(&text).map(BString::from).collect())))
     }
 
-    /// A 64-bit integer (32-bit if the table says so) within the table's range, written as digits or as an
-    /// expression.
+    /// Returns a 64-bit integer (32-bit if the table says so) within the table's range, written as digits or
+    /// as an expression.
     ///
     /// # Errors
     /// The value is not an integer, or is out of range. The error contains the value that the reference's
@@ -200,7 +200,7 @@ impl<'a> ConfigView<'a> {
         self.int_in(name, None)
     }
 
-    /// As [`ConfigView::int`], with a range that replaces the table's range.
+    /// Does the same as [`ConfigView::int`], with a range that replaces the table's range.
     ///
     /// # Errors
     /// As for [`ConfigView::int`].
@@ -243,7 +243,8 @@ impl<'a> ConfigView<'a> {
         Ok(Some(setting.map_value(|_| value)))
     }
 
-    /// A real, written as a number or an expression. As in the reference, the table's range is ignored.
+    /// Returns a real, written as a number or an expression. As in the reference, the table's range is
+    /// ignored.
     ///
     /// # Errors
     /// The value is not a number.
@@ -251,7 +252,7 @@ impl<'a> ConfigView<'a> {
         self.real_in(name, None)
     }
 
-    /// As [`ConfigView::real`], with a range.
+    /// Does the same as [`ConfigView::real`], with a range.
     ///
     /// # Errors
     /// The value is not a number, or is out of range.
@@ -285,7 +286,7 @@ impl<'a> ConfigView<'a> {
         Err(failure.into())
     }
 
-    /// A boolean: `true`, `false`, `1`, `0`, or an expression whose value is a boolean or a number.
+    /// Returns a boolean: `true`, `false`, `1`, `0`, or an expression whose value is a boolean or a number.
     ///
     /// # Errors
     /// Any other value, including `yes` and `t`.
@@ -304,7 +305,7 @@ impl<'a> ConfigView<'a> {
 }
 
 impl ConfigView<'_> {
-    /// A boolean of which only the first letter counts, such as `tRUE` or `frobnicate`
+    /// Returns a boolean of which only the first letter counts, such as `tRUE` or `frobnicate`
     /// (`param_boolean_crufty`).
     ///
     /// # Errors
@@ -319,7 +320,7 @@ impl ConfigView<'_> {
     }
 }
 
-/// Minimum and maximum of an integer parameter.
+/// Returns the minimum and maximum of an integer parameter.
 fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
     let limits = match parameter.map(Parameter::parameter_type) {
         Some(ParameterType::Long) => (i64::MIN, i64::MAX),
@@ -333,8 +334,8 @@ fn int_range(parameter: Option<Parameter>) -> (i64, i64) {
     }
 }
 
-/// The default of an integer or boolean parameter as a number, 0 if it is an expression; `None` for other
-/// types and for parameters without a default (`param_info.cpp`, `param_default_long`).
+/// Returns the default of an integer or boolean parameter as a number, 0 if it is an expression; `None` for
+/// other types and for parameters without a default (`param_info.cpp`, `param_default_long`).
 pub fn table_default_number(parameter: Parameter, world: &dyn World) -> Option<i64> {
     let default = parameter.explicit_default()?;
     match parameter.parameter_type() {
@@ -345,7 +346,7 @@ pub fn table_default_number(parameter: Parameter, world: &dyn World) -> Option<i
     }
 }
 
-/// The default of a numeric parameter, 0 if it is an expression.
+/// Returns the default of a numeric parameter, 0 if it is an expression.
 fn default_number(parameter: Option<Parameter>, world: &dyn World) -> i64 {
     parameter.and_then(|parameter| evaluate::to_integer(&parameter.default(), world)).unwrap_or(0)
 }

@@ -65,7 +65,7 @@ impl Parameter {
         }
     }
 
-    /// The name in the table's spelling, without a subsystem.
+    /// Returns the name in the table's spelling, without a subsystem.
     pub fn name(self) -> &'static [u8] {
         if !self.subsystem {
             return &TABLE_TEXT[ROW_STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
@@ -74,7 +74,7 @@ impl Parameter {
         memchr::memchr(b'.', key).map_or(key, |dot| &key[dot + 1..])
     }
 
-    /// The subsystem to which the entry applies, in upper case.
+    /// Returns the subsystem to which the entry applies, in upper case.
     pub fn subsystem(self) -> Option<&'static [u8]> {
         if !self.subsystem {
             return None;
@@ -83,12 +83,12 @@ impl Parameter {
         memchr::memchr(b'.', key).map(|dot| &key[..dot])
     }
 
-    /// Index of the entry in its table; entries of a subsystem have their own table.
+    /// Returns the index of the entry in its table; entries of a subsystem have their own table.
     pub fn index(self) -> usize {
         self.index as usize
     }
 
-    /// The type of the value.
+    /// Returns the type of the value.
     pub fn parameter_type(self) -> ParameterType {
         match self.row().field(1) {
             b"int" => ParameterType::Int,
@@ -100,7 +100,7 @@ impl Parameter {
         }
     }
 
-    /// The raw text of the default, empty if there is none.
+    /// Returns the raw text of the default, empty if there is none.
     pub fn default(self) -> Cow<'static, [u8]> {
         if self.subsystem {
             return unescape(self.row().field(2));
@@ -110,15 +110,15 @@ impl Parameter {
         unescape(TABLE_TEXT.get(place).unwrap_or_default())
     }
 
-    /// Minimum and maximum as the table writes them.
+    /// Returns the minimum and maximum as the table writes them.
     pub fn range(self) -> Option<(&'static [u8], &'static [u8])> {
         let range = self.row().field(3);
         let comma = memchr::memchr(b',', range)?;
         Some((&range[..comma], &range[comma + 1..]))
     }
 
-    /// The raw text of the default, or `None` if there is none; the output distinguishes this from an empty
-    /// default.
+    /// Returns the raw text of the default, or `None` if there is none; the output distinguishes this from an
+    /// empty default.
     pub fn explicit_default(self) -> Option<Cow<'static, [u8]>> {
         Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))
     }
@@ -129,23 +129,23 @@ impl Parameter {
         self.row().field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
     }
 
-    /// The parts of HTCondor that read the parameter, as the table lists them.
+    /// Returns the parts of HTCondor that read the parameter, as the table lists them.
     pub fn readers(self) -> &'static [u8] {
         self.row().field(5)
     }
 }
 
-/// The general entry at an index of the table.
+/// Returns the general entry at an index of the table.
 fn by_index(index: usize) -> Parameter {
     Parameter { index: index as u32, subsystem: false }
 }
 
-/// All parameters in order of their names, without the entries of single subsystems.
+/// Returns all parameters in order of their names, without the entries of single subsystems.
 pub fn all() -> impl DoubleEndedIterator<Item = Parameter> + ExactSizeIterator {
     (0..ROW_STARTS.len()).map(by_index)
 }
 
-/// The general entries whose names begin with `prefix`, in order.
+/// Returns the general entries whose names begin with `prefix`, in order.
 pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
     let first = ROW_STARTS.partition_point(|&start| compare_key(TABLE_TEXT, start, prefix).is_lt());
     (first..ROW_STARTS.len())
@@ -153,12 +153,13 @@ pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
         .take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
 }
 
-/// The general entry of the table called `name`.
+/// Returns the general entry of the table called `name`.
 pub fn find(name: &[u8]) -> Option<Parameter> {
     ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok().map(by_index)
 }
 
-/// The table's entry for the requested name, else for the name that was found, with or without its prefix.
+/// Returns the table's entry for the requested name, else for the name that was found, with or without its
+/// prefix.
 pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Parameter> {
     find(asked).or_else(|| find(found)).or_else(|| {
         let dot = memchr::memchr(b'.', found)?;
@@ -184,7 +185,7 @@ impl SubsystemDefaults {
         SubsystemDefaults(first..first + count)
     }
 
-    /// The entry of `name`.
+    /// Returns the entry of `name`.
     pub fn find(&self, name: &[u8]) -> Option<Parameter> {
         let found = SUBSYSTEM_STARTS[self.0.clone()].binary_search_by(|&start| {
             let key = &SUBSYSTEM_TEXT[start as usize..];
@@ -201,14 +202,14 @@ pub fn subsystem_names() -> impl Iterator<Item = &'static [u8]> {
     (0..SUBSYSTEM_STARTS.len()).map(|index| Parameter { index: index as u32, subsystem: true }.name())
 }
 
-/// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot
-/// counts.
+/// Returns the entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first
+/// dot counts.
 pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
     SubsystemDefaults::for_subsystem(subsystem).find(name)
 }
 
-/// The entry for `name` without any context: `P.Y` is Y of subsystem P if there is such an entry, else the
-/// general entry (`find_macro_def_item`, config.cpp).
+/// Returns the entry for `name` without any context: `P.Y` is Y of subsystem P if there is such an entry,
+/// else the general entry (`find_macro_def_item`, config.cpp).
 pub fn find_qualified(name: &[u8]) -> Option<Parameter> {
     let of_subsystem = memchr::memchr(b'.', name)
         .and_then(|dot| find_in_subsystem(&name[..dot], name.get(dot + 1..).unwrap_or_default()));

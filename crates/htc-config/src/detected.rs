@@ -125,7 +125,7 @@ pub(crate) struct DetectedValues {
 }
 
 impl DetectedValues {
-    /// The value of a detected name, if it is available at this stage of reading.
+    /// Returns the value of a detected name, if it is available at this stage of reading.
     pub(crate) fn find(&self, name: &[u8], world: &dyn World) -> Option<(&'static str, &BStr)> {
         let at = DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
         let group = DETECTED_NAMES[at].1;
@@ -140,7 +140,7 @@ impl DetectedValues {
         values.iter().find(|(name, _)| *name == known).map(|(name, value)| (*name, value.as_ref()))
     }
 
-    /// All values, in the order of their names.
+    /// Returns all values, in the order of their names.
     pub(crate) fn all<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'static str, &'a BStr)> {
         DETECTED_NAMES.iter().filter_map(|(name, _)| self.find(name.as_bytes(), world))
     }
@@ -277,7 +277,7 @@ fn kernel_values(world: &dyn World) -> NamedValues {
     ]
 }
 
-/// The distribution that a text names (`arch.cpp`, `sysapi_find_linux_name`).
+/// Returns the distribution that a text names (`arch.cpp`, `sysapi_find_linux_name`).
 fn distribution_name(text: &[u8]) -> Option<&'static str> {
     let text = text.to_ascii_lowercase();
     let known: [(&[&str], &str); 13] = [
@@ -299,7 +299,7 @@ fn distribution_name(text: &[u8]) -> Option<&'static str> {
     known.iter().find(|(words, _)| has(words)).map(|&(_, name)| name)
 }
 
-/// The first line of a file in `/etc` that names a distribution (`sysapi_get_linux_info`).
+/// Returns the first line of a file in `/etc` that names a distribution (`sysapi_get_linux_info`).
 fn distribution_long_name(world: &dyn World) -> BString {
     for path in ["/etc/issue", "/etc/redhat-release", "/etc/system-release", "/etc/issue.net"] {
         let text = read_or_empty(world, path);
@@ -342,7 +342,7 @@ fn distribution_values(world: &dyn World) -> NamedValues {
     values
 }
 
-/// Memory in MiB, at most the cgroup's limit (`phys_mem.cpp`).
+/// Returns the memory in MiB, at most the cgroup's limit (`phys_mem.cpp`).
 fn memory_mib(world: &dyn World) -> i64 {
     let meminfo = read_or_empty(world, "/proc/meminfo");
     let total = meminfo.lines().find_map(|line| line.strip_prefix(b"MemTotal:"));
@@ -375,8 +375,8 @@ fn cgroup_memory_limit(world: &dyn World) -> i64 {
     0
 }
 
-/// Number of physical cores and of all processors (`ncpus.cpp`). Cores are distinguished by physical id and
-/// core id if a processor has the flag `ht`.
+/// Returns the number of physical cores and of all processors (`ncpus.cpp`). Cores are distinguished by
+/// physical id and core id if a processor has the flag `ht`.
 fn count_processors(cpuinfo: &[u8]) -> (usize, usize) {
     let mut all = 0;
     let mut hyperthreads = false;
@@ -422,7 +422,7 @@ fn own_process_values(world: &dyn World) -> NamedValues {
     values
 }
 
-/// The values that the host's addresses determine (`condor_config.cpp`, `reinsert_specials`).
+/// Returns the values that the host's addresses determine (`condor_config.cpp`, `reinsert_specials`).
 fn address_values(found: &HostAddresses) -> NamedValues {
     let HostAddresses { families: [v4, v6], best } = *found;
     let of_family = |own: Option<IpAddr>| own.or(best);

@@ -9,18 +9,20 @@ use htc_base::text::space::{trim, trim_end};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 
-/// An integer: digits with optional white space around them, or an expression whose value is an integer, a
-/// real (truncated) or a boolean.
+/// Evaluates a text as an integer: digits with optional white space around them, or an expression whose value
+/// is an integer, a real (truncated) or a boolean.
 pub fn to_integer(text: &[u8], world: &dyn World) -> Option<i64> {
     parse_integer(text, world).into_value()
 }
 
-/// A real: a text that C's `strtod` parses, or an expression whose value is a number or a boolean.
+/// Evaluates a text as a real: a text that C's `strtod` parses, or an expression whose value is a number or a
+/// boolean.
 pub fn to_real(text: &[u8], world: &dyn World) -> Option<f64> {
     parse_real(text, world).into_value()
 }
 
-/// A boolean: `true`, `false`, `1` or `0`, or an expression whose value is a boolean or a number.
+/// Evaluates a text as a boolean: `true`, `false`, `1` or `0`, or an expression whose value is a boolean or a
+/// number.
 pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
     match &trim_end(text).to_ascii_lowercase()[..] {
         b"true" | b"1" => Some(true),
@@ -29,8 +31,8 @@ pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
     }
 }
 
-/// Value of a text that is not a valid boolean but that the reference uses anyway: the boolean at its
-/// beginning (`string_is_boolean_param`, which has stored its result by then).
+/// Returns the value of a text that is not a valid boolean but that the reference uses anyway: the boolean at
+/// its beginning (`string_is_boolean_param`, which has stored its result by then).
 pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
     let words: [(&[u8], bool); 4] = [(b"true", true), (b"1", true), (b"false", false), (b"0", false)];
     words.into_iter().find(|(word, _)| caseless::starts_with(text, word)).map(|(_, value)| value)
@@ -56,12 +58,12 @@ impl<T> NumberResult<T> {
     }
 }
 
-/// As [`to_integer`], but distinguishes the kinds of errors.
+/// Does the same as [`to_integer`], but distinguishes the kinds of errors.
 pub(crate) fn parse_integer(text: &[u8], world: &dyn World) -> NumberResult<i64> {
     parse_integer_in(text, &Context::new(world).my(&ClassAd::new()), world)
 }
 
-/// As [`to_integer`], in a context of ads, and with the kind of error.
+/// Does the same as [`to_integer`] in a context of ads, and distinguishes the kinds of errors.
 pub fn parse_integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -> NumberResult<i64> {
     if let Some((value, end)) = integer_prefix(text)
         && trim(&text[end..]).is_empty()
@@ -74,7 +76,7 @@ pub fn parse_integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -
     context.eval(&expression).as_int().map_or(NumberResult::NotNumber, NumberResult::Value)
 }
 
-/// As [`to_real`], but distinguishes the kinds of errors.
+/// Does the same as [`to_real`], but distinguishes the kinds of errors.
 pub(crate) fn parse_real(text: &[u8], world: &dyn World) -> NumberResult<f64> {
     match real_prefix(text) {
         Some((value, end)) if trim(&text[end..]).is_empty() => NumberResult::Value(value),
@@ -98,7 +100,7 @@ fn evaluate_number<T>(
     }
 }
 
-/// The value of an expression in an ad (by default an empty one), or `None` if it does not parse.
+/// Returns the value of an expression in an ad (by default an empty one), or `None` if it does not parse.
 fn evaluate_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<Value> {
     Some(evaluate_expr(&Expr::parse_with(text, Dialect::of_world(world).old()).ok()?, ad, world))
 }
@@ -115,18 +117,19 @@ fn evaluate_expr(expr: &Expr, ad: Option<&ClassAd>, world: &dyn World) -> Value 
     Context::new(world).my(ad).eval(expr)
 }
 
-/// The string value of an expression, or `None` if it does not parse or its value is not a string.
+/// Returns the string value of an expression, or `None` if it does not parse or its value is not a string.
 pub(crate) fn to_string(text: &[u8], world: &dyn World) -> Option<BString> {
     evaluate_text(text, None, world)?.as_str().map(BString::from)
 }
 
-/// The value of an expression as text, strings without quotes, or `None` if it does not parse.
+/// Returns the value of an expression as text, strings without quotes, or `None` if it does not parse.
 pub(crate) fn to_text(text: &[u8], ad: Option<&ClassAd>, world: &dyn World) -> Option<BString> {
     let value = evaluate_text(text, ad, world)?;
     Some(value.as_str().map_or_else(|| value.unparse(), BString::from))
 }
 
-/// The boolean value, in an ad, of the expression at the beginning of a text, or `None` if it has none.
+/// Returns the boolean value, in an ad, of the expression at the beginning of a text, or `None` if it has
+/// none.
 pub(crate) fn evaluate_leading_truth(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
     let (expr, _) = Expr::parse_prefix(text, Dialect::of_world(world).old()).ok()?;
     evaluate_expr(&expr, Some(ad), world).truth()

@@ -25,23 +25,23 @@ use htc_classad::ClassAd;
 
 /// The macros that `$(NAME)` refers to. Configuration, transforms and routes have one implementation each.
 pub trait MacroSource {
-    /// The raw value of a name after all lookup steps: `None` if it is undefined, empty if it is defined but
-    /// empty.
+    /// Returns the raw value of a name after all lookup steps: `None` if it is undefined, empty if it is
+    /// defined but empty.
     fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>>;
 
-    /// The ad in which `$EVAL()` and complex `if` conditions are evaluated.
+    /// Returns the ad in which `$EVAL()` and complex `if` conditions are evaluated.
     fn ad(&self) -> Option<&ClassAd> {
         None
     }
 
-    /// The part of `name` after the source's own subsystem or local name and a dot. In a definition of
-    /// `SUB.X`, `$(X)` also counts as a reference to itself.
+    /// Returns the part of `name` after the source's own subsystem or local name and a dot. In a definition
+    /// of `SUB.X`, `$(X)` also counts as a reference to itself.
     fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
         let _ = name;
         None
     }
 
-    /// The directory that `$Ff()` puts before relative paths; `None` while a configuration is read.
+    /// Returns the directory that `$Ff()` puts before relative paths; `None` while a configuration is read.
     fn directory(&self) -> Option<&[u8]> {
         None
     }
@@ -76,7 +76,7 @@ pub enum ExpandErrorKind {
     TooMany,
 }
 
-/// An expansion that would not end, or would exceed a limit.
+/// Error of an expansion that would not end, or would exceed a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpandError {
     /// The reason.
@@ -272,7 +272,7 @@ impl<'a> Expander<'a> {
         (self.report)(FunctionFailure { text: text.into(), reference_line });
     }
 
-    /// The expanded value of `name` for a function, or `None` if it is undefined.
+    /// Returns the expanded value of `name` for a function, or `None` if it is undefined.
     pub(crate) fn expanded_value_of(
         &mut self,
         name: &[u8],
@@ -281,7 +281,8 @@ impl<'a> Expander<'a> {
         Ok(self.expanded_value_and_dollar(name, mode)?.map(|(value, _)| value))
     }
 
-    /// As [`Expander::expanded_value_of`]; also true if the raw value contained a dollar.
+    /// Does the same as [`Expander::expanded_value_of`], and also returns true if the raw value contained a
+    /// dollar.
     pub(crate) fn expanded_value_and_dollar(
         &mut self,
         name: &[u8],
@@ -334,7 +335,7 @@ impl<'a> Expander<'a> {
         Err(ExpandError { kind, chain: self.name_chain(inside) })
     }
 
-    /// The names that lead to a place.
+    /// Returns the names that lead to a place.
     fn name_chain(&self, inside: &ExpandedRegions) -> Vec<BString> {
         self.chain.iter().chain(inside.names()).cloned().collect()
     }

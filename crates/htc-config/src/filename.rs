@@ -19,19 +19,19 @@ struct FilenameFlags {
     strips_separators: bool,
 }
 
-/// `$BASENAME(path,suffix)`.
+/// Evaluates `$BASENAME(path,suffix)`.
 pub(crate) fn basename(path: &[u8], suffix: Option<&[u8]>) -> Vec<u8> {
     let parts = FilenameFlags { extension: true, name: true, ..FilenameFlags::default() };
     cut_path(path, parts, suffix, None)
 }
 
-/// `$DIRNAME(path)`.
+/// Evaluates `$DIRNAME(path)`.
 pub(crate) fn dirname(path: &[u8]) -> Vec<u8> {
     cut_path(path, FilenameFlags { path: true, ..FilenameFlags::default() }, None, None)
 }
 
-/// `$F<flags>(path)`; `call` is the name of the function with its flags. With flag `f`, a relative path is
-/// appended to `directory`.
+/// Evaluates `$F<flags>(path)`; `call` is the name of the function with its flags. With flag `f`, a relative
+/// path is appended to `directory`.
 pub(crate) fn apply_filename_flags(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u8> {
     let mut parts = FilenameFlags::default();
     let (mut quoted, mut for_arguments) = (false, false);
@@ -77,7 +77,7 @@ fn copy_quoted(text: &[u8], quote: Option<u8>) -> Vec<u8> {
     copy
 }
 
-/// The buffer with the whole path, out of which the result is cut.
+/// Returns the buffer with the whole path, out of which the result is cut.
 fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>) -> Vec<u8> {
     let turned = |mut text: Vec<u8>| {
         if let Some(separator) = parts.separator {
@@ -106,7 +106,7 @@ fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>)
     }
 }
 
-/// Offset of the name including its last `directories` directories, or `None` if there are fewer
+/// Returns the offset of the name including its last `directories` directories, or `None` if there are fewer
 /// (`condor_basename_plus_dirs`, which reads beyond its array in that case).
 fn name_start_with_directories(buffer: &[u8], directories: usize) -> Option<usize> {
     let mut starts = Vec::new();
@@ -120,7 +120,7 @@ fn name_start_with_directories(buffer: &[u8], directories: usize) -> Option<usiz
     Some(kept.checked_sub(1).map_or(0, |last| starts[last]))
 }
 
-/// The offset of the extension's dot within a file name, or its length if it has none.
+/// Returns the offset of the extension's dot within a file name, or its length if it has none.
 fn extension_offset(name: &[u8]) -> usize {
     memchr::memrchr(b'.', name).filter(|&dot| dot > 0).unwrap_or(name.len())
 }

@@ -24,14 +24,14 @@ pub struct LogicalLine<'a> {
 }
 
 impl LogicalLine<'_> {
-    /// Place in the file of a range of the text. The range is cut at the end of its first piece.
+    /// Returns the place in the file of a range of the text. The range is cut at the end of its first piece.
     pub fn locate(&self, start: usize, end: usize) -> Span {
         locate(&self.pieces, self.text.len(), Span::new(start, end))
     }
 }
 
-/// Place in a source of a range of a text of the given length. `pieces` are pairs of offset in the text and
-/// offset in the source.
+/// Returns the place in a source of a range of a text of the given length. `pieces` are pairs of offset in
+/// the text and offset in the source.
 pub fn locate(pieces: &[(u32, u32)], length: usize, place: Span) -> Span {
     let (start, end) = (place.start as usize, place.end as usize);
     let piece = pieces.partition_point(|&(at, _)| at as usize <= start).saturating_sub(1);
@@ -65,12 +65,12 @@ impl<'a> LogicalLines<'a> {
         LogicalLines { source, at: 0, line: 0, mode: CommentMode::New }
     }
 
-    /// Number of lines read that end with a newline.
+    /// Returns the number of lines read that end with a newline.
     pub fn lines_read(&self) -> u32 {
         self.line
     }
 
-    /// Number of bytes read.
+    /// Returns the number of bytes read.
     pub fn bytes_read(&self) -> usize {
         self.at
     }
@@ -80,7 +80,7 @@ impl<'a> LogicalLines<'a> {
         self.mode = mode;
     }
 
-    /// The next logical line, including comments and blank lines.
+    /// Returns the next logical line, including comments and blank lines.
     pub fn next_line(&mut self) -> Option<LogicalLine<'a>> {
         if self.at >= self.source.len() {
             return None;
@@ -110,7 +110,7 @@ impl<'a> LogicalLines<'a> {
         Some(LogicalLine { text: Cow::Borrowed(text), first_line: self.line, line: self.line, pieces })
     }
 
-    /// The general case: continuations, NUL bytes, a last line without newline.
+    /// Reads a line in the general case: continuations, NUL bytes, a last line without newline.
     fn read_joined_line(&mut self) -> Option<LogicalLine<'a>> {
         let first_line = self.line + 1;
         let mut text: Vec<u8> = Vec::new();
@@ -148,7 +148,7 @@ impl<'a> LogicalLines<'a> {
             let mut lead = text.len() - line_start - trim_start(&text[line_start..]).len();
             let mut in_comment = text.get(line_start + lead) == Some(&b'#');
             if in_comment && line_start != 0 && self.mode == CommentMode::New {
-                // "pretend this is whitespace to the end of the line", which keeps its last character.
+                // The reference treats the line as white space up to its end, but keeps its last character.
                 lead = text.len() - line_start - 1;
                 in_comment = false;
             }
@@ -186,7 +186,7 @@ fn remove_leading_bytes(text: &mut Vec<u8>, pieces: &mut [(u32, u32)], start: us
     }
 }
 
-/// Offsets have 32 bits; larger sources are rejected before they are split into lines.
+/// Converts an offset to 32 bits; larger sources are rejected before they are split into lines.
 fn to_offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

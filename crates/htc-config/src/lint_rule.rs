@@ -445,7 +445,7 @@ pub enum ExampleLanguage {
     OtherMachine,
 }
 
-/// Versions to which a rule applies.
+/// Returns the versions to which a rule applies.
 fn versions(rule: LintRule) -> &'static str {
     match rule {
         LintRule::OldSyntax => "24.10 and later",

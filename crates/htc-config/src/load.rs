@@ -68,7 +68,8 @@ impl Config {
         }
     }
 
-    /// As [`Config::load`], but also returns the part of the configuration that was read before an error.
+    /// Does the same as [`Config::load`], but also returns the part of the configuration that was read before
+    /// an error.
     pub fn load_partially(world: &dyn World, who: &LookupContext, options: &LoadOptions) -> LoadAttempt {
         let mut loader = Loader::new(world, who, options);
         let result = loader.read_all_sources();
@@ -105,14 +106,14 @@ impl Config {
         self.set.strict
     }
 
-    /// The values as the subsystem for which the configuration was read sees them. The time, random numbers,
-    /// the environment and properties of the machine come from `world`.
+    /// Returns the values as the subsystem for which the configuration was read sees them. The time, random
+    /// numbers, the environment and properties of the machine come from `world`.
     pub fn view<'a>(&'a self, world: &'a dyn World) -> ConfigView<'a> {
         ConfigView::new(&self.set, self.context.clone(), world)
     }
 
-    /// The values as a slot sees them: settings of the slot (`SLOT1_NAME`) take precedence over those of its
-    /// type (`SLOT_TYPE_1_NAME`), and these over plain ones.
+    /// Returns the values as a slot sees them: settings of the slot (`SLOT1_NAME`) take precedence over those
+    /// of its type (`SLOT_TYPE_1_NAME`), and these over plain ones.
     pub fn view_for_slot<'a>(&'a self, slot_type: Option<u32>, world: &'a dyn World) -> ConfigView<'a> {
         self.view(world).for_slot(slot_type)
     }

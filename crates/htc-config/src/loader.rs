@@ -91,7 +91,7 @@ impl MacroSource for MacroSetLookup<'_> {
 pub(crate) struct LoadFailure {
     /// The line at which reading stopped.
     pub(crate) line: u32,
-    /// Text after the trailer.
+    /// Last line of the message; empty if there is no such line.
     pub(crate) reason: BString,
     /// Place of the error in the source.
     pub(crate) place: Option<Box<ErrorLocation>>,
@@ -318,7 +318,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The name of a source.
+    /// Returns the name of a source.
     pub(crate) fn source_name(&self, source: SourceId) -> BString {
         self.set.source(source).name.clone()
     }

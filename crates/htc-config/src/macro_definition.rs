@@ -15,7 +15,7 @@ use crate::use_counts::CountKey;
 pub struct SourceId(pub(crate) u32);
 
 impl SourceId {
-    /// Index in the order in which sources were opened.
+    /// Returns the index in the order in which sources were opened.
     pub fn number(self) -> u32 {
         self.0
     }
@@ -155,7 +155,7 @@ pub struct MacroEntry {
 }
 
 impl MacroEntry {
-    /// The raw value.
+    /// Returns the raw value.
     pub fn raw(&self) -> &BStr {
         &self.current.raw
     }
@@ -201,7 +201,7 @@ pub enum FoundMacro<'a> {
 }
 
 impl<'a> FoundMacro<'a> {
-    /// The raw value; empty for a parameter of the table that has no default.
+    /// Returns the raw value; empty for a parameter of the table that has no default.
     pub fn raw(&self) -> Cow<'a, [u8]> {
         match self {
             FoundMacro::Set(entry) => entry.stored_raw(),
@@ -210,8 +210,8 @@ impl<'a> FoundMacro<'a> {
         }
     }
 
-    /// The raw value as references and functions see it: `None` for a parameter that has no default in the
-    /// table, so that functions use the name itself (`config.cpp`, `lookup_macro`).
+    /// Returns the raw value as references and functions see it: `None` for a parameter that has no default
+    /// in the table, so that functions use the name itself (`config.cpp`, `lookup_macro`).
     pub fn value(&self) -> Option<Cow<'a, [u8]>> {
         match self {
             FoundMacro::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
@@ -228,7 +228,7 @@ impl<'a> FoundMacro<'a> {
         }
     }
 
-    /// The name as output shows it.
+    /// Returns the name as output shows it.
     pub fn display_name(&self) -> Cow<'a, [u8]> {
         match self {
             FoundMacro::Set(entry) => Cow::Borrowed(&entry.name),

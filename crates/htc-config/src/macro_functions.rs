@@ -85,7 +85,7 @@ fn environment_value(expander: &Expander<'_>, name: &[u8]) -> Option<Vec<u8>> {
     expander.world.env(OsStr::from_bytes(name)).map(|value| value.as_bytes().to_vec())
 }
 
-/// The expanded value of a name, or else the text itself, expanded if it contains a dollar.
+/// Returns the expanded value of a name, or else the text itself, expanded if it contains a dollar.
 fn value_or_text<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
@@ -100,7 +100,7 @@ fn value_or_text<'t>(
     }
 }
 
-/// As [`value_or_text`]; also true if there was anything to expand.
+/// Does the same as [`value_or_text`], and also returns true if there was anything to expand.
 fn expand_value_or_text<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
@@ -136,7 +136,7 @@ fn evaluate_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Ex
     Ok(Cow::Borrowed(b""))
 }
 
-/// The items of a comma-separated list, trimmed, without empty ones.
+/// Returns the items of a comma-separated list, trimmed, without empty ones.
 fn split_comma_list(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| b == b',').map(trim).filter(|item| !item.is_empty())
 }
@@ -180,13 +180,13 @@ fn random_in_range(expander: &Expander<'_>, min: i64, max: i64, step: i64) -> i6
     i64::try_from(i128::from(min) + random * i128::from(step)).unwrap_or(max)
 }
 
-/// The item of a list at `index`, trimmed on request; empty items count.
+/// Returns the item of a list at `index`, trimmed on request; empty items count.
 fn nth_item(list: &[u8], index: usize, trimmed: bool) -> Option<&[u8]> {
     let item = list.split(|&b| b == b',').nth(index)?;
     Some(if trimmed { trim(item) } else { item })
 }
 
-/// The text of an argument that is a name or an expression.
+/// Returns the text of an argument that is a name or an expression.
 fn look_up_argument(
     expander: &mut Expander<'_>,
     body: &[u8],
@@ -201,7 +201,7 @@ fn look_up_argument(
     }
 }
 
-/// An argument as a non-negative 31-bit index.
+/// Parses an argument as a non-negative 31-bit index.
 fn parse_index(expander: &Expander<'_>, text: &[u8]) -> Option<usize> {
     let value = evaluate::to_integer(text, expander.world)?;
     (0..i64::from(i32::MAX)).contains(&value).then_some(value as usize)
@@ -237,7 +237,7 @@ fn evaluate_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expansion
     }))
 }
 
-/// An integer argument of `$SUBSTR`; the reference's limits for start and length differ by one.
+/// Parses an integer argument of `$SUBSTR`; the reference's limits for start and length differ by one.
 fn parse_offset(expander: &Expander<'_>, text: &[u8], largest: i64) -> Option<i64> {
     let value = evaluate::to_integer(text, expander.world)?;
     (i64::from(i32::MIN)..=largest).contains(&value).then_some(value)

@@ -69,7 +69,7 @@ const FUNCTIONS: [(&[u8], MacroFunction); 11] = [
     (b"DIRNAME", MacroFunction::Dirname),
 ];
 
-/// The function called `name`, without its dollar, or `None` if there is no such function.
+/// Returns the function called `name`, without its dollar, or `None` if there is no such function.
 pub fn find_function(name: &[u8]) -> Option<MacroFunction> {
     match name.split_first() {
         None => Some(MacroFunction::Plain),
@@ -91,7 +91,7 @@ pub struct MacroReference {
     pub body: usize,
     /// The first byte after the colon that introduces a default.
     ///
-    /// For functions other than `$(` and `$ENV(` this is left over from the candidate before, as in the
+    /// For functions other than `$(` and `$ENV(` this is left over from the previous candidate, as in the
     /// reference, whose text mode uses it.
     pub default: Option<usize>,
     /// One past the closing parenthesis.
@@ -99,12 +99,12 @@ pub struct MacroReference {
 }
 
 impl MacroReference {
-    /// The text between the parentheses.
+    /// Returns the text between the parentheses.
     pub fn body<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         &text[self.body..self.end - 1]
     }
 
-    /// Name and default of a `$(NAME:default)` or `$ENV(NAME:default)`.
+    /// Returns the name and default of a `$(NAME:default)` or `$ENV(NAME:default)`.
     pub fn name_and_default<'a>(&self, text: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
         let body = self.body(text);
         match memchr::memchr(b':', body) {
@@ -117,7 +117,7 @@ impl MacroReference {
 /// Characters that a default may contain in addition to those of names.
 const DEFAULT_VALUE_BYTES: &[u8] = b"$ ,\\:";
 
-/// The first reference at or after `from` that `wanted` accepts by function and body.
+/// Returns the first reference at or after `from` that `wanted` accepts by function and body.
 ///
 /// `first_dollar` is set to the offset of the first `$` found: a later change of the text after it may turn
 /// it into a reference.
@@ -180,13 +180,13 @@ pub struct DollarDollarReference {
 }
 
 impl DollarDollarReference {
-    /// The text between the parentheses.
+    /// Returns the text between the parentheses.
     pub fn body<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         &text[self.body..self.end - 1]
     }
 }
 
-/// The first such reference at or after `from` (`next_dollardollar_macro`).
+/// Returns the first such reference at or after `from` (`next_dollardollar_macro`).
 pub fn next_dollar_dollar(text: &[u8], from: usize) -> Option<DollarDollarReference> {
     let mut at = from;
     loop {
@@ -209,8 +209,8 @@ pub fn next_dollar_dollar(text: &[u8], from: usize) -> Option<DollarDollarRefere
     }
 }
 
-/// The offset of the parenthesis that closes a body of name and default, or `None` if a character is not
-/// allowed there.
+/// Returns the offset of the parenthesis that closes a body of name and default, or `None` if a character is
+/// not allowed there.
 fn body_end(text: &[u8], body: usize, after_colon: &mut usize) -> Option<usize> {
     let mut at = body;
     loop {

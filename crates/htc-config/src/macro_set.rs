@@ -129,17 +129,17 @@ impl MacroSet {
         }
     }
 
-    /// All sources in the order in which they were opened, the four special ones first.
+    /// Returns all sources in the order in which they were opened, the four special ones first.
     pub fn sources(&self) -> &[ConfigSource] {
         &self.sources
     }
 
-    /// Ids of all sources in the order in which they were opened.
+    /// Returns the ids of all sources in the order in which they were opened.
     pub fn source_ids(&self) -> impl Iterator<Item = SourceId> + use<> {
         (0..u32::try_from(self.sources.len()).unwrap_or(u32::MAX)).map(SourceId)
     }
 
-    /// The replacements of values in the order in which they happened, if they were recorded.
+    /// Returns the replacements of values in the order in which they happened, if they were recorded.
     pub fn replacements(&self) -> &[ValueReplacement] {
         &self.replacements
     }
@@ -149,13 +149,14 @@ impl MacroSet {
         &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
     }
 
-    /// All entries in the order of their first definitions.
+    /// Returns all entries in the order of their first definitions.
     pub fn entries(&self) -> impl Iterator<Item = &MacroEntry> {
         let displaced = |at: usize| self.displaced.iter().any(|&gone| gone as usize == at);
         self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
     }
 
-    /// All detected values, in the order of their names. Those that a file changed are in the table too.
+    /// Returns all detected values, in the order of their names. Those that a file changed are in the table
+    /// too.
     pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'a BStr, &'a BStr)> {
         self.detected.all(world).map(|(name, value)| (self.display_spelling(name), value))
     }
@@ -167,12 +168,12 @@ impl MacroSet {
         first.map_or(BStr::new(known), |entry| &entry.name)
     }
 
-    /// The entry with exactly that name, without defaults or prefixes.
+    /// Returns the entry with exactly that name, without defaults or prefixes.
     pub fn find_exact(&self, name: &[u8]) -> Option<&MacroEntry> {
         self.find_with_prefix(b"", name)
     }
 
-    /// The entry `prefix.name`, or `name` if the prefix is empty.
+    /// Returns the entry `prefix.name`, or `name` if the prefix is empty.
     pub fn find_with_prefix(&self, prefix: &[u8], name: &[u8]) -> Option<&MacroEntry> {
         if !prefix.is_empty() && !self.has_dotted {
             return None;
@@ -186,7 +187,7 @@ impl MacroSet {
         self.insert_as(name, name, Cow::Owned(raw.into()), place);
     }
 
-    /// As [`MacroSet::insert`]; a new entry is shown as `shown`.
+    /// Does the same as [`MacroSet::insert`], but a new entry is shown as `shown`.
     pub(crate) fn insert_as(
         &mut self,
         shown: &[u8],
@@ -315,7 +316,7 @@ impl MacroSet {
         }
     }
 
-    /// Definitions of names that are always detected, so that the definitions had no effect.
+    /// Returns the definitions of names that are always detected, so that the definitions had no effect.
     pub fn displaced_entries(&self) -> impl Iterator<Item = &MacroEntry> {
         self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
     }
@@ -332,7 +333,7 @@ impl MacroSet {
         found
     }
 
-    /// As [`MacroSet::find`], without counting the look-up as a use.
+    /// Does the same as [`MacroSet::find`] without counting the look-up as a use.
     pub fn find_uncounted(
         &self,
         name: &[u8],
@@ -381,7 +382,7 @@ impl MacroSet {
         self.use_counts.as_ref().map(|counts| counts.set_purpose(reading))
     }
 
-    /// The texts that the reference would have copied, if they were counted.
+    /// Returns the texts that the reference would have copied, if they were counted.
     pub fn string_pool(&self) -> Option<&StringPool> {
         self.string_pool.as_deref()
     }
@@ -401,8 +402,8 @@ impl MacroSet {
         self.find_uncounted(name, &without, world)
     }
 
-    /// As [`MacroSet::find_for_display`] for a name that is not set without a prefix, so that only prefixed
-    /// names are looked up. `defaults` are those of the context's subsystem.
+    /// Does the same as [`MacroSet::find_for_display`] for a name that is not set without a prefix, so that
+    /// only prefixed names are looked up. `defaults` are those of the context's subsystem.
     pub fn find_prefixed(
         &self,
         name: &[u8],
@@ -434,7 +435,7 @@ impl MacroSet {
         text
     }
 
-    /// The template at a place: `CATEGORY:NAME+K`.
+    /// Returns the template at a place: `CATEGORY:NAME+K`.
     pub fn template_place(&self, place: &DefinitionPlace) -> Option<BString> {
         let at = place.template?;
         let mut text = template_name(template::by_index(at.index)?);
@@ -443,12 +444,12 @@ impl MacroSet {
     }
 }
 
-/// `CATEGORY:NAME` of a template.
+/// Returns `CATEGORY:NAME` of a template.
 fn template_name(template: Template) -> Vec<u8> {
     [template.category(), b":", template.name()].concat()
 }
 
-/// The parameter of a name: that of the name itself, or of the part after its first dot
+/// Returns the parameter of a name: that of the name itself, or of the part after its first dot
 /// (`param_default_get_id`).
 fn find_parameter(name: &[u8]) -> Option<Parameter> {
     defaults::find(name).or_else(|| {

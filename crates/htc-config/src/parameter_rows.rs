@@ -135,7 +135,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(of_log(&rows), [true]);
-        // A default that is hidden follows what hides it.
+        // A hidden default follows the value that hides it.
         assert_eq!(of_log(&rows_with_defaults(&config.set, &world, true)), [true, false]);
     }
 }

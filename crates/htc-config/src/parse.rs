@@ -34,8 +34,8 @@ struct OpenBlock {
 }
 
 impl Loader<'_> {
-    /// Reads one text. On an error, the reference's lines are in `self.messages`, and the text after the
-    /// trailer is in the result.
+    /// Reads one text. On an error, the reference's lines are in `self.messages`, and the text that follows
+    /// them is in the result.
     pub(crate) fn parse_source(
         &mut self,
         source: SourceId,
@@ -281,7 +281,7 @@ impl Loader<'_> {
         }
     }
 
-    /// `NAME : value`, which is `NAME = value` with a warning or, with `#opt:strict`, an error.
+    /// Processes `NAME : value`, which is `NAME = value` with a warning or, with `#opt:strict`, an error.
     fn process_colon_assignment(
         &mut self,
         frame: &mut SourceFrame<'_>,
@@ -319,7 +319,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// `NAME = value`, `NAME += value`, `NAME @=TAG`.
+    /// Processes `NAME = value`, `NAME += value`, `NAME @=TAG`.
     fn process_assignment(
         &mut self,
         frame: &SourceFrame<'_>,

@@ -86,8 +86,8 @@ pub fn mask_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
     text
 }
 
-/// Ranges of secrets in any text, recognized by the text before them. The ranges are in order and do not
-/// overlap.
+/// Returns the ranges of secrets in any text, recognized by the text before them. The ranges are in order and
+/// do not overlap.
 fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let until = |start: usize, ends: &[u8]| {
@@ -277,8 +277,8 @@ pub fn redact_attempt(attempt: &mut LoadAttempt, world: &dyn World) {
     }
 }
 
-/// The text of a source, or one line of it, with a star for each character of a secret, so that places stay
-/// valid.
+/// Returns the text of a source, or one line of it, with a star for each character of a secret, so that
+/// places stay valid.
 fn redact_source_text(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
     for range in secret_ranges(text) {

@@ -85,7 +85,7 @@ words! {
         Ids => "ids",
         /// Size with a unit, or an expression.
         SizeOrNumber => "size-or-number",
-        /// Expression that is true or not.
+        /// Expression that is used as a condition.
         Condition => "condition",
         /// Expression that gives a number.
         Number => "number",
@@ -204,7 +204,8 @@ impl RegisteredParameter {
         self.name.contains(['*', '#'])
     }
 
-    /// Returns true if a family starts with a part that the site chooses, so that a macro of a site may look like it.
+    /// Returns true if a family starts with a part that the site chooses, so that a macro of a site may look like a
+    /// member of the family.
     pub fn has_open_prefix(&self) -> bool {
         self.name.starts_with('*')
     }
@@ -221,7 +222,7 @@ impl RegisteredParameter {
         })
     }
 
-    /// Returns the words of a choice, and those that a truth value may be beside true and false.
+    /// Returns the words of a choice, or the words that a truth value may have in addition to true and false.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
         let has_words = matches!(self.value_type, ValueType::Word | ValueType::Boolean);
         self.details.split(',').filter(move |word| has_words && !word.is_empty())
@@ -243,8 +244,8 @@ impl RegisteredParameter {
     }
 }
 
-/// Returns the row of a name: its own, else that of the longest pattern that it matches. What is before a last dot does
-/// not count, nor a slot or slot type before a name that slots have (`SLOT_TYPE_1_START`, `SLOT2_1_PREEMPT`).
+/// Returns the row of a name: its own, else that of the longest pattern that it matches. A prefix up to the last dot is
+/// ignored, and so is a slot or slot type before a name that slots have (`SLOT_TYPE_1_START`, `SLOT2_1_PREEMPT`).
 pub fn find(name: &[u8]) -> Option<RegisteredParameter> {
     let name = unqualified_name(name);
     let bare = strip_slot_prefix(name);
@@ -272,7 +273,7 @@ pub fn description(name: &[u8]) -> Option<Description> {
     descriptions::find_description(name)
 }
 
-/// All rows in the order of their names.
+/// Returns all rows in the order of their names.
 pub fn all() -> impl ExactSizeIterator<Item = RegisteredParameter> {
     (0..ROW_STARTS.len()).map(parse_row)
 }
@@ -328,7 +329,8 @@ static FAMILY_ENDS: [PatternEnds; FAMILIES.len()] = {
     ends
 };
 
-/// Families by the first or last byte of their patterns, in lower case: most names have those of few families.
+/// Index of families by the first or last byte of their patterns, in lower case: few families have the first
+/// or last byte of a name.
 struct FamilyGroups {
     by_last: Vec<Vec<u16>>,
     /// Families with a pattern that ends in a wildcard.
@@ -376,7 +378,7 @@ impl PatternEnds {
     /// True if a name has the literal ends of the pattern.
     fn may_match(&self, name: &[u8]) -> bool {
         let tail = &TABLE_TEXT[self.tail_start..self.end];
-        // The last byte of a name differs from most tails.
+        // The last byte is compared first because it excludes most families.
         name.len() > self.head + tail.len()
             && tail.last().is_none_or(|last| last.eq_ignore_ascii_case(&name[name.len() - 1]))
             && name[name.len() - tail.len()..].eq_ignore_ascii_case(tail)

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// Text of a source that its parts share. The second pointer keeps a part as small as a text of its own.
+/// Text of a source that its parts share. The second pointer keeps a part as small as a text that is not
+/// shared.
 pub(crate) type WholeText = Arc<Arc<[u8]>>;
 
-/// Text of its own, or a part of the text of a source without a copy of it. A large configuration has a name and a value
-/// for each line, which take twice the memory of the file if they are copied.
+/// Separate text, or a part of the text of a source that is not copied. A large configuration has a name and a value for
+/// each line, which take twice the memory of the file if they are copied.
 #[derive(Clone)]
 pub struct SharedText(Storage);
 
@@ -44,7 +45,7 @@ impl SharedText {
         }
     }
 
-    /// Takes the bytes out of it for a change; nothing is copied if they are its own.
+    /// Takes the bytes out of the text to change them; they are copied only if they are shared.
     pub(crate) fn take(&mut self) -> BString {
         match std::mem::take(self).0 {
             Storage::Own(text) => text,

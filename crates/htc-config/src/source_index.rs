@@ -32,7 +32,7 @@ impl SourceIndex {
         SourceIndex { newlines: memchr::memchr_iter(b'\n', text).map(|at| at as u32).collect(), conditions }
     }
 
-    /// The number of the line at an offset, from 1.
+    /// Returns the number of the line at an offset, from 1.
     pub(super) fn line_number(&self, offset: usize) -> u32 {
         self.newlines.partition_point(|&newline| (newline as usize) < offset) as u32 + 1
     }

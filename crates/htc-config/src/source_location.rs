@@ -24,8 +24,8 @@ pub struct SourceLocation {
     pub span: Span,
 }
 
-/// The place of a part of a definition's raw value, or of the statement if the part does not appear in it
-/// (templates, values that include an older one). `None` for definitions that are not in a file.
+/// Returns the place of a part of a definition's raw value, or of the statement if the part does not appear
+/// in it (templates, values that include an older one). `None` for definitions that are not in a file.
 pub fn locate_definition(
     source: &ConfigSource,
     index: &SourceIndex,
@@ -50,7 +50,7 @@ pub fn locate_definition(
     })
 }
 
-/// The range within a text that begins with the definition's statement.
+/// Returns the range within a text that begins with the definition's statement.
 fn find_span(text: &[u8], definition: &Definition, part: Option<(usize, usize)>) -> Span {
     let mut lines = LogicalLines::new(text);
     let Some(first) = lines.next_line() else {

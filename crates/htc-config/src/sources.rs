@@ -98,7 +98,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// An expanded value, as `param()` reads it, or `None` if it is empty.
+    /// Returns an expanded value, as `param()` reads it, or `None` if it is empty.
     pub(crate) fn expanded_value(&mut self, name: &str) -> Result<Option<BString>, LoadFailure> {
         let source = self.macro_source();
         let reading = self.set.set_lookup_purpose(LookupPurpose::Parameter);
@@ -121,8 +121,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The directory of the root file, made absolute if the options ask for it. CONDOR_CONFIG is used as it
-    /// is, as in the reference.
+    /// Returns the directory of the root file, made absolute if the options ask for it. CONDOR_CONFIG is used
+    /// as it is, as in the reference.
     fn absolute_root_directory(&self, directory: &[u8]) -> BString {
         if !self.options.absolute_root || self.options.file.is_none() || directory.starts_with(b"/") {
             return directory.into();
@@ -417,7 +417,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The configuration files of a directory, in the order in which they are read.
+    /// Returns the configuration files of a directory, in the order in which they are read.
     fn config_files_in(&mut self, directory: &BStr) -> Result<Vec<BString>, LoadFailure> {
         let name = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP";
         let exclude = match self.expanded_value(name)? {
@@ -579,7 +579,7 @@ impl Loader<'_> {
 pub(crate) fn bytes_to_path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
-/// The user's own file that USER_CONFIG_FILE names.
+/// Returns the user's own file that USER_CONFIG_FILE names.
 pub(crate) fn user_file_path(name: &[u8], world: &dyn World) -> Option<BString> {
     let uid = world.effective_uid();
     if uid == 0 {

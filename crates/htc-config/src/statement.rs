@@ -71,7 +71,7 @@ pub fn split_line(line: &[u8]) -> Result<SplitLine<'_>, LineWithoutOperator> {
     Ok(SplitLine { name, words, operator, value: trim_start(&line[at + length..]), operator_at })
 }
 
-/// The operator at the start of `text`, and its length.
+/// Returns the operator at the start of `text`, and its length.
 fn read_operator(text: &[u8]) -> Option<(StatementOperator, usize)> {
     match text.first()? {
         b'=' => Some((StatementOperator::Equal, 1)),
@@ -144,8 +144,8 @@ pub enum StatementKeyword {
     Warning,
 }
 
-/// The keyword of a line whose operator is a colon. A leading `@` makes no difference; it hid the line from
-/// very old versions.
+/// Returns the keyword of a line whose operator is a colon. A leading `@` makes no difference; it hid the
+/// line from very old versions.
 pub fn statement_keyword(split: &SplitLine<'_>) -> Option<StatementKeyword> {
     if split.operator != StatementOperator::Colon {
         return None;
@@ -205,7 +205,7 @@ pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/')
 }
 
-/// The value of `NAME += text`: the current raw value, the separator, the text.
+/// Returns the value of `NAME += text`: the current raw value, the separator, the text.
 pub fn appended_value(current: &[u8], operator: StatementOperator, text: &[u8]) -> Vec<u8> {
     let mut joined = current.to_vec();
     match operator {

@@ -129,7 +129,7 @@ mod tests {
         push_statement(name, raw, &mut text).then(|| text.into())
     }
 
-    /// The value that a statement gives, as the reader of files has it.
+    /// Returns the value that a statement gives, as the reader of files has it.
     fn read_back(text: &[u8]) -> Vec<u8> {
         let mut lines = LogicalLines::new(text);
         let mut value: Vec<Vec<u8>> = Vec::new();

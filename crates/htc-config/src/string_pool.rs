@@ -37,12 +37,12 @@ impl StringPool {
         }
     }
 
-    /// Size of all texts, in bytes.
+    /// Returns the size of all texts, in bytes.
     pub fn total_bytes(&self) -> usize {
         self.0.iter().map(|text| text.len() + 1).sum()
     }
 
-    /// All texts in their order.
+    /// Returns all texts in their order.
     pub fn texts(&self) -> impl Iterator<Item = &BStr> {
         self.0.iter().map(|text| text.as_ref())
     }

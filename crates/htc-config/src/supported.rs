@@ -2,8 +2,8 @@
 //!
 //! There is a row for every parameter of the reference's table, for every other name that its daemons read,
 //! and for every job attribute that startd, starter, shadow and router read. `tests/supported.rs` compares the
-//! rows with what the code reads. A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`; the rows are sorted
-//! by name without case. In names `*` stands for any text and `#` for a number.
+//! rows with what the code reads. A row is `NAME<tab>level<tab>readers<tab>behaviour in a pool<tab>neutral
+//! value`; the rows are sorted by name without case. In names `*` stands for any text and `#` for a number.
 
 use htc_base::text::table::{
     compare_key, count_families, count_lines, family_line_numbers, line_starts, matches_family_pattern,
@@ -72,7 +72,7 @@ pub struct SupportEntry {
     pub readers: &'static str,
     /// Behaviour in a pool, worded to follow "would".
     pub pool_behavior: &'static str,
-    /// The value that requests nothing.
+    /// Value that has the same effect as a setting that is missing.
     pub neutral_value: &'static str,
 }
 
@@ -95,8 +95,9 @@ impl SupportEntry {
     }
 }
 
-/// The row of a parameter, or else of the longest pattern that matches it. A prefix up to the last dot is
-/// ignored, and so is the slot or slot type of the setting, unless such settings have a row of their own.
+/// Returns the row of a parameter, or else of the longest pattern that matches it. A prefix up to the last
+/// dot is ignored, and so is the slot or slot type of the setting, unless such settings have a row of their
+/// own.
 pub fn find_parameter(name: &[u8]) -> Option<SupportEntry> {
     let name = unqualified_name(name);
     let find = |name: &[u8]| find_entry(PARAMETER_TABLE, name);
@@ -112,22 +113,22 @@ pub fn find_parameter(name: &[u8]) -> Option<SupportEntry> {
     })
 }
 
-/// The row of a job attribute.
+/// Returns the row of a job attribute.
 pub fn find_attribute(name: &[u8]) -> Option<SupportEntry> {
     find_entry(ATTRIBUTE_TABLE, name)
 }
 
-/// The rows of parameters, by name.
+/// Returns the rows of parameters, by name.
 pub fn parameter_entries() -> impl Iterator<Item = SupportEntry> {
     (0..PARAMETER_STARTS.len()).map(|index| parse_entry(PARAMETER_TEXT, &PARAMETER_STARTS, index))
 }
 
-/// The rows of job attributes, by name.
+/// Returns the rows of job attributes, by name.
 pub fn attribute_entries() -> impl Iterator<Item = SupportEntry> {
     (0..ATTRIBUTE_STARTS.len()).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
 }
 
-/// The rows of job attributes with that level. Each starter calls this.
+/// Returns the rows of job attributes with that level. Each starter calls this.
 pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = SupportEntry> {
     let is = move |index: &usize| {
         table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == standing.table_word()
@@ -146,7 +147,7 @@ fn find_entry(table: SupportTable, name: &[u8]) -> Option<SupportEntry> {
     let index = starts.binary_search_by(|&start| compare_key(text, start, name)).ok().or_else(|| {
         let key = |index: &usize| table_row(text, starts, *index).key();
         let families = families.iter().map(|index| *index as usize);
-        // Most patterns begin with another letter.
+        // The first letter is compared first because most patterns begin with another one.
         let may_match = |index: &usize| {
             let first = text[starts[*index] as usize];
             first == b'*' || name.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&first))

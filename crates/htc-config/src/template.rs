@@ -20,44 +20,44 @@ pub struct Template {
 }
 
 impl Template {
-    /// The category in the table's spelling, such as `FEATURE`.
+    /// Returns the category in the table's spelling, such as `FEATURE`.
     pub fn category(self) -> &'static [u8] {
         self.row.key()
     }
 
-    /// The name in the table's spelling.
+    /// Returns the name in the table's spelling.
     pub fn name(self) -> &'static [u8] {
         self.row.field(1)
     }
 
-    /// The statements, with arguments not yet inserted.
+    /// Returns the statements, with arguments not yet inserted.
     pub fn body(self) -> Cow<'static, [u8]> {
         unescape(self.row.field(2))
     }
 
-    /// Index in the table.
+    /// Returns the index in the table.
     pub fn index(self) -> u32 {
         self.index
     }
 }
 
-/// All templates in the order of the table.
+/// Returns all templates in the order of the table.
 pub fn all() -> impl Iterator<Item = Template> {
     (0..ROW_STARTS.len()).filter_map(|index| by_index(index as u32))
 }
 
-/// The template at an index of the table.
+/// Returns the template at an index of the table.
 pub fn by_index(index: u32) -> Option<Template> {
     ((index as usize) < ROW_STARTS.len())
         .then(|| Template { row: table_row(TABLE_TEXT, &ROW_STARTS, index as usize), index })
 }
 
-/// The category called `name`, in the table's spelling.
+/// Returns the category called `name`, in the table's spelling.
 pub fn find_category(name: &[u8]) -> Option<&'static [u8]> {
     all().map(Template::category).find(|known| caseless::eq(known, name))
 }
 
-/// The template of that category and name.
+/// Returns the template of that category and name.
 pub fn find(category: &[u8], name: &[u8]) -> Option<Template> {
     all().find(|template| caseless::eq(template.category(), category) && caseless::eq(template.name(), name))
 }
@@ -83,7 +83,7 @@ pub fn next_used_template(text: &[u8]) -> Option<(UsedTemplate<'_>, &[u8])> {
     let (name, rest) = text.split_at(end);
     let rest = trim_start(rest);
     if rest.first() != Some(&b'(') {
-        // An empty name ends the reference's loop, as before a parenthesis.
+        // An empty name, for example before a parenthesis, ends the reference's loop.
         return (!name.is_empty())
             .then_some((UsedTemplate { name, arguments: b"", unbalanced: false }, rest));
     }
@@ -101,8 +101,8 @@ pub fn next_used_template(text: &[u8]) -> Option<(UsedTemplate<'_>, &[u8])> {
     }
 }
 
-/// Offset of the brace that closes the one at the start of `text`; parentheses and brackets are nested up to
-/// `depth` deep.
+/// Returns the offset of the brace that closes the one at the start of `text`; parentheses and brackets are
+/// nested up to `depth` deep.
 fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
     let open = *text.first()?;
     let close = match open {
@@ -127,7 +127,7 @@ fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
 /// never ends).
 const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// The arguments of a template refer to themselves, or make the body too long.
+/// Error of a template whose arguments refer to themselves or make the body too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndlessArguments;
 
@@ -164,7 +164,7 @@ struct ArgumentReference {
     default: Option<(usize, usize)>,
 }
 
-/// The first argument reference of `text`.
+/// Returns the first argument reference of `text`.
 fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
     let mut from = 0;
     loop {
@@ -209,8 +209,8 @@ fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
     }
 }
 
-/// Offset of the parenthesis that ends the reference whose body begins at `at`, or `None` if it is not a
-/// reference.
+/// Returns the offset of the parenthesis that ends the reference whose body begins at `at`, or `None` if it
+/// is not a reference.
 fn argument_end(text: &[u8], mut at: usize) -> Option<usize> {
     let mut after_colon = false;
     loop {
@@ -266,7 +266,8 @@ fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> V
     }
 }
 
-/// The next non-empty item of a comma-separated list, trimmed, and the text after it, including its comma.
+/// Returns the next non-empty item of a comma-separated list, trimmed, and the text after it, including its
+/// comma.
 fn next_item(list: &[u8]) -> Option<(&[u8], &[u8])> {
     let start = list.iter().position(|&b| b != b',' && !is_space(b))?;
     let list = &list[start..];
@@ -274,7 +275,7 @@ fn next_item(list: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((trim(&list[..end]), &list[end..]))
 }
 
-/// The non-empty items of a comma-separated list, trimmed.
+/// Returns the non-empty items of a comma-separated list, trimmed.
 fn list_items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (item, rest) = next_item(list)?;

@@ -85,12 +85,12 @@ pub(crate) enum CountKey {
 }
 
 impl CountKey {
-    /// The key of a name.
+    /// Returns the key of a name.
     pub(crate) fn for_name(name: &[u8]) -> Self {
         CountKey::Name(name.to_ascii_lowercase().into())
     }
 
-    /// The key of a parameter of the table: that of its general entry.
+    /// Returns the key of a parameter of the table: that of its general entry.
     pub(crate) fn for_parameter(parameter: Parameter) -> Option<Self> {
         let general = match parameter.subsystem() {
             None => Some(parameter),
@@ -119,7 +119,7 @@ impl UseCounts {
         }
     }
 
-    /// The counts of an entry.
+    /// Returns the counts of an entry.
     pub(crate) fn uses_of(&self, at: Option<CountKey>) -> EntryUses {
         let counts = self.lock();
         let uses = match at {

@@ -97,7 +97,7 @@ fn read_included_maps(
     paths.into_iter().map(|path| Ok((path.display().to_string(), text(&path)?))).collect()
 }
 
-/// The files of a directory that LOCAL_CONFIG_DIR_EXCLUDE_REGEXP does not exclude.
+/// Returns the files of a directory that LOCAL_CONFIG_DIR_EXCLUDE_REGEXP does not exclude.
 fn map_files_in(directory: &Path, view: &ConfigView<'_>, world: &dyn World) -> Result<Vec<PathBuf>, String> {
     let pattern = view.text("LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap_or_default();
     let exclude = Regex::compile(&pattern, RegexOptions::NONE).map_err(|error| error.to_string())?;

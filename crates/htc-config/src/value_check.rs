@@ -437,7 +437,7 @@ fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
     split_words(value, b"|, \t\r\n").filter_map(check).collect()
 }
 
-/// Places of the words of a list.
+/// Returns the places of the words of a list.
 fn split_words<'v>(value: &'v [u8], separators: &'static [u8]) -> impl Iterator<Item = Range<usize>> + 'v {
     let mut at = 0;
     std::iter::from_fn(move || {

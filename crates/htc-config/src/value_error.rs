@@ -131,7 +131,7 @@ impl ValueError {
         }
     }
 
-    /// The line that the reference logs, with the place in its own source, without a newline.
+    /// Returns the line that the reference logs, with the place in its own source, without a newline.
     pub fn reference_line(&self) -> String {
         let line = match self.problem {
             ValueProblem::NotBoolean => 2659,

@@ -45,8 +45,8 @@ pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     Some(holds != negated)
 }
 
-/// A number that represents a version in comparisons; 0 if a part is greater than 99 (`condor_version.cpp`,
-/// `CondorVersionInfo`).
+/// Returns a number that represents a version in comparisons; 0 if a part is greater than 99
+/// (`condor_version.cpp`, `CondorVersionInfo`).
 fn comparable_number(major: i64, minor: i64, sub: i64) -> i64 {
     match (0..=99).contains(&minor) && (0..=99).contains(&sub) {
         true => major * 1_000_000 + minor * 1_000 + sub,
@@ -54,7 +54,7 @@ fn comparable_number(major: i64, minor: i64, sub: i64) -> i64 {
     }
 }
 
-/// Up to three numbers with dots between them, as `sscanf("%d.%d.%d")` reads them.
+/// Returns up to three numbers with dots between them, as `sscanf("%d.%d.%d")` reads them.
 fn parse_version_numbers(text: &[u8]) -> [Option<i64>; 3] {
     let mut found = [None; 3];
     let mut rest = text;

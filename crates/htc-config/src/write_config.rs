@@ -96,8 +96,8 @@ struct RowSelection {
     obsolete: Option<ObsoleteSettings>,
 }
 
-/// The mark of a row of a kind that is selected, or `None` if the kind is not selected; empty if the row is
-/// not commented out.
+/// Returns the mark of a row of a kind that is selected, or `None` if the kind is not selected; empty if the
+/// row is not commented out.
 fn mark_if(asked: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
     asked.then_some(if commented { mark } else { "" })
 }
@@ -131,7 +131,7 @@ impl RowSelection {
         }
     }
 
-    /// All selected rows, by name.
+    /// Returns all selected rows, by name.
     fn select_rows<'a>(&self, set: &'a MacroSet, world: &'a dyn World) -> Vec<SelectedRow<'a>> {
         let mut chosen: Vec<SelectedRow<'a>> = Vec::new();
         for row in rows_with_defaults(set, world, true) {
@@ -159,7 +159,7 @@ struct SelectedRow<'a> {
 }
 
 impl SelectedRow<'_> {
-    /// The row as an assignment, possibly commented out.
+    /// Returns the row as an assignment, possibly commented out.
     fn text(&self) -> BString {
         let ParameterRow { name, raw, kind } = &self.row;
         let is_block = raw.contains(&b'\n') && !matches!(kind, RowKind::Default(_));
@@ -183,7 +183,7 @@ impl SelectedRow<'_> {
         place
     }
 
-    /// Key for the order by sources; rows without lines come last in their source.
+    /// Returns a key for the order by sources; rows without lines come last in their source.
     fn sort_key(&self) -> (u32, u32) {
         let source = match self.source {
             SourceId::ENVIRONMENT => 0xfffe,

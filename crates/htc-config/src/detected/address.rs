@@ -8,8 +8,8 @@ use super::system_file::read_or_empty;
 use htc_base::text::list;
 use htc_base::world::{InterfaceAddress, World};
 
-/// The reference's rank of an address: public addresses are best, then private ones; loopback and link-local
-/// addresses are worst.
+/// Returns the reference's rank of an address: public addresses are best, then private ones; loopback and
+/// link-local addresses are worst.
 fn desirability(address: &IpAddr) -> u8 {
     let (is_link_local, is_private) = match address {
         IpAddr::V4(address) => (address.is_link_local(), address.is_private()),
@@ -27,9 +27,9 @@ fn desirability(address: &IpAddr) -> u8 {
 /// Minimum rank of an address that other machines can reach.
 const MIN_REACHABLE_DESIRABILITY: u8 = 4;
 
-/// The best address in the kernel's table of IPv6 addresses (`/proc/net/if_inet6`), whose lines contain 32
-/// hexadecimal digits and the number of the interface, also hexadecimal. Interfaces with lower numbers come
-/// first.
+/// Returns the best address in the kernel's table of IPv6 addresses (`/proc/net/if_inet6`), whose lines
+/// contain 32 hexadecimal digits and the number of the interface, also hexadecimal. Interfaces with lower
+/// numbers come first.
 fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
     let mut found: Vec<(u32, IpAddr)> = table
         .lines()
@@ -129,7 +129,7 @@ impl HostAddresses {
 /// The kernel's table of IPv6 addresses.
 const IPV6_TABLE_PATH: &str = "/proc/net/if_inet6";
 
-/// The best matching address of each family that is not disabled.
+/// Returns the best matching address of each family that is not disabled.
 fn best_matching(
     patterns: &[u8],
     interfaces: &[InterfaceAddress],
@@ -167,7 +167,7 @@ pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn Wor
     reachable_families(found).is_some_and(|[v4, v6]| v4 != v6)
 }
 
-/// The best address of each family that is not disabled.
+/// Returns the best address of each family that is not disabled.
 fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
     let own: Option<IpAddr> = ours.parse().ok();
     let mut found = [own.filter(IpAddr::is_ipv4), best_ipv6(table).or(own.filter(IpAddr::is_ipv6))];
@@ -189,8 +189,9 @@ fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
     }
 }
 
-/// The host's name without a name service: its best address with `-` in place of dots and colons, followed by
-/// the domain; empty if there is no domain (`ipv6_hostname.cpp`, `convert_ipaddr_to_fake_hostname`).
+/// Returns the host's name without a name service: its best address with `-` in place of dots and colons,
+/// followed by the domain; empty if there is no domain (`ipv6_hostname.cpp`,
+/// `convert_ipaddr_to_fake_hostname`).
 pub(super) fn hostname_from_address(best: Option<IpAddr>, domain: &[u8]) -> BString {
     let Some(best) = best.filter(|_| !domain.is_empty()) else {
         return BString::default();

@@ -46,7 +46,7 @@ impl ExpandedRegions {
         self.nested.len()
     }
 
-    /// The names, outermost first.
+    /// Returns the names, outermost first.
     pub(super) fn names(&self) -> impl Iterator<Item = &BString> {
         self.nested.iter().map(|region| &region.name)
     }

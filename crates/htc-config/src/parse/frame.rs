@@ -49,7 +49,7 @@ impl Loader<'_> {
         LoadFailure::new(line.line).with_reason(error.to_string()).with_location(at)
     }
 
-    /// The place of a range of a logical line.
+    /// Returns the place of a range of a logical line.
     pub(super) fn line_location(
         &self,
         frame: &SourceFrame<'_>,

@@ -22,7 +22,7 @@ struct IncludeStatement<'a> {
 }
 
 impl Loader<'_> {
-    /// `include : TARGET` with its options.
+    /// Processes `include : TARGET` with its options.
     pub(super) fn process_include(
         &mut self,
         frame: &SourceFrame<'_>,

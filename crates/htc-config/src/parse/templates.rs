@@ -29,7 +29,7 @@ struct TemplateBlock<'t> {
 }
 
 impl Loader<'_> {
-    /// `use CATEGORY : NAME`.
+    /// Processes `use CATEGORY : NAME`.
     pub(super) fn process_use(
         &mut self,
         frame: &SourceFrame<'_>,
@@ -218,7 +218,7 @@ impl Loader<'_> {
             return Err(TemplateFailure::AlreadyReported);
         }
         if operator == Some(StatementOperator::Colon) && caseless::eq(name, b"warning") {
-            // The statement is executed, too.
+            // The reference prints the warning and also executes the statement.
             let shown = self.expand(text).unwrap_or_else(|_| text.into());
             self.warn(format!(" Warning : {shown}"));
         }
@@ -254,7 +254,7 @@ impl Loader<'_> {
     }
 }
 
-/// The template of a category whose name is most similar.
+/// Returns the template of a category whose name is most similar.
 fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let names = template::all().filter(|template| template.category() == category).map(Template::name);
     htc_base::text::similar_names::nearest(name, names).map(<[u8]>::to_vec)

@@ -75,7 +75,7 @@ impl Loader<'_> {
             }
             () => return Ok(()),
         };
-        // The others depend on the addresses of this machine.
+        // The other problems depend on the addresses of this machine.
         let subject = match number {
             1 | 4 => LoadWarningSubject::Parameter("ENABLE_IPV4".into()),
             6 => LoadWarningSubject::Parameter("ENABLE_IPV6".into()),
@@ -151,7 +151,7 @@ impl Loader<'_> {
     }
 }
 
-/// Category and name in `AUTO_USE_<CATEGORY>_<NAME>`.
+/// Returns the category and the name in `AUTO_USE_<CATEGORY>_<NAME>`.
 fn split_auto_use_name(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = name.get(b"AUTO_USE_".len()..).filter(|_| caseless::starts_with(name, b"AUTO_USE_"))?;
     let letters = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();

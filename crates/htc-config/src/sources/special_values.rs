@@ -145,7 +145,7 @@ impl Loader<'_> {
         self.insert_value(name, Cow::Owned(raw.into()), place);
     }
 
-    /// As [`Loader::insert`]; a value that is a part of a kept text is not copied.
+    /// Does the same as [`Loader::insert`], but a value that is a part of a kept text is not copied.
     pub(crate) fn insert_value(&mut self, name: &[u8], raw: Cow<'_, [u8]>, place: DefinitionPlace) {
         let mut shown: Cow<'_, [u8]> = Cow::Borrowed(name);
         let mut pool = None;
@@ -218,7 +218,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The settings that determine the host's names (`ipv6_hostname.cpp`, `init_local_hostname_impl`).
+    /// Reads the settings that determine the host's names (`ipv6_hostname.cpp`, `init_local_hostname_impl`).
     pub(super) fn read_host_settings(&mut self) -> Result<HostSettings, LoadFailure> {
         let network = self.expanded_value("NETWORK_HOSTNAME").ok().flatten().unwrap_or_default();
         // If there is no name service, the name of the host is derived from its address.
@@ -272,7 +272,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A value, without counting the look-up.
+    /// Returns a value, without counting the look-up.
     fn peek_value(&mut self, name: &str) -> Option<BString> {
         let counts = self.set.use_counts.take();
         let value = self.expanded_value(name).ok().flatten();
@@ -309,7 +309,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The current detected values, if replacements are recorded.
+    /// Returns the current detected values, if replacements are recorded.
     fn snapshot_detected(&self) -> Vec<(&'static str, BString)> {
         if !self.records_replacements() {
             return Vec::new();
