@@ -49,11 +49,11 @@ impl Connection {
     }
 }
 
-/// A configuration of 2,000 lines with macros, conditions and expressions.
+/// Returns a configuration of 2,000 lines with macros, conditions and expressions.
 fn config() -> String {
     let mut text = String::new();
     for n in 0..400 {
-        // Every tenth one refers to nothing, the others to it.
+        // Every tenth macro refers to nothing; the nine after it refer to it.
         let before = n / 10 * 10 + 400 * usize::from(n % 10 == 0);
         writeln!(text, "# setting {n}\nSITE_{n} = value {n} of $(SITE_{before}:none)").unwrap();
         writeln!(text, "SLOT_TYPE_{}_START = Owner == \"u{n}\" && \\\n  TARGET.RequestMemory > {n}", n + 1)

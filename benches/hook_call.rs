@@ -17,7 +17,7 @@ fn main() {
     divan::main();
 }
 
-/// A program that does nothing, so that only the call itself is measured.
+/// Returns a program that does nothing, so that only the call itself is measured.
 fn trivial() -> PathBuf {
     PathBuf::from("/bin/true")
 }

@@ -99,7 +99,7 @@ impl Point {
     }
 }
 
-/// Processor time of all children that have ended, in seconds.
+/// Returns the processor time of all children that have ended, in seconds.
 fn used() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
     let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;

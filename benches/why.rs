@@ -1,5 +1,5 @@
-//! How fast jobs are explained: the goals in a table. `cargo bench --bench why`; `HTC_BENCH_ONLY` picks rows by a part of their
-//! name. Figures are processor and elapsed time of the whole program, and its largest memory.
+//! Benchmark of explanations why jobs do not run, in a table next to their goals. `cargo bench --bench why`; `HTC_BENCH_ONLY`
+//! selects rows by a part of their name. Figures are processor and elapsed time of the whole program, and its largest memory.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -124,7 +124,7 @@ fn main() {
         let directory = tempfile::tempdir().unwrap();
         write_jobs(&directory.path().join("jobs"), load);
         write_slots(&directory.path().join("slots"), load);
-        // What is read of each ad is about what explanations read.
+        // This constraint reads about as many attributes of each ad as explanations do.
         let condition = "RequestMemory > Memory && Requirements";
         let arguments = ["--ads", "jobs", "--ads", "slots", "-c", condition, "--count", "--quiet"];
         let [reading, reading_elapsed] = measure(EVAL, directory.path(), &arguments);

@@ -28,7 +28,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All chapters, in order of their names.
+/// Collects all chapters, in order of their names.
 fn chapters(directory: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -42,15 +42,15 @@ fn chapters(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The account that runs the commands, or `None` if its id has none: `nobody` if root runs the tests.
+/// Returns the account that runs the commands, or `None` if its id has none: `nobody` if root runs the tests.
 fn account() -> Option<nix::unistd::User> {
     let uid = nix::unistd::geteuid();
     let uid = if uid.is_root() { nix::unistd::Uid::from_raw(reader::NOBODY) } else { uid };
     nix::unistd::User::from_uid(uid).unwrap()
 }
 
-/// Output of a command in `place` as the book shows it: the directory, the account and its home are those of
-/// ann, whoever runs the tests.
+/// Returns the output of a command in `place` as the book shows it: the directory, the account and its home
+/// are those of ann, whoever runs the tests.
 fn as_shown(text: &str, place: &Path) -> String {
     let text = text.replace(&place.display().to_string(), reader::SHOWN);
     let Some(account) = account() else { return text };
@@ -109,7 +109,7 @@ struct Run {
     faults: Vec<String>,
 }
 
-/// The attribute `name=VALUE` of a block's info string.
+/// Returns the attribute `name=VALUE` of a block's info string.
 fn attribute<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.split([',', ' ']).find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }

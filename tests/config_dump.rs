@@ -41,7 +41,7 @@ impl Place {
         (text(stdout), text(stderr), status.code().expect("ended by itself"))
     }
 
-    /// Rule, line and column of each finding.
+    /// Returns the rule, line and column of each finding.
     fn findings(&self) -> Vec<String> {
         let (out, err, status) = self.run(["lint", "--json"]);
         let all: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
@@ -594,7 +594,7 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         for finding in all.as_array().unwrap() {
             let rule = finding["rule"].as_str().unwrap();
-            // `@DIR@` and its like are marks of the recordings, not of a site.
+            // `@DIR@` and similar words are placeholders of the recordings, not text of a site.
             if finding["message"].as_str().is_some_and(|message| message.contains("@LOCAL_DIR@"))
                 || rule == "template-mark"
             {
@@ -641,7 +641,7 @@ fn only_a_script_that_is_named_uses_the_macros_that_it_mentions() {
     assert_eq!(out.matches(" is not an HTCondor parameter, and no value").count(), 2, "{out}");
     let (out, _, _) = place.run(["lint", "--used-by", "hook.sh"]);
     assert!(!out.contains("SITE_MEM") && out.contains("SITE_IDLE is not an HTCondor parameter"), "{out}");
-    // A parameter names it.
+    // If a parameter names the script, lint reads it without the option.
     let script = place.path().join("hook.sh");
     place.write("condor_config", format!("{config}STARTD_CRON_X_EXECUTABLE = {}\n", script.display()));
     let (out, _, _) = place.run(["lint"]);
@@ -1414,7 +1414,7 @@ fn a_map_of_users_that_is_not_there_is_found() {
     assert!(told.contains("userMap(\"b\", ...) is undefined: cannot read '/no/such': "), "{told}");
     let (found, told) = line("nobody", "");
     assert_eq!(found, ["named-not-defined:1:33"], "{told}");
-    // Files for another machine name what is not here.
+    // Files for another machine may name files that do not exist here.
     let elsewhere = place.path().join("other.conf");
     place.write("other.conf", "STARTD_CLASSAD_USER_MAP_NAMES = b\nCLASSAD_USER_MAPFILE_b = /no/such\n");
     let (out, err, status) = place.run(["lint".as_ref(), elsewhere.as_os_str()]);
@@ -1441,7 +1441,7 @@ fn a_value_that_begins_with_a_blank_is_dumped_as_a_statement() {
     assert_eq!((status, out.as_str()), (0, "STARTD_ATTRS =\nSTARTD_ATTRS = $(STARTD_ATTRS) Rack\n"));
 }
 
-/// Output of `lint` with the name of the input replaced, and its exit status.
+/// Returns the output of `lint` with the name of the input replaced, and its exit status.
 fn lint_by(place: &Place, program: &str, words: &str, shown_name: &str) -> (String, i32) {
     let script = format!("exec {program} lint {words}");
     let mut command = Command::new("bash");

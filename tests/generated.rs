@@ -153,7 +153,7 @@ fn every_default_is_stated() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Each option has one line in the imperative, without the words that language.md replaces.
+/// Each option has one line in the imperative, without banned phrases.
 #[test]
 fn options_have_one_plain_line() {
     const ODD_WORDS: [&str; 14] = [

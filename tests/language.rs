@@ -12,7 +12,7 @@ const FIRST_WORDS: [&str; 15] = [
     "With", "Without",
 ];
 
-/// Phrases that are not written, and what to write.
+/// Phrases that texts must not contain, and the words to use instead.
 const PHRASES: [(&str, &str); 50] = [
     ("are told", "are called with, get"),
     ("be told", "be reported"),

@@ -69,7 +69,8 @@ const PROGRAM_ONLY: &[&str] = &[
     "clap::",
 ];
 
-/// The code of a source without comments and string contents, line by line; `None` for lines of test modules.
+/// Returns the code of a source without comments and string contents, line by line; `None` for lines of test
+/// modules.
 fn code_lines(source: &str) -> Vec<Option<String>> {
     let mut lines = Vec::new();
     let mut in_tests = false;
@@ -206,7 +207,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All files below a directory, without hidden ones and build results.
+/// Collects all files below a directory, without hidden ones and build results.
 fn files_below(directory: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! `lint` from outside: rules, selection, formats, corrections, baselines, standard input; both programs alike.
+//! Tests of `lint` of both programs: rules, selection, formats, corrections, baselines, standard input.
 
 #![cfg(feature = "cli")]
 
@@ -65,7 +65,7 @@ impl Place {
     }
 }
 
-/// `rule:file:line:column` of each record.
+/// Returns `rule:file:line:column` of each record.
 fn places(json: &str) -> Vec<String> {
     let records: Vec<Value> = serde_json::from_str(json).unwrap_or_else(|_| panic!("{json}"));
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -472,7 +472,7 @@ fn a_baseline_knows_findings_by_rule_parameter_and_value() {
         assert_eq!(ended.status, 1, "{new}{}", ended.err);
         assert!(ended.err.starts_with("1 finding: "), "{new}{}", ended.err);
     }
-    // A baseline without the value of a secret.
+    // A baseline does not contain the value of a secret.
     fs::write(place.path().join("c"), "SEC_PASSWORD_X = $(hunter2 x)\nSTRT = true\n").expect("a file");
     place.lint(&["c", "--write-baseline", "known"]);
     assert!(!place.text("known").contains("hunter2"), "{}", place.text("known"));
@@ -537,7 +537,7 @@ STRT = true
     }
 }
 
-/// The commands of a file of `examples/ci` that call lint, as its service runs them.
+/// Returns the commands of a file of `examples/ci` that call lint, as its service runs them.
 fn commands_of(file: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/ci").join(file);
     let text = fs::read_to_string(path).expect("a file");

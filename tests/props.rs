@@ -16,7 +16,7 @@ use htc_hooks::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value, explai
 use htc_hooks::os::RealWorld;
 use proptest::prelude::*;
 
-/// Pieces of expressions.
+/// Generates pieces of expressions.
 fn piece() -> impl Strategy<Value = String> {
     let fixed = prop::sample::select(vec![
         "a",
@@ -100,7 +100,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Valid expressions.
+/// Generates valid expressions.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![

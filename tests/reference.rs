@@ -25,12 +25,12 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The only source file in which one of the texts begins a line.
+/// Returns the only source file in which one of the texts begins a line.
 fn source_of(texts: &[&str]) -> String {
     source_with(texts, "")
 }
 
-/// The only such file that also contains `word`.
+/// Returns the only such file that also contains `word`.
 fn source_with(texts: &[&str], word: &str) -> String {
     let mut found = Vec::new();
     files(&root().join("src"), "rs", &mut found);
@@ -44,7 +44,8 @@ fn source_with(texts: &[&str], word: &str) -> String {
         .unwrap_or_else(|| panic!("no {texts:?}"))
 }
 
-/// The members of an item with their documentation: fields by their TOML names, variants as they are called.
+/// Returns the members of an item with their documentation: fields by their TOML names, variants as they are
+/// called.
 fn members(source: &str, item: &str) -> Vec<(String, String)> {
     // A table of words is inside a macro.
     let end = if item.starts_with(' ') { "    }" } else { "}" };
@@ -82,7 +83,8 @@ fn cell(text: &str) -> String {
     parts.collect::<Vec<String>>().join("`").replace('|', "\\|")
 }
 
-/// Rows of the schemas: name, meaning, and a command that writes rows of the schema. `tests/it` runs these commands.
+/// Returns the rows of the schemas: name, meaning, and a command that writes rows of the schema. `tests/it` runs
+/// these commands.
 fn schema_table() -> String {
     let calls = fs::read_to_string(root().join("tests/data/json_calls.tsv")).unwrap();
     let mut paths = Vec::new();
@@ -107,7 +109,7 @@ fn schema_table() -> String {
     text
 }
 
-/// The rows for `marker`.
+/// Returns the rows for `marker`.
 fn table(marker: &str) -> String {
     let mut text = String::new();
     let (kind, name) = marker.split_once(' ').unwrap();
@@ -215,7 +217,7 @@ fn with_coloured_verdict(line: &str) -> String {
     format!("{head}: <tspan fill=\"{colour}\">{verdict}</tspan> (exited {tail}")
 }
 
-/// A picture of a terminal with the lines of a `console` block.
+/// Returns a picture of a terminal with the lines of a `console` block.
 fn shot(lines: &[&str]) -> String {
     let columns = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(60);
     let (width, height) = (columns * 8 + 40, lines.len() * 19 + 62);
@@ -254,7 +256,7 @@ fn shot(lines: &[&str]) -> String {
     svg + "</svg>\n"
 }
 
-/// The `console` block of a chapter that contains `command`.
+/// Returns the `console` block of a chapter that contains `command`.
 fn console<'a>(chapter: &'a str, command: &str) -> Vec<&'a str> {
     let blocks = chapter.split("```console\n").skip(1).filter_map(|block| block.split("\n```").next());
     let block = blocks

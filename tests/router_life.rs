@@ -64,7 +64,7 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
     lines.into_inner()
 }
 
-/// Owner of the jobs: root writes to user logs with the owner's rights, so the owner must exist.
+/// Returns the owner of the jobs: root writes to user logs with the owner's rights, so the owner must exist.
 fn owner(place: &Path) -> &'static str {
     use std::os::unix::fs::PermissionsExt;
     if !htc_hooks::os::identity::can_switch_account() {
@@ -187,7 +187,7 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
     assert_eq!(badly.last().map(|point| point.finished), Some(0));
 }
 
-/// The routed jobs of a directory that are still running, with their files.
+/// Returns the routed jobs of a directory that are still running, with their files.
 fn copies(queue: &Path) -> Vec<(String, String)> {
     let names =
         fs::read_dir(queue).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());

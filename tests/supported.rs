@@ -33,8 +33,8 @@ struct Source {
     code: String,
 }
 
-/// The sources below a directory, except those that only describe names: lint, descriptions, the table
-/// itself.
+/// Returns the sources below a directory, except those that only describe names: lint, descriptions, the
+/// table itself.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
@@ -77,7 +77,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// The string literals in code.
+/// Returns the string literals in code.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -115,7 +115,7 @@ fn literals(code: &str) -> Vec<String> {
     found
 }
 
-/// The names that are read from a configuration or an ad by their literals: `view.int("NAME")`.
+/// Returns the names that are read from a configuration or an ad by their literals: `view.int("NAME")`.
 fn asked<'a>(source: &'a Source, receivers: &[&str]) -> Vec<&'a str> {
     const GETTERS: [&str; 14] = [
         "string",
@@ -151,7 +151,8 @@ fn is_family(row: &SupportEntry) -> bool {
     row.name.contains(['*', '#'])
 }
 
-/// The names of the reference: its table, the defaults of subsystems, and other names that its daemons read.
+/// Returns the names of the reference: its table, the defaults of subsystems, and other names that its
+/// daemons read.
 fn reference() -> BTreeSet<String> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/htc-config/src/data");
     let names = |file: &str| {

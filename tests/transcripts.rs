@@ -48,7 +48,8 @@ fn recordings_that_no_clock_decides_are_reproduced() {
     let mut outcomes = play(&directories);
     for (outcome, directory) in outcomes.iter_mut().zip(&directories) {
         if is_session(directory) && outcome.not_here.is_none() && !outcome.standing().is_good() {
-            // Real daemons have timers, which a busy machine delays: again, with nothing beside it.
+            // Real daemons have timers, which a busy machine delays, so a session that differs is repeated
+            // with nothing else running.
             println!("again, alone: {}", directory.display());
             *outcome = replay(std::slice::from_ref(directory), &options(3)).remove(0);
         }
@@ -67,8 +68,8 @@ fn is_session(recording: &Path) -> bool {
     recording.file_name().is_some_and(|name| name.as_bytes().starts_with(b"s"))
 }
 
-/// Sessions of slots mostly sleep. They are distributed among the recordings that use the processor, so that
-/// they take no extra time.
+/// Distributes the sessions of slots, which mostly sleep, among the recordings that use the processor, so
+/// that they take no extra time.
 fn spread(directories: Vec<PathBuf>) -> Vec<PathBuf> {
     let (sleeping, busy): (Vec<PathBuf>, Vec<PathBuf>) =
         directories.into_iter().partition(|path| is_session(path));
@@ -195,13 +196,13 @@ fn what_still_runs_in_the_directory_of_a_replay_is_ended_and_told() {
     assert!(processes::end_leftovers(place.path()).is_empty());
 }
 
-/// Directory of the recordings.
+/// Returns the directory of the recordings.
 fn shared() -> PathBuf {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     shared.join("transcripts")
 }
 
-/// The recordings whose names begin with one of the prefixes.
+/// Returns the recordings whose names begin with one of the prefixes.
 fn recordings(prefixes: &[&str]) -> Option<Vec<PathBuf>> {
     let entries = std::fs::read_dir(shared()).ok()?;
     let mut directories: Vec<PathBuf> =

@@ -10,13 +10,13 @@ use htc_hooks::user_log::{
 };
 use htc_hooks::world::Zone;
 
-/// The directory with recordings and golden cases. Without it, tests that need it print a message and do
-/// nothing.
+/// Returns the directory with recordings and golden cases. Without it, tests that need it print a message and
+/// do nothing.
 fn shared() -> PathBuf {
     std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from)
 }
 
-/// Format of the times in an event's text.
+/// Returns the format of the times in an event's text.
 fn options(event: &JobEvent) -> FormatOptions {
     let (iso_date, sub_second) = (event.time.year.is_some(), event.time.milli.is_some());
     FormatOptions { iso_date, sub_second, utc: event.time.utc, ..FormatOptions::default() }

@@ -14,7 +14,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The text of all chapters.
+/// Collects the text of all chapters.
 fn book(directory: &Path, text: &mut String) {
     for entry in fs::read_dir(directory).unwrap().flatten() {
         let path = entry.path();

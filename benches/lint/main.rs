@@ -24,7 +24,8 @@ struct Row {
 }
 
 fn main() {
-    // This program runs itself, because the kernel reports the usage of all children together.
+    // This program runs itself once for each measurement, because the kernel reports the usage of all
+    // children together.
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if words.first().is_some_and(|word| word == "measure") {
         return measure(Path::new(&words[1]));

@@ -1,4 +1,5 @@
-//! The queue of [`ads`](super::ads) as a queue log and as a history, an event log, and inputs that are no ads.
+//! The queue of [`ads`](super::ads) as a queue log and as a history, an event log, and inputs that are not
+//! ads.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};

@@ -167,7 +167,7 @@ impl Table<'_> {
         }
     }
 
-    /// Histories, queue logs and event logs.
+    /// Measures histories, queue logs and event logs.
     fn logs(&self) {
         let [eval, status, starter] = [0, 3, 6].map(|at: usize| Path::new(PROGRAMS[at].1));
         for (name, goal, program, file, words) in [
@@ -184,7 +184,7 @@ impl Table<'_> {
         }
     }
 
-    /// Forms of `condor_q`.
+    /// Measures the output formats of `condor_q`.
     fn tool_forms(&self) {
         let queue = self.place.join("condor_q");
         let grep = ["-c", "^Owner = \"a", "alike"];
@@ -205,7 +205,7 @@ impl Table<'_> {
         }
     }
 
-    /// Inputs that are no ads, or one ad without end: their size must not decide about the memory.
+    /// Measures inputs that are not ads, or one endless ad: the memory must not depend on their size.
     fn bounded(&self) {
         let [eval, status] = [0, 3].map(|at: usize| Path::new(PROGRAMS[at].1));
         for (name, program, words) in [

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use htc_hooks::cli::PROGRAMS;
 
-/// Root directory of the sources.
+/// Returns the root directory of the sources.
 pub(crate) fn source() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -68,7 +68,7 @@ pub(crate) fn install(programs: &Path, root: &Path, links: bool) -> anyhow::Resu
         for program in PROGRAMS {
             for tool in program.compat {
                 let link = root.join("bin").join(tool.tool);
-                // A link never replaces a pool's own tool.
+                // A link never replaces an installed tool of HTCondor.
                 let ours = std::fs::read_link(&link).is_ok_and(|target| target == Path::new(program.name));
                 ensure!(ours || !link.exists(), "'{}' is there already; it stays", link.display());
                 if !ours {
@@ -81,7 +81,7 @@ pub(crate) fn install(programs: &Path, root: &Path, links: bool) -> anyhow::Resu
     Ok(made)
 }
 
-/// Man pages and completions: the file in the sources, and its location below the prefix.
+/// Returns the man pages and completions: the file in the sources, and its location below the prefix.
 fn shared() -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
     let places = [
         ("man", "share/man/man"),

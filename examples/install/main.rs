@@ -13,16 +13,17 @@ use clap::Parser;
 /// Install the programs, their man pages and completions
 #[derive(Parser)]
 struct Options {
-    /// Where they will be used from
+    /// Installation prefix
     #[arg(long, default_value = "/usr/local")]
     prefix: PathBuf,
-    /// Put everything below this directory, as for a package
+    /// Root directory below which the prefix is created, for packages
     #[arg(long)]
     destdir: Option<PathBuf>,
-    /// Also make links with the names of the condor tools that a program can stand for (condor_config_val ...)
+    /// Also create links with the names of the condor tools that the programs can replace (condor_config_val
+    /// ...)
     #[arg(long)]
     links: bool,
-    /// Take built programs from here, instead of building them
+    /// Use the programs in this directory instead of building them
     #[arg(long)]
     programs: Option<PathBuf>,
 }

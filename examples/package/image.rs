@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::tree;
 use crate::{HOMEPAGE, Package, SUMMARY, VERSION, date, deb, run};
 
-/// Release that the image consists of.
+/// Debian release of which the image consists.
 const SUITE: &str = "bookworm";
 
 /// Parts of a new Debian that a container never uses.
@@ -39,7 +39,7 @@ pub(crate) fn make(package: &Package<'_>, place: &Path, given: Option<&Path>) ->
             std::fs::create_dir(&unused)?;
         }
     }
-    // The same package as everybody installs, with its documents.
+    // The image contains the same Debian package that users install, with its documents.
     let debs = tempfile::tempdir_in(place)?;
     let part = Package { output: debs.path(), ..*package };
     let name = deb::make(&part, &debs.path().join("work"))?;
@@ -108,7 +108,7 @@ fn write_layout(place: &Path, layer: &Path, architecture: &str, fast: bool) -> a
     Ok(layout)
 }
 
-/// SHA-256 of bytes, in hexadecimal digits.
+/// Returns the SHA-256 of bytes, in hexadecimal digits.
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,9 @@
 //! Makes packages of the programs in the current directory:
 //! `cargo run --example package -- deb|rpm|tar|musl|image|all`.
 //!
-//! The programs of all kinds but `musl` use the system's C library, since static programs cannot ask the services from
-//! which a site gets its accounts. They are linked by zig with the symbols of an old version of it, so that packages from
-//! any builder install on Enterprise Linux 8 and everything newer.
+//! The programs of all kinds but `musl` use the system's C library, since static programs cannot use the name services
+//! that provide a site's accounts. They are linked by zig with the symbols of an old version of that library, so that
+//! packages from any builder can be installed on Enterprise Linux 8 and newer systems.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own")]
 
@@ -36,16 +36,16 @@ struct Options {
     /// Processor architecture [default: that of this machine]
     #[arg(long)]
     arch: Option<Arch>,
-    /// Take built programs from this directory, instead of building them
+    /// Use the programs in this directory instead of building them
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// Build with this machine's compiler: the programs need a C library as new as this machine's
+    /// Build with this machine's compiler; the programs then need a C library as new as this machine's
     #[arg(long, conflicts_with = "programs")]
     native: bool,
     /// Root directory with a shell for the image [default: made by debootstrap]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Compress little: larger packages, sooner
+    /// Compress less: packages are larger and built faster
     #[arg(long)]
     fast: bool,
 }
@@ -58,7 +58,7 @@ enum Kind {
     Rpm,
     /// An archive to unpack below /usr/local or elsewhere
     Tar,
-    /// The same with static programs, for systems with another C library
+    /// An archive with static programs, for systems with another C library
     Musl,
     /// A container image, for `podman load`
     Image,
@@ -188,8 +188,8 @@ fn run(program: &str, words: &[&str], at: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The time of the commit (seconds since 1970), used for all files in the packages so that two builds are
-/// identical.
+/// Returns the time of the commit (seconds since 1970), used for all files in the packages so that two builds
+/// are identical.
 fn date() -> anyhow::Result<u64> {
     if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
         return given.parse().context("SOURCE_DATE_EPOCH");

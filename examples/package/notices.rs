@@ -60,8 +60,8 @@ fn metadata(source: &Path, target: &str) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The ids of the packages that are linked into a program: no build dependencies, test dependencies or
-/// macros.
+/// Returns the ids of the packages that are linked into a program: no build dependencies, test dependencies
+/// or macros.
 fn linked(metadata: &Value) -> Vec<&str> {
     let nodes = array(&metadata["resolve"]["nodes"]);
     let macros: Vec<&str> = array(&metadata["packages"])
@@ -89,8 +89,8 @@ fn linked(metadata: &Value) -> Vec<&str> {
     found
 }
 
-/// The files of a crate that contain notices, and the notice at the beginning of PCRE2, which has no separate
-/// file.
+/// Returns the files of a crate that contain notices, and the notice at the beginning of PCRE2, which has no
+/// separate file.
 fn of_crate(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {

@@ -71,7 +71,7 @@ pub(crate) fn make(package: &Package<'_>, place: &Path) -> anyhow::Result<String
     Ok(name)
 }
 
-/// Adds the directories that go away with the package.
+/// Adds the directories that are removed with the package.
 fn add_directories(builder: &mut PackageBuilder, usr: &Path) -> anyhow::Result<()> {
     let mut directories = std::collections::BTreeSet::new();
     for file in tree::files(usr)? {

@@ -46,7 +46,7 @@ impl Arch {
         Self::value_variants().iter().copied().find(|arch| arch.name() == std::env::consts::ARCH)
     }
 
-    /// Name that the kernel, rpm and Rust use.
+    /// Returns the name that the kernel, rpm and Rust use.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -54,7 +54,7 @@ impl Arch {
         }
     }
 
-    /// Name that Debian and container images use.
+    /// Returns the name that Debian and container images use.
     pub(crate) fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -70,7 +70,7 @@ impl std::fmt::Display for Version {
 }
 
 impl Target {
-    /// Name of the target for Rust. Archives carry it, so that `cargo binstall` finds them.
+    /// Returns the name of the target for Rust. Archives carry it, so that `cargo binstall` finds them.
     pub(crate) fn triple(self) -> String {
         let libc = match self.libc {
             Libc::Glibc => "gnu",

@@ -1,4 +1,5 @@
-//! Packages of seven copies of one small program: names, places of files, and what the systems' tools say.
+//! Packages of seven copies of one small program: names, locations of files, and the output of the systems'
+//! tools.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +11,7 @@ use htc_hooks::cli::PROGRAMS;
 use crate::target::{Arch, Libc, Target};
 use crate::{Options, VERSION, make_kinds};
 
-/// Files that each package has somewhere, below its prefix.
+/// Files that each package has below its prefix.
 const EVERYWHERE: [&str; 9] = [
     "bin/htc-slot-run",
     "share/bash-completion/completions/htc-slot-run",

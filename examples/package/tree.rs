@@ -1,4 +1,4 @@
-//! The files of a package, laid out below a directory with this builder's umask, times and links out of the way.
+//! The files of a package, laid out below a directory, independent of this builder's umask, times and links.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Everything where a prefix such as /usr/local expects it.
+    /// Layout below a prefix such as /usr/local.
     pub(crate) const PREFIX: Self =
         Self { zsh: "share/zsh/site-functions", licences: "share/doc/htc-hooks", compressed_man: false };
     pub(crate) const DEBIAN: Self =
@@ -68,10 +68,10 @@ pub(crate) fn lay_out(programs: &Path, prefix: &Path, target: Target, places: &P
     Ok(())
 }
 
-/// Examples that only a source tree has a use for.
+/// Examples that are useful only in a source tree.
 const OF_SOURCES: [&str; 3] = ["examples/package", "examples/install", "examples/playground"];
 
-/// True for what only a source tree needs, and for what an interpreter left beside a script.
+/// True for files that only a source tree needs, and for files that an interpreter left next to a script.
 fn is_left_out(name: &Path) -> bool {
     OF_SOURCES.iter().any(|directory| name.starts_with(directory))
         || (name.starts_with("examples") && name.extension().is_some_and(|kind| kind == "rs"))
@@ -89,7 +89,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files and links below a directory, in the order of their names.
+/// Returns the files and links below a directory, in the order of their names.
 pub(crate) fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {

@@ -1,4 +1,4 @@
-//! Scripted client of the language server, and what the other verbs say about the same texts.
+//! Scripted client of the language server, and the output of other verbs for the same texts.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -38,12 +38,12 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// URI of a file, with the DIR of a macro-free path.
+    /// Returns the URI of a file.
     pub(crate) fn uri(&self, name: &str) -> String {
         format!("file://{}", self.path(name).display())
     }
 
-    /// The program with a fixed environment: no configuration is found as usual.
+    /// Returns the program with a fixed environment: no configuration is found as usual.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
         command.args(words).env_clear().current_dir(self.0.path());
@@ -52,7 +52,7 @@ impl Place {
         command
     }
 
-    /// Standard output of the program.
+    /// Returns the standard output of the program.
     pub(crate) fn run(&self, words: &[&str]) -> String {
         let Output { stdout, stderr, .. } =
             self.command(words).stdin(Stdio::null()).output().expect("it starts");
@@ -60,7 +60,7 @@ impl Place {
         String::from_utf8(stdout).expect("text")
     }
 
-    /// Records of a verb that prints JSON.
+    /// Returns the records of a verb that prints JSON.
     pub(crate) fn records(&self, words: &[&str]) -> Vec<Value> {
         let text = self.run(words);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
@@ -77,7 +77,7 @@ pub(crate) struct Client {
     next_id: i64,
 }
 
-/// Content with its header.
+/// Returns the content with its header.
 pub(crate) fn framed(content: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{content}", content.len()).into_bytes()
 }
@@ -149,7 +149,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// The next message.
+    /// Returns the next message.
     pub(crate) fn receive(&mut self) -> Value {
         self.messages.recv_timeout(LIMIT).unwrap_or_else(|error| {
             let mut text = String::new();
@@ -161,7 +161,7 @@ impl Client {
         })
     }
 
-    /// The result of a request, or its error.
+    /// Returns the result of a request, or its error.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.next_id;
         self.next_id += 1;
@@ -178,7 +178,7 @@ impl Client {
         }
     }
 
-    /// The next notification of a method.
+    /// Returns the next notification of a method.
     pub(crate) fn notice(&mut self, method: &str) -> Value {
         if let Some(at) = self.notices.iter().position(|notice| notice["method"] == method) {
             return self.notices.remove(at)["params"].clone();
@@ -192,7 +192,7 @@ impl Client {
         }
     }
 
-    /// The next diagnostics of a document in this version; those of other documents are dropped.
+    /// Returns the next diagnostics of a document in this version; those of other documents are dropped.
     pub(crate) fn diagnostics(&mut self, uri: &str, version: i64) -> Vec<Value> {
         loop {
             let params = self.notice("textDocument/publishDiagnostics");
@@ -251,14 +251,14 @@ pub(crate) struct TextPosition {
     pub(crate) character: usize,
 }
 
-/// Line and column in UTF-16 units of a byte offset, written independently of the server.
+/// Returns the line and column in UTF-16 units of a byte offset, written independently of the server.
 pub(crate) fn position_at(text: &str, at: usize) -> TextPosition {
     let before = &text[..at];
     let start = before.rfind('\n').map_or(0, |newline| newline + 1);
     TextPosition { line: before.matches('\n').count(), character: before[start..].encode_utf16().count() }
 }
 
-/// Byte offset of a line and column in UTF-16 units.
+/// Returns the byte offset of a line and column in UTF-16 units.
 pub(crate) fn offset_of(text: &str, line: u64, column: u64) -> usize {
     let start: usize = text.split_inclusive('\n').take(line as usize).map(str::len).sum();
     let mut units = 0;
@@ -271,7 +271,7 @@ pub(crate) fn offset_of(text: &str, line: u64, column: u64) -> usize {
     text.len()
 }
 
-/// Text of a range of the protocol.
+/// Returns the text of a range of the protocol.
 pub(crate) fn slice<'t>(text: &'t str, range: &Value) -> &'t str {
     let offset = |end: &str| {
         let position = &range[end];

@@ -11,7 +11,7 @@ use crate::client::{Client, Place, TextPosition, offset_of, position_at, reposit
 /// A finding or diagnostic: rule, severity, line and byte columns, message with the fix.
 type FoundPlace = (String, String, u64, u64, u64, String);
 
-/// Findings of `lint` in a file, and those without a place, which are shown at the start.
+/// Returns the findings of `lint` in a file, and those without a place, which are shown at the start.
 fn findings(place: &Place, words: &[&str], file: &str) -> Vec<FoundPlace> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let path = place.path(file).display().to_string();
@@ -46,7 +46,7 @@ fn findings(place: &Place, words: &[&str], file: &str) -> Vec<FoundPlace> {
     found
 }
 
-/// A line with columns that are not inside of a character.
+/// Returns a line with columns that are not inside of a character.
 fn whole_characters(text: &str, line: u64, start: u64, end: u64) -> (u64, u64, u64) {
     let content = text.split('\n').nth(line as usize).unwrap_or_default();
     let (mut first, mut last) = (start as usize, end as usize);
@@ -59,7 +59,7 @@ fn whole_characters(text: &str, line: u64, start: u64, end: u64) -> (u64, u64, u
     (line, first as u64, last as u64)
 }
 
-/// Diagnostics with their columns in bytes.
+/// Returns the diagnostics with their columns in bytes.
 fn places(diagnostics: &[Value], text: &str) -> Vec<FoundPlace> {
     let severities = ["", "error", "warning", "note"];
     let mut found: Vec<FoundPlace> = diagnostics
@@ -84,7 +84,7 @@ fn places(diagnostics: &[Value], text: &str) -> Vec<FoundPlace> {
     found
 }
 
-/// Texts of the rules' examples, and files with mistakes.
+/// Returns the texts of the rules' examples, and files with mistakes.
 fn texts() -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     for rule in LintRule::ALL {
@@ -210,7 +210,7 @@ fn open_texts_replace_files_also_inside_includes() {
     client.open(&root_uri, "condor-config", root);
     let shown = places(&client.diagnostics(&root_uri, 1), root);
     assert_eq!(shown, findings(&saved, &["condor_config"], "condor_config"));
-    // A closed document is the file again.
+    // After a document is closed, the text of its file counts again.
     client.close(&part_uri);
     client.replace(&root_uri, 2, root);
     let shown = places(&client.diagnostics(&root_uri, 2), root);
@@ -218,7 +218,7 @@ fn open_texts_replace_files_also_inside_includes() {
     client.shut_down();
 }
 
-/// Random numbers that repeat.
+/// Random numbers with the same sequence in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -284,7 +284,7 @@ fn a_text_after_many_edits_has_the_findings_of_that_text() {
     client.shut_down();
 }
 
-/// A configuration of 2,000 lines.
+/// Returns a configuration of 2,000 lines.
 pub(crate) fn large_config() -> String {
     let mut text = String::new();
     for n in 0..400 {

@@ -67,7 +67,7 @@ impl<'t> Classified<'t> {
         self.faults.push(format!("{line}:{}: {message}, not {:?}: {shown}", at - start + 1, self.scopes[at]));
     }
 
-    /// Every byte of a span that is not blank has a scope.
+    /// Checks that every byte of a span that is not blank has the wanted scope.
     fn expect(&mut self, span: Span, wanted: &str) {
         self.checks += 1;
         let bytes = self.text.as_bytes();
@@ -77,7 +77,7 @@ impl<'t> Classified<'t> {
         }
     }
 
-    /// The parts of a value that are in the file, without continuations and indents.
+    /// Checks the parts of a value that are in the file, without continuations and indents.
     fn expect_value(&mut self, text: &MappedText, wanted: &str) {
         for at in 0..text.text.len() {
             if !text.text[at].is_ascii_whitespace() {
@@ -133,7 +133,8 @@ impl<'t> Classified<'t> {
         }
     }
 
-    /// Elements have their scopes, and nothing else has the scopes of macros, templates, names and comments.
+    /// Checks that elements have their scopes, and that nothing else has the scopes of macros, templates,
+    /// names and comments.
     fn elements(&mut self, statements: &[SourceStatement]) {
         let mut is_macro = vec![false; self.text.len()];
         let mut is_template = is_macro.clone();
@@ -230,7 +231,7 @@ fn check(grammars: &Grammars, name: &str, text: &str, is_rules: bool) -> (usize,
     (classified.checks, faults)
 }
 
-/// Configurations and rules files below a directory.
+/// Collects the configurations and rules files below a directory.
 fn recorded(directory: &Path, found: &mut Vec<(PathBuf, bool)>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -316,7 +317,7 @@ fn classads_are_classified() {
     assert!(scopes.iter().flatten().all(|scope| !scope.starts_with("invalid")));
 }
 
-/// Names that a file of vim script matches with `syn keyword`, in lower case.
+/// Returns the names that a file of vim script matches with `syn keyword`, in lower case.
 fn vim_words(file: &str, group: &str) -> Vec<String> {
     let text = fs::read_to_string(repository(file)).expect("a syntax file");
     let head = format!("syn keyword {group} ");
@@ -357,7 +358,7 @@ fn words_of_the_languages_are_in_all_editors() {
     }
 }
 
-/// Tokens of VS Code's tokeniser, or `None` with a message if it is not installed (NODE_PATH).
+/// Returns the tokens of VS Code's tokeniser, or `None` with a message if it is not installed (NODE_PATH).
 fn vscode_tokens(scope: &str, file: &Path) -> Option<Vec<serde_json::Value>> {
     let directory = repository("editors/vscode/syntaxes");
     let script = repository("tests/editors/vscode_tokens.js");

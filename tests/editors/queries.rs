@@ -36,7 +36,7 @@ fn place() -> Place {
     Place::new(&[("condor_config", ROOT), ("part.conf", PART)])
 }
 
-/// A client with both files open, and their URIs.
+/// Returns a client with both files open, and their URIs.
 fn ready(place: &Place) -> (Client, String, String) {
     let mut client = Client::ready(place, &["--config-file", "condor_config"], Value::Null);
     let (root, part) = (place.uri("condor_config"), place.uri("part.conf"));
@@ -45,7 +45,7 @@ fn ready(place: &Place) -> (Client, String, String) {
     (client, root, part)
 }
 
-/// Position just inside a text, given with the text around it: `before|wanted`.
+/// Returns the position just inside a text, given with the text around it: `before|wanted`.
 fn at(text: &str, marked: &str) -> TextPosition {
     let (before, after) = marked.split_once('|').unwrap_or(("", marked));
     let wanted = format!("{before}{after}");
@@ -134,7 +134,7 @@ fn secrets_are_masked_on_request() {
     }
 }
 
-/// `FILE:LINE:TEXT` of each place.
+/// Returns `FILE:LINE:TEXT` of each place.
 fn shown_places(place: &Place, answer: &Value, texts: &[(&str, &str)]) -> Vec<String> {
     let list = answer.as_array().map_or(&[][..], Vec::as_slice);
     list.iter()
@@ -242,7 +242,7 @@ fn symbols_are_the_outline_of_a_file() {
     client.shut_down();
 }
 
-/// Labels of the completion at the end of a text.
+/// Returns the labels of the completion at the end of a text.
 fn labels(client: &mut Client, uri: &str, text: &str, version: i64) -> Vec<String> {
     client.replace(uri, version, text);
     let last = text.rsplit('\n').next().unwrap();

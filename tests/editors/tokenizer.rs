@@ -76,7 +76,7 @@ fn captures(value: &Value, key: &str) -> BTreeMap<usize, Capture> {
     all.map(|(number, one)| (number.parse().expect("a number"), capture(one))).collect()
 }
 
-/// A key that is not known would be ignored here and not by editors.
+/// Checks that all keys are known, because editors would use a key that is ignored here.
 fn check_keys(value: &Value, known: &[&str]) {
     for key in value.as_object().expect("an object").keys() {
         assert!(known.contains(&key.as_str()), "the tokeniser does not know {key} of {value}");
@@ -207,7 +207,8 @@ impl Grammars {
         }
     }
 
-    /// The earliest match of the end of the open region and of the rules; the end and earlier rules take precedence.
+    /// Returns the earliest match of the end of the open region and of the rules; the end and earlier rules take
+    /// precedence.
     fn first_hit<'g>(
         &'g self,
         rules: &'g [Rule],
@@ -315,7 +316,7 @@ fn search(regex: &Regex, line: &[u8], at: usize, end: usize) -> Option<Captures>
     (found.whole_match().end <= end).then_some(found)
 }
 
-/// The pattern of an end with the groups of the begin in place of `\1`.
+/// Returns the pattern of an end with the groups of the begin in place of `\1`.
 fn end_pattern(end: &str, groups: &Captures, line: &[u8]) -> String {
     let mut pattern = end.to_owned();
     for number in 1..10 {

@@ -40,7 +40,7 @@ pub(crate) fn place() -> tempfile::TempDir {
     place
 }
 
-/// A directory with the programs that the reader can access, wherever they were built.
+/// Returns a directory with the programs that the reader can access, wherever they were built.
 fn programs() -> &'static Path {
     static PLACE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         let built = Path::new(env!("CARGO_BIN_EXE_htc-slot-run")).parent().unwrap();

@@ -46,7 +46,8 @@ pub struct Tally {
     pub passed_over: Vec<PathBuf>,
 }
 
-/// `corpus verdicts DIR...`: each argument is a scenario, or a directory of scenarios.
+/// Executes the command line `corpus verdicts DIR...`: each argument is a scenario, or a directory of
+/// scenarios.
 pub fn main(arguments: &[String]) -> Result<bool, String> {
     let mut tally = Tally::default();
     for argument in arguments {
@@ -147,7 +148,7 @@ struct Around {
 }
 
 impl Around {
-    /// The last value of a parameter that is set without conditions.
+    /// Returns the last value of a parameter that is set without conditions.
     fn knob(&self, name: &str) -> Option<&str> {
         self.config
             .lines()

@@ -128,8 +128,8 @@ impl Workload for Slots {
     }
 }
 
-/// Returns true if a line says that something went wrong with this job, or with a call of FETCH_WORK whose job may be
-/// any.
+/// Returns true if a line reports a problem with this job, or with a call of FETCH_WORK, which may have been for any
+/// job.
 fn is_bad_news(line: &str, id: &str) -> bool {
     let is_about = line.contains(id) || line.contains("FETCH_WORK");
     let is_bad = ["warning", "failed", "unknown", "lost", "cannot", "may be left"]

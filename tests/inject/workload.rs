@@ -29,7 +29,7 @@ pub(crate) trait Workload {
     fn judge(&self, home: &Path, run: &FaultedRun, quiet: bool) -> Vec<String>;
 }
 
-/// Parent of the control groups of this process's jobs.
+/// Returns the parent of the control groups of this process's jobs.
 pub(crate) fn cgroup_base() -> String {
     format!("htc-hooks-inject-{}", std::process::id())
 }

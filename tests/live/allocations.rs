@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory of the programs, and a test directory to which the account nobody has access; `None` with a
-/// message if something is missing.
+/// Returns the directory of the programs, and a test directory to which the account nobody has access; `None`
+/// with a message if something is missing.
 fn needs() -> Option<(&'static Path, tempfile::TempDir)> {
     let (Some(slot), Some(_)) =
         (option_env!("CARGO_BIN_EXE_htc-slot-run"), option_env!("CARGO_BIN_EXE_htc-router-translate"))
@@ -33,7 +33,7 @@ fn slurm() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/slurm")
 }
 
-/// The output of a command, which must succeed.
+/// Returns the output of a command, which must succeed.
 fn printed(command: &mut Command) -> String {
     let output = command.env_remove("SLURM_CONF").output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

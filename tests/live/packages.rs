@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The directory of the built programs, and one of the examples; `None` with a message if they are not built.
+/// Returns the directory of the built programs, and one of the examples; `None` with a message if they are
+/// not built.
 fn built(example: &str) -> Option<(PathBuf, PathBuf)> {
     let programs = option_env!("CARGO_BIN_EXE_htc-slot-run").and_then(|path| Path::new(path).parent());
     let found = programs.map(|programs| (programs.to_owned(), programs.join("examples").join(example)));
@@ -37,7 +38,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// A command with a umask that excludes all other accounts.
+/// Returns a command with a umask that excludes all other accounts.
 fn closed(command: &Command) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());

@@ -18,8 +18,8 @@ fn run(path: &Path) -> (bool, String, String) {
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// A directory for programs that precede all others on PATH; root's jobs run as nobody, who needs access to
-/// it.
+/// Returns a directory for programs that precede all others on PATH; root's jobs run as nobody, who needs
+/// access to it.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();

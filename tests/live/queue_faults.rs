@@ -112,7 +112,7 @@ fn a_database_elsewhere_is_a_queue_too() {
     assert!(!queue.command(&["list"]).status.success(), "the tables are gone");
 }
 
-/// The end of a job is reported even if the server is unavailable for a moment.
+/// Checks that the end of a job is reported even if the server is unavailable for a moment.
 fn end_without_server(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;

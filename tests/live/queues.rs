@@ -1,4 +1,4 @@
-//! Runs the example of each queue in `examples/queues`, and tests its contract and its command.
+//! Runs the example of each queue in `examples/queues`, and tests its hooks and its `queue` command.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ pub(super) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/queues")
 }
 
-/// The directory of the built programs; `None` with a message if they or the queue's requirements are
+/// Returns the directory of the built programs; `None` with a message if they or the queue's requirements are
 /// missing.
 pub(super) fn programs(needs: &[&str]) -> Option<PathBuf> {
     let (Some(slot), Some(_), Some(_)) = (
@@ -46,7 +46,7 @@ pub(super) fn has_account() -> bool {
     nix::unistd::User::from_uid(nix::unistd::geteuid()).is_ok_and(|user| user.is_some())
 }
 
-/// A directory for copies to which the account nobody has access.
+/// Returns a directory for copies to which the account nobody has access.
 pub(super) fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -108,7 +108,7 @@ impl Drop for Queue {
     }
 }
 
-/// A program that runs as the account of the hooks.
+/// Returns a program that runs as the account of the hooks.
 pub(super) fn as_hooks(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -176,7 +176,8 @@ fn commands(kind: &'static str, needs: &[&str]) {
     assert_eq!(states(&queue.list()), ["1 new", "2 new", "3 new"]);
 }
 
-/// A job that was cancelled while it runs has not ended; its bytes are returned unchanged.
+/// Checks that a job which is cancelled while it runs has not ended, and that its bytes are returned
+/// unchanged.
 pub(super) fn ends(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;
@@ -202,7 +203,7 @@ pub(super) fn ends(kind: &'static str, needs: &[&str]) {
     assert!(three.contains("Out = \"mine\"") && !three.contains("2.out"), "{three}");
 }
 
-/// Invalid jobs are refused with a message.
+/// Checks that invalid jobs are refused with a message.
 fn refusals(kind: &'static str, needs: &[&str]) {
     if programs(needs).is_none() {
         return;

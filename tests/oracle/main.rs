@@ -12,13 +12,13 @@ mod python;
 mod random;
 mod transform;
 
-/// A program with that name on PATH.
+/// Returns a program with that name on PATH.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

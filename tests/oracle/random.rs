@@ -21,7 +21,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    /// A number from 0 to `end` - 1.
+    /// Returns a number from 0 to `end` - 1.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from((self.next() >> 33) % end as u64).unwrap_or_default()
     }

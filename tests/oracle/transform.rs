@@ -93,8 +93,8 @@ impl Sides {
         Sides { directory, reference: reference.to_owned(), ours: ours.to_owned() }
     }
 
-    /// Standard output and status; `None` if it was killed by a signal or did not end, because the reference
-    /// expands macros that refer to each other forever.
+    /// Returns the standard output and the status; `None` if it was killed by a signal or did not end,
+    /// because the reference expands macros that refer to each other forever.
     fn ask(&self, program: &Path) -> Option<(Vec<u8>, i32)> {
         let mut child = Command::new(program)
             .args(["-rules", "rules", "ads"])
@@ -226,7 +226,7 @@ impl Case {
         let count = 1 + random.below(9);
         statements(random, count, &mut rules, 0);
         if random.one_in(12) {
-            // The last ones come to a single run.
+            // The last two, which contain macros, give a single run.
             let tail = [
                 "2",
                 "2 V in (x y, z)",

@@ -1,4 +1,4 @@
-//! Runs suites of hook tests without the program: its input are cases, its output their results.
+//! Runs suites of hook tests without the program: the input is the cases, the output their results.
 
 use htc_hooks::hook_testing::{Interruptible, SuiteSettings, suite_run};
 use htc_hooks::hook_testing::{suite, update_suites};

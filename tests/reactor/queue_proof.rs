@@ -15,7 +15,7 @@ use crate::sandbox::Sandbox;
 const LIST_PRINT_REMOVE: &str = "for file in new/*; do\n [ -e \"$file\" ] || exit 0\n cat \"$file\"\n \
     sleep 0.02\n rm -f \"$file\"\n exit 0\ndone";
 
-/// The same verdict without the program, as a user of the library gets it.
+/// Returns the same verdict without the program, as a user of the library gets it.
 fn proved(home: &Path, fill: Option<&str>) -> Result<QueueTestReport, QueueError> {
     let mut sandbox = Sandbox::new();
     let world = RealWorld::new();

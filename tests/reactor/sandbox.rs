@@ -36,7 +36,7 @@ impl Sandbox {
         path
     }
 
-    /// A child that runs the shell script, with captured outputs.
+    /// Returns a child that runs the shell script, with captured outputs.
     pub(crate) fn shell(&self, text: &str) -> ChildSpec {
         let number = std::fs::read_dir(self.home.path()).unwrap().count();
         let mut spec =

@@ -1,6 +1,7 @@
-# Sourced by the weeks: a task runs a command of the book and looks for what its reader wants to know.
+# Sourced by the weeks: a task runs a command from the book and checks that the output contains what its
+# reader wants to know.
 number=0
-# task WHAT WANTED COMMAND: the command, run by bash, must print something that has WANTED (a pattern of grep -E).
+# task WHAT WANTED COMMAND: the output of the command, run by bash, must match WANTED (a pattern of grep -E).
 task() {
     number=$((number + 1))
     printed=$(bash -c "$3" 2>&1) || true

@@ -60,7 +60,7 @@ impl Session {
         assert!(self.send(json!({"method": "textDocument/didChange", "params": change})).is_empty());
     }
 
-    /// Asks everything about a position.
+    /// Sends every kind of request about a position.
     fn ask_all(&mut self, line: usize, character: usize) {
         let position = json!({"line": line, "character": character});
         for request in REQUESTS {

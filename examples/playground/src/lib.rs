@@ -1,7 +1,8 @@
-//! The ClassAd language for one HTML page: an expression and two ads go in, the value and its explanation come out.
+//! The ClassAd language for one HTML page: the input is an expression and two ads, the output is the value with its
+//! explanation.
 //!
-//! The page and this module exchange bytes: the page asks for room with [`input`], writes a JSON object there, calls
-//! [`evaluate`], and reads the JSON object at [`output`].
+//! The page and this module exchange bytes: the page reserves memory with [`input`], writes a JSON object there,
+//! calls [`evaluate`], and reads the JSON object at [`output`].
 
 use std::sync::{Mutex, PoisonError};
 
@@ -39,7 +40,7 @@ impl EvalWorld for Browser {
 /// Evaluates an expression in MY with TARGET, and explains the value.
 ///
 /// The request has the texts `expression`, `my` and `target` and the numbers `epoch` and `random`. The answer has `value`,
-/// `kind`, `cause`, `clauses` and `steps`, and for two ads `match`; or `error` with the field `where` it is.
+/// `kind`, `cause`, `clauses` and `steps`, and for two ads `match`; or `error`, with the name of the field in `where`.
 pub fn answer(request: &Json) -> Json {
     let text = |name: &str| request[name].as_str().unwrap_or_default();
     let world = Browser {
@@ -81,7 +82,7 @@ pub fn answer(request: &Json) -> Json {
     result
 }
 
-/// Says whether two ads match, and if not, which clause is the reason.
+/// Describes whether two ads match, and if not, which clause is the reason.
 fn match_text(pair: &MatchAd<'_>, my: &ClassAd, target: &ClassAd) -> String {
     if pair.symmetric() {
         return "the ads match".to_owned();
@@ -118,7 +119,7 @@ static BUFFERS: Mutex<(Vec<u8>, Vec<u8>)> = Mutex::new((Vec::new(), Vec::new()))
 mod exports {
     use super::{BUFFERS, PoisonError, answer, json};
 
-    /// Makes room for `length` bytes of a request, and returns its address.
+    /// Reserves memory for `length` bytes of a request, and returns its address.
     #[unsafe(no_mangle)]
     pub extern "C" fn input(length: usize) -> *mut u8 {
         let mut buffers = BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);

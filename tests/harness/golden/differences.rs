@@ -43,13 +43,13 @@ impl Differences {
         Ok(Self { reasons })
     }
 
-    /// The reason why the result of this case must differ, or `None`.
+    /// Returns the reason why the result of this case must differ, or `None`.
     pub fn reason(&self, kind: &str, id: &str) -> Option<&'static str> {
         let ((_, _), reason) = self.reasons.get_key_value(&(kind, id))?;
         Some(reason)
     }
 
-    /// The ids that are listed for a kind.
+    /// Returns the ids that are listed for a kind.
     pub fn of(&self, kind: &str) -> Vec<&'static str> {
         self.reasons.keys().filter(|(listed, _)| *listed == kind).map(|(_, id)| *id).collect()
     }

@@ -23,13 +23,13 @@ pub type Result<T> = std::result::Result<T, String>;
 
 /// One input and the reference's result.
 pub trait Case: Send + Sync {
-    /// Name of the case, unique within its kind.
+    /// Returns the name of the case, unique within its kind.
     fn id(&self) -> &str;
-    /// What it is about, or nothing.
+    /// Returns the subject of the case, or an empty string.
     fn group(&self) -> &str {
         ""
     }
-    /// Asks ours.
+    /// Runs our code on the input and compares the results.
     fn ask(&self) -> Verdict;
 }
 
@@ -73,7 +73,7 @@ pub struct Kind {
     /// Name of the kind: the first argument of `examples/corpus.rs`, and the name of the copy in
     /// `tests/data/golden`.
     pub name: &'static str,
-    /// The program that is run, if it is one.
+    /// The program that is run, or `None` if cases call the library.
     pub program: Option<&'static str>,
     /// Reads one record.
     read: fn(&str, &Path) -> Result<Box<dyn Case>>,
@@ -100,19 +100,19 @@ pub struct Outcome {
     pub failed: Vec<(String, Disagreement)>,
     /// Names of cases that differed as listed, with the reason.
     pub excused: Vec<(String, String)>,
-    /// How many cases of each group agreed, and how many there are.
+    /// Number of cases of each group that agreed, and number of all cases of the group.
     pub groups: BTreeMap<String, (usize, usize)>,
-    /// Listed as different, and yet they agree: the list is old.
+    /// Names of cases that agree although they are listed as different: the list is out of date.
     pub needless: Vec<String>,
 }
 
 impl Kind {
-    /// The kind of this name.
+    /// Returns the kind of this name.
     pub fn named(name: &str) -> Option<&'static Kind> {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
-    /// The copy of the reference's results that belongs to the sources.
+    /// Returns the copy of the reference's results that belongs to the sources.
     pub fn copy(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/golden/{}.jsonl.gz", self.name))
     }

@@ -24,32 +24,32 @@ struct Tool {
     messages: bool,
 }
 
-/// Cases of `classad_eval`.
+/// Reads a case of `classad_eval`.
 pub fn classad_eval(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "classad_eval", messages: false })
 }
 
-/// Cases of `condor_q -jobads`.
+/// Reads a case of `condor_q -jobads`.
 pub fn output(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "condor_q", messages: false })
 }
 
-/// Cases of the tables and analyses of `condor_q -jobads`.
+/// Reads a case of the tables and analyses of `condor_q -jobads`.
 pub fn condor_q(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "condor_q", messages: false })
 }
 
-/// Cases of `condor_config_val`.
+/// Reads a case of `condor_config_val`.
 pub fn config(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "condor_config_val", messages: true })
 }
 
-/// Cases of `condor_transform_ads`.
+/// Reads a case of `condor_transform_ads`.
 pub fn transform(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     read(line, program, Tool { name: "condor_transform_ads", messages: false })
 }
 
-/// Cases of `condor_job_router_info`, and of `condor_router_history`, which have a spool.
+/// Reads a case of `condor_job_router_info`, or of `condor_router_history`, which has a spool.
 pub fn router(line: &str, program: &Path) -> Result<Box<dyn Case>> {
     let mut record: Record = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let Some(spool) = record.spool.take() else {
@@ -367,7 +367,7 @@ impl ProgramCase {
             let wanted = "a message and a status that is not 0".to_owned();
             return (!clear).then(|| ("the reference crashed".to_owned(), wanted, status));
         }
-        // The records of condor_q say TIME where its tables say when.
+        // The records of condor_q have TIME in place of the time in its tables.
         let stdout = if record.group.is_empty() { stdout } else { hide_time(&stdout) };
         let printed = shown(&stdout);
         let one_of = &record.check.one_of;
@@ -419,7 +419,7 @@ fn hide_time(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Messages up to the word that begins a help text, which is our own.
+/// Returns the messages up to the word that begins a help text, which is our own.
 fn before_help(messages: &[u8]) -> &[u8] {
     let word = b"Usage: ";
     match messages.windows(word.len()).position(|part| part == word) {

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Visitor};
 
 use super::Result;
 
-/// The lines of a file that are not empty; a file whose name ends in `.gz` is unpacked.
+/// Returns the lines of a file that are not empty; a file whose name ends in `.gz` is unpacked.
 pub fn lines(file: &Path) -> Result<Vec<String>> {
     let raw = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut text = String::new();
@@ -23,7 +23,7 @@ pub fn lines(file: &Path) -> Result<Vec<String>> {
     Ok(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
 }
 
-/// The names of the cases of a file.
+/// Returns the names of the cases of a file.
 pub fn ids(file: &Path) -> Result<Vec<String>> {
     #[derive(Deserialize)]
     struct Named {
@@ -38,7 +38,7 @@ pub fn ids(file: &Path) -> Result<Vec<String>> {
 pub struct Text(pub Vec<u8>);
 
 impl Text {
-    /// The text for messages.
+    /// Returns the text for messages.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// The JSON reader returns a lone surrogate as three bytes; those that represent a byte are replaced by it.
+/// Replaces lone surrogates that represent a byte by that byte; the JSON reader returns them as three bytes.
 fn without_surrogates(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

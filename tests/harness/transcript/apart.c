@@ -1,9 +1,9 @@
-/* Runs a program apart from the machine, as root: in mount and host namespaces of its own, where the accounts and the name are
- * the recorded ones, the directories for temporary files are empty, and a directory stands in another place.
+/* Runs a program separated from the machine, as root: in new mount and host namespaces, in which the accounts and the host name
+ * are the recorded ones, the directories for temporary files are empty, and the directory FROM is mounted at TO.
  *
  *   apart TOP HOST UMASK FROM TO PROGRAM [WORD...]
  *
- * unshare, sh, mount and hostname would be ten programs for each of 1,500 cases. */
+ * It is one program because unshare, sh, mount and hostname would be ten processes for each of 1,500 cases. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -48,7 +48,7 @@ int main(int count, char **words)
     fresh("/var/tmp", NULL);
     fresh("/dev/shm", "mode=1777");
     umask(strtol(words[3], NULL, 8));
-    /* As a shell leaves it. */
+    /* PWD has the value that a shell would set. */
     if ((here = getcwd(NULL, 0))) setenv("PWD", here, 1);
     execv(words[6], words + 6);
     must(1, words[6]);

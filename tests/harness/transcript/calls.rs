@@ -38,7 +38,7 @@ impl Call {
         self.name.starts_with("CRON_")
     }
 
-    /// The type of hook (`FETCH_WORK`), `CRON` or `job`.
+    /// Returns the type of hook (`FETCH_WORK`), `CRON` or `job`.
     pub fn kind(&self) -> String {
         if self.is_job() {
             return "job".to_owned();
@@ -59,7 +59,7 @@ impl Call {
         }
     }
 
-    /// The slot for which a startd hook was called.
+    /// Returns the slot for which a startd hook was called.
     pub fn slot(&self) -> Option<String> {
         let stdin = self.stdin.as_deref()?;
         value(stdin, "Name")
@@ -67,7 +67,7 @@ impl Call {
             .map(|name| name.trim_matches('"').split('@').next().unwrap_or_default().to_owned())
     }
 
-    /// The job of the call, as `cluster.proc`: from its output (fetch), its input, or its `.job.ad`.
+    /// Returns the job of the call, as `cluster.proc`: from its output (fetch), its input, or its `.job.ad`.
     pub fn job(&self) -> Option<String> {
         let text = match self.kind().as_str() {
             "FETCH_WORK" => Some(self.stdout.as_slice()),
@@ -79,7 +79,7 @@ impl Call {
     }
 }
 
-/// The text of an attribute in long form; the last line for a name is effective.
+/// Returns the text of an attribute in long form; the last line for a name is effective.
 pub fn value(ad: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(ad);
     text.lines()

@@ -13,8 +13,8 @@ use super::scenario::Scenario;
 use super::states;
 use super::subject::Subject;
 
-/// Names of places that lists may contain: jobs, cases of a starter that is run directly (including its
-/// calls), slots, and the order of jobs.
+/// Returns the names of places that lists may contain: jobs, cases of a starter that is run directly
+/// (including its calls), slots, and the order of jobs.
 pub fn places(scenario: &Scenario) -> Vec<String> {
     let cases: Vec<(String, f64)> =
         scenario.cases.iter().map(|case| (case.name.clone(), case.start)).collect();
@@ -99,7 +99,8 @@ impl Comparison<'_> {
         self.scenario.cases.iter().map(|case| (case.name.clone(), case.start)).collect()
     }
 
-    /// With one slot, jobs must come in the recorded order; with several slots they race.
+    /// Compares the order of jobs: with one slot, jobs must come in the recorded order; with several slots
+    /// they race.
     fn order_of_jobs(&self, recorded: &[JobCalls<'_>], ours: &[JobCalls<'_>], findings: &mut Findings<'_>) {
         let slots = states::recorded(&self.scenario.timeline).len();
         let list = |groups: &[JobCalls<'_>]| {
@@ -208,7 +209,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Start times of a cron job, from the timeline.
+    /// Returns the start times of a cron job, from the timeline.
     fn cron_starts(&self, name: &str) -> Vec<f64> {
         let needle = format!(" {name} (pid");
         let starts =
@@ -218,7 +219,7 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Number of updates in the timeline, because only the first three of a starter are recorded.
+    /// Returns the number of updates in the timeline, because only the first three of a starter are recorded.
     fn recorded_updates(&self, job: &str) -> usize {
         let needle = format!(" job {job},");
         self.scenario
@@ -299,12 +300,12 @@ impl Comparison<'_> {
     }
 }
 
-/// A list of names as a value that exceptions can apply to.
+/// Returns a list of names as a value that exceptions can apply to.
 fn names(list: String) -> BTreeMap<String, String> {
     BTreeMap::from([("names".to_owned(), list)])
 }
 
-/// The kinds of calls in order, with the argument that distinguishes them.
+/// Returns the kinds of calls in order, with the argument that distinguishes them.
 fn kinds(calls: &[&Call]) -> String {
     let mut words: Vec<String> = calls
         .iter()
@@ -326,7 +327,7 @@ fn kinds(calls: &[&Call]) -> String {
     words.join(" ")
 }
 
-/// Pairs of calls of the same kind, in order.
+/// Returns the pairs of calls of the same kind, in order.
 fn pairs<'a>(recorded: &[&'a Call], ours: &[&'a Call]) -> Vec<(&'a Call, &'a Call)> {
     let mut used = vec![false; ours.len()];
     let mut pairs = Vec::new();
@@ -340,7 +341,7 @@ fn pairs<'a>(recorded: &[&'a Call], ours: &[&'a Call]) -> Vec<(&'a Call, &'a Cal
     pairs
 }
 
-/// The job's state in the input of a starter hook: `before`, `Running`, `Suspended`, `Exited`; with
+/// Returns the job's state in the input of a starter hook: `before`, `Running`, `Suspended`, `Exited`; with
 /// `vacating`.
 fn state_of(call: &Call) -> String {
     let stdin = call.stdin.as_deref().unwrap_or_default();

@@ -32,12 +32,13 @@ fn of(recording: &str) -> Option<&'static Edited> {
     EDITED.iter().find(|edited| edited.recording == recording)
 }
 
-/// Lines that turn the recorded configuration into the initial one.
+/// Returns the lines that turn the recorded configuration into the initial one.
 pub fn first(recording: &str) -> &'static str {
     of(recording).map_or("", |edited| edited.first)
 }
 
-/// Lines added by an edit of the timeline (`condor_config: WORDS`), or `None` if its words are not known.
+/// Returns the lines added by an edit of the timeline (`condor_config: WORDS`), or `None` if its words are
+/// not known.
 pub fn added(recording: &str, action: &str) -> Option<&'static str> {
     let words = action.strip_prefix("condor_config: ")?;
     of(recording)?.steps.iter().find(|(known, _)| *known == words).map(|(_, lines)| *lines)

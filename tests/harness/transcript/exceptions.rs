@@ -42,7 +42,7 @@ pub struct Exception {
     allow: Allow,
     /// Reason for the difference.
     reason: String,
-    /// True if it is the result of another daemon, so that it is not to be compared.
+    /// True if another daemon causes the difference, so that the values need not be compared.
     #[serde(default)]
     of_others: bool,
     /// True if it applies only if everything runs as the caller.
@@ -92,7 +92,7 @@ impl Exceptions {
         toml::from_str(LIST).map_err(|error| format!("exceptions.toml: {error}"))
     }
 
-    /// Titles of recordings that are listed.
+    /// Returns the titles of recordings that are listed.
     pub fn titles(&self) -> impl Iterator<Item = &str> {
         self.exception.iter().flat_map(|exception| exception.recordings.iter().map(String::as_str))
     }
@@ -104,7 +104,8 @@ impl Exceptions {
         })
     }
 
-    /// Prefixes of cases listed for this recording that it does not have; `known` are the cases it has.
+    /// Returns the prefixes of cases listed for this recording that it does not have; `known` are the cases
+    /// it has.
     pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
         let here = self
             .exception
@@ -133,7 +134,7 @@ impl Exceptions {
         self.reading.iter().any(|reading| reading.agrees(place, name, recorded, ours))
     }
 
-    /// The exception that allows a difference of this kind at this place.
+    /// Returns the exception that allows a difference of this kind at this place.
     pub fn find(
         &self,
         subject: &Subject,
@@ -159,7 +160,7 @@ impl Exceptions {
         Some(exception)
     }
 
-    /// Exceptions that have not been used although all their recordings have been replayed.
+    /// Returns the exceptions that have not been used although all their recordings have been replayed.
     pub fn idle(&self, played: &[Subject]) -> Vec<String> {
         let used = USED.lock().unwrap_or_else(PoisonError::into_inner);
         let was_played = |title: &String| played.iter().any(|subject| subject.is(title));

@@ -197,13 +197,13 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The ads in a standard input.
+/// Returns the ads in a standard input.
 fn parts(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     text.split("-----\n").map(str::to_owned).collect()
 }
 
-/// The attributes of a long form, with their spelling; paths are made comparable.
+/// Returns the attributes of a long form, with their spelling; paths are made comparable.
 pub fn attributes(ad: &[u8]) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(ad);
     let lines = text.lines().filter_map(|line| line.split_once('='));

@@ -6,7 +6,7 @@ use std::io;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{PoisonError, RwLock};
 
-/// Read by those that write files, written by those that fork.
+/// Lock that is held shared while a file is written, and exclusively while a process is forked.
 static FORKS: RwLock<()> = RwLock::new(());
 
 /// Writes a file while no process is forked.

@@ -92,7 +92,7 @@ fn case(scenario: &Scenario, job: String, start: f64, ad: &[u8]) -> Case {
     }
 }
 
-/// The ad as condor_submit made it.
+/// Returns the ad as condor_submit made it.
 fn submitted(ad: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(ad).into_owned();
     // If a job's files are transferred, its starter keeps these values under other names.
@@ -136,7 +136,8 @@ fn asked(scenario: &Scenario, start: f64) -> Vec<(f64, String)> {
     first.into_iter().filter(runs_long).collect()
 }
 
-/// The events up to the end of the first run, including the removal of a job that was removed while it ran.
+/// Returns the events up to the end of the first run, including the removal of a job that was removed while
+/// it ran.
 fn first_run(log: &str, removed: bool) -> String {
     let mut kept = String::new();
     let mut ends: &[&str] = &[];
@@ -157,7 +158,7 @@ fn first_run(log: &str, removed: bool) -> String {
     kept.replace("(by user condor)", "(by user root)")
 }
 
-/// The events of the current log, without values that depend on the run.
+/// Returns the events of the current log, without values that depend on the run.
 pub fn events(log: &str) -> std::collections::BTreeMap<String, String> {
     log::events(log)
 }

@@ -58,8 +58,8 @@ pub fn file(text: &str) -> String {
     out
 }
 
-/// A line of `ls -l` without the parts that depend on the file system and the length of paths: links, sizes,
-/// times.
+/// Returns a line of `ls -l` without the parts that depend on the file system and the length of paths: links,
+/// sizes, times.
 fn listed(line: &str) -> Option<String> {
     if line.starts_with("total ") {
         return Some("total".to_owned());

@@ -48,18 +48,18 @@ impl List {
         toml::from_str(LIST).map_err(|error| format!("not_done.toml: {error}"))
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.not_done.iter().chain(&self.cannot)
     }
 
-    /// Entries for a recording.
+    /// Returns the entries for a recording.
     pub fn of(&self, subject: &Subject) -> impl Iterator<Item = &Entry> {
         let title = subject.title().to_owned();
         self.entries().filter(move |entry| entry.recording == title)
     }
 
-    /// The reason listed for a case of the recording.
+    /// Returns the reason listed for a case of the recording.
     pub fn reason(&self, subject: &Subject, case: &str) -> Option<&str> {
         self.of(subject).find(|entry| entry.is_about(Some(case))).map(|entry| entry.reason.as_str())
     }
@@ -99,7 +99,7 @@ impl List {
         self.of(subject).any(|entry| !entry.cases.is_empty())
     }
 
-    /// Cases listed for a recording that it does not have; `known` are the cases it has.
+    /// Returns the cases listed for a recording that it does not have; `known` are the cases it has.
     pub fn unknown(&self, subject: &Subject, known: &[&str]) -> Vec<Difference> {
         let listed = self.of(subject).flat_map(|entry| entry.cases.iter().map(move |case| (entry, case)));
         let missing = listed.filter(|(_, case)| !known.iter().any(|name| fits(case, name)));
@@ -122,7 +122,7 @@ fn fits(listed: &str, case: &str) -> bool {
     }
 }
 
-/// The job or the run of a starter to which a difference belongs.
+/// Returns the job or the run of a starter to which a difference belongs.
 fn case_of(difference: &Difference) -> String {
     let words: Vec<&str> = difference.place.split(' ').collect();
     let words = if words[0] == "job" { words.get(..2).unwrap_or(&words) } else { &words[..1] };

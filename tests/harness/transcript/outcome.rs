@@ -29,7 +29,7 @@ impl AddAssign for Tally {
 }
 
 impl Tally {
-    /// Percentage of the compared items that were excused.
+    /// Returns the percentage of the compared items that were excused.
     pub fn excused_percent(&self) -> f64 {
         100.0 * self.excused as f64 / (self.compared + self.excused).max(1) as f64
     }
@@ -186,7 +186,7 @@ impl Outcome {
     }
 }
 
-/// The sum of all numbers.
+/// Returns the sum of all numbers.
 pub fn total(outcomes: &[Outcome]) -> Counts {
     let mut counts = Counts::default();
     outcomes.iter().for_each(|outcome| counts += outcome.counts);
@@ -221,7 +221,7 @@ pub fn report(outcomes: &[Outcome]) -> bool {
     outcomes.iter().all(|outcome| outcome.standing().is_good()) && !total(outcomes).is_nothing()
 }
 
-/// The totals, in one line.
+/// Returns the totals, in one line.
 fn last_line(outcomes: &[Outcome]) -> String {
     let count = |wanted: Standing| outcomes.iter().filter(|outcome| outcome.standing() == wanted).count();
     let total = total(outcomes);

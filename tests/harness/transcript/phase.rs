@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use super::calls::{self, Call};
 use super::scenario::{Scenario, text};
 
-/// The fraction for one attempt, counted from 1. The daemons' timers drift by some hundredths of a second
-/// each time and ours do not, so no fraction fits a whole recording: the first attempt begins at that of the
-/// first second, the second attempt at that of the middle, the third at the estimate from the ads, and the
-/// fourth like the first.
+/// Returns the fraction for one attempt, counted from 1. The daemons' timers drift by some hundredths of a
+/// second each time and ours do not, so no fraction fits a whole recording: the first attempt begins at that
+/// of the first second, the second attempt at that of the middle, the third at the estimate from the ads, and
+/// the fourth like the first.
 pub fn of_attempt(scenario: &Scenario, attempt: usize) -> Option<f64> {
     let logged = logged(scenario);
     match attempt {
@@ -19,8 +19,8 @@ pub fn of_attempt(scenario: &Scenario, attempt: usize) -> Option<f64> {
     }
 }
 
-/// The fraction at the first change of state, which has the time `11/20/26 23:34:09.440` in the log and
-/// `+1.304` in the timeline.
+/// Returns the fraction at the first change of state, which has the time `11/20/26 23:34:09.440` in the log
+/// and `+1.304` in the timeline.
 fn logged(scenario: &Scenario) -> Option<f64> {
     let log = text(&scenario.directory.join("StartLog.extract")).ok()?;
     let line = log.lines().find(|line| line.contains("Changing state"))?;
@@ -29,7 +29,7 @@ fn logged(scenario: &Scenario) -> Option<f64> {
     Some((fraction - scenario.begun()).rem_euclid(1.0))
 }
 
-/// Average drift of the fetch timer over the recording, in seconds.
+/// Returns the average drift of the fetch timer over the recording, in seconds.
 fn slip(scenario: &Scenario) -> f64 {
     let mut before: HashMap<Option<String>, f64> = HashMap::new();
     let (mut slipped, mut sum, mut count) = (0.0, 0.0, 0.0);

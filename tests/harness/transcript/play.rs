@@ -360,8 +360,8 @@ fn starter(
     Ok(())
 }
 
-/// Our starter under the daemon's name: then it accepts the daemon's command line and returns its exit
-/// statuses.
+/// Returns our starter under the daemon's name: with that name, it accepts the daemon's command line and
+/// returns its exit statuses.
 pub fn starter_program(stage: &Stage, programs: &Path) -> Result<PathBuf> {
     let program = stage.release.join("sbin/condor_starter");
     if !program.is_symlink() {
@@ -476,7 +476,7 @@ fn ask(stage: &Stage, words: &str) -> Result<()> {
     status.map(drop).map_err(|error| format!("{words}: {error}"))
 }
 
-/// Time limit of a starter: one that was killed by its recorder is killed as well.
+/// Returns the time limit of a starter: one that was killed by its recorder is killed as well.
 fn patience(exit: &str) -> Duration {
     let seconds =
         exit.strip_prefix("still running after ").and_then(|rest| rest.split(' ').next()?.parse().ok());

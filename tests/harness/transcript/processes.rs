@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The processes that run a program of the directory or have it as their working directory.
+/// Returns the processes that run a program of the directory or have it as their working directory.
 fn inside(directory: &Path) -> Vec<(Pid, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -70,7 +70,7 @@ fn names(value: &str) -> Vec<&str> {
     names
 }
 
-/// Type of a value.
+/// Returns the type of a value.
 pub fn kind(value: &str) -> &'static str {
     match value {
         "true" | "false" => "truth value",

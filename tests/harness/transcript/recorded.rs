@@ -9,7 +9,7 @@ use super::normalise;
 use super::scenario::environment;
 use super::stage::Stage;
 
-/// All calls in order of start, with the placeholders of the recordings.
+/// Returns all calls in order of start, with the placeholders of the recordings.
 pub fn read(stage: &Stage) -> Result<Vec<Call>> {
     let records = stage.records();
     let entries = fs::read_dir(&records).map_err(|error| format!("{}: {error}", records.display()))?;
@@ -99,9 +99,9 @@ fn meta(facts: &str, status: &str, limits: &str) -> (i64, Meta) {
     (ppid, meta)
 }
 
-/// A signal mask from /proc without leading zeros, as in the recordings, and without the two signals that the
-/// C library reserves and that are ignored in every child of `posix_spawn`, which some callers of the harness
-/// use.
+/// Formats a signal mask from /proc without leading zeros, as in the recordings, and without the two signals
+/// that the C library reserves and that are ignored in every child of `posix_spawn`, which some callers of
+/// the harness use.
 fn signals(mask: &str) -> String {
     let all = u64::from_str_radix(mask, 16).unwrap_or(0);
     let blocked = all >> 33 != 0;

@@ -1,7 +1,7 @@
-/* Stands where a hook or a job is expected: records how it was called, then behaves as scripts/NAME does.
+/* Replaces a hook or a job: records how it was called, then behaves as scripts/NAME does.
  *
- * It is C because it must not change what it looks at: a shell unblocks signals, and Rust's start-up ignores SIGPIPE
- * and opens /dev/null for closed descriptors. It stands in TOP/local/..., and records into TOP/records. */
+ * It is written in C because it must not change what it records: a shell unblocks signals, and Rust's start-up ignores
+ * SIGPIPE and opens /dev/null for closed descriptors. It is located in TOP/local/..., and records into TOP/records. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void facts(void)
     close(out);
 }
 
-/* Takes what is there from a pipe of the behaviour, keeps it and hands it on. */
+/* Reads the available bytes from a pipe of the behaviour, records them and passes them on. */
 static int forward(int from, int record, int to)
 {
     char buffer[65536];
@@ -86,7 +86,7 @@ static int forward(int from, int record, int to)
     return 1;
 }
 
-/* The job that an ad is about, as CLUSTER.PROC. */
+/* Gets the job of an ad, as CLUSTER.PROC. */
 static int job_of(const char *file, char *job, size_t size)
 {
     char path[4608], line[65536];
@@ -103,8 +103,8 @@ static int job_of(const char *file, char *job, size_t size)
     return cluster >= 0;
 }
 
-/* Waits until the call that was recorded ended: whole seconds decide what a slot does next, and we are faster. The file
- * `pace` tells when that was by our clock: NAME CLUSTER.PROC SECONDS. */
+/* Waits until the recorded call would have ended: whole seconds decide what a slot does next, and our calls are faster.
+ * The file `pace` contains the ends of the recorded calls by our clock: NAME CLUSTER.PROC SECONDS. */
 static void keep_pace(const char *top, const char *name)
 {
     char path[4608], line[512], job[64], of[256], about[64];
@@ -129,7 +129,7 @@ int main(int argc, char **argv, char **environment)
 {
     struct timespec now;
     char program[4608], modes[4608], line[512];
-    /* PreCmd and PostCmd have an argv[0] of their own. */
+    /* PreCmd and PostCmd have a different argv[0]. */
     static char own[4608];
     ssize_t own_length = readlink("/proc/self/exe", own, sizeof own - 1);
     const char *called = own_length > 0 ? own : argv[0];

@@ -96,7 +96,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Time of the execution point's first state change, in seconds since the start of the recording.
+    /// Returns the time of the execution point's first state change, in seconds since the start of the
+    /// recording.
     pub fn begun(&self) -> f64 {
         let line =
             self.timeline.lines().find(|line| line.contains(" startd ") && line.contains("Changing state"));
@@ -104,12 +105,12 @@ impl Scenario {
         at.unwrap_or(1.25)
     }
 
-    /// The title.
+    /// Returns the title.
     pub fn title(&self) -> String {
         Subject::of(&self.directory).title().to_owned()
     }
 
-    /// The reason why the scenario cannot be replayed with the two runners, if any.
+    /// Returns the reason why the scenario cannot be replayed with the two runners, if any.
     pub fn not_ours(&self) -> Option<String> {
         let edits = self.actions.iter().map(|action| action.what.as_str());
         let mut edits = edits.filter(|what| what.starts_with("condor_config: "));
@@ -121,13 +122,13 @@ impl Scenario {
         None
     }
 
-    /// The ordinary account of the daemons, or `None` if they ran as root: the owner of LOCAL_DIR.
+    /// Returns the ordinary account of the daemons, or `None` if they ran as root: the owner of LOCAL_DIR.
     pub fn daemon_uid(&self) -> Option<u32> {
         let top = self.layout.iter().find(|entry| entry.path.is_empty())?;
         (top.uid != 0).then_some(top.uid)
     }
 
-    /// The environment in which the daemons were started, as far as a startd hook shows it.
+    /// Returns the environment in which the daemons were started, as far as a startd hook shows it.
     pub fn daemon_environment(&self) -> Vec<(String, String)> {
         let recorded = self.calls.iter().find_map(|call| call.env.as_ref().filter(|_| !call.is_job()));
         let wanted = ["HOME", "LOGNAME", "PATH", "USER"];
@@ -182,7 +183,8 @@ pub fn layout(text: &str) -> Vec<LayoutEntry> {
     entries
 }
 
-/// The name in a line of `ls -lAn` without times, including blanks at its ends; two blanks precede it.
+/// Returns the name in a line of `ls -lAn` without times, including blanks at its ends; two blanks precede
+/// it.
 fn name_in(line: &str) -> &str {
     const COLUMNS: usize = 5;
     let mut rest = line;
@@ -332,7 +334,7 @@ fn strings(meta: &Value, key: &str) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The facts about a call that are compared individually.
+/// Returns the facts about a call that are compared individually.
 pub fn facts(meta: &Value) -> Meta {
     let mut facts = Meta::new();
     for key in ["umask", "cwd", "pgid", "sid", "rlimit_core", "rlimit_stack", "rlimit_as", "rlimit_cpu"] {

@@ -109,7 +109,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Without a listing of files, the recorder replaces each script whose name is called.
+    /// Puts the recorder in place of each script that is called, for recordings without a listing of files.
     fn lay_named(&self, config: &[u8]) -> Result<()> {
         let config = String::from_utf8_lossy(config).into_owned();
         for entry in fs::read_dir(self.local.join("scripts")).into_iter().flatten().flatten() {
@@ -187,7 +187,8 @@ impl Stage {
         }
     }
 
-    /// The program `apart TOP HOST UMASK FROM TO PROGRAM [WORD...]`, which replaces itself by PROGRAM.
+    /// Returns the program `apart TOP HOST UMASK FROM TO PROGRAM [WORD...]`, which replaces itself by
+    /// PROGRAM.
     pub fn apart(&self) -> PathBuf {
         self.top.path().join("apart")
     }
@@ -200,12 +201,12 @@ impl Stage {
         mode(path, bits)
     }
 
-    /// The directory of the records.
+    /// Returns the directory of the records.
     pub fn records(&self) -> PathBuf {
         self.top.path().join("records")
     }
 
-    /// The directory that contains everything.
+    /// Returns the directory that contains everything.
     pub fn top(&self) -> &Path {
         self.top.path()
     }
@@ -291,8 +292,8 @@ pub fn owner(path: &Path, uid: u32, gid: u32) -> Result<()> {
     chown(path, Some(uid), Some(gid)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The configuration with the caller's account in place of the daemons' recorded account, which does not
-/// exist here.
+/// Returns the configuration with the caller's account in place of the daemons' recorded account, which does
+/// not exist here.
 fn of_caller(config: Vec<u8>) -> Vec<u8> {
     let mut config = config;
     let ids = format!("\nCONDOR_IDS = {}.{}\n", nix::unistd::geteuid(), nix::unistd::getegid());

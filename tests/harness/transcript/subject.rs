@@ -36,8 +36,8 @@ impl Subject {
     }
 }
 
-/// The heading, `# NAME: TITLE` or `# NAME`, without the name; without a title, the first line after the
-/// heading.
+/// Returns the heading, `# NAME: TITLE` or `# NAME`, without the name; without a title, the first line after
+/// the heading.
 fn title(readme: &str) -> String {
     let mut lines = readme.lines().map(str::trim).filter(|line| !line.is_empty());
     let heading = lines.next().unwrap_or_default().trim_start_matches('#').trim();

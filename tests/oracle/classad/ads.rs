@@ -62,7 +62,7 @@ const CONSTRAINTS: [&str; 9] = [
     "Memory >= 0 && Owner =!= undefined",
 ];
 
-/// A long ad of up to 14 lines with few names.
+/// Returns a long ad of up to 14 lines with few names.
 fn ad(random: &mut Random) -> String {
     let mut text = String::new();
     // Most ads of a queue are similar to the previous one; some names occur in all of them.
@@ -82,7 +82,7 @@ fn ad(random: &mut Random) -> String {
     text
 }
 
-/// The output of our program.
+/// Returns the output of our program.
 fn filtered(text: &str, words: &[&str]) -> String {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().write_all(text.as_bytes()).unwrap();
@@ -98,7 +98,7 @@ fn filtered(text: &str, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The ads in a text, in the reference's new form.
+/// Returns the ads in a text, in the reference's new form.
 fn read_again(peer: &mut Running, form: &str, text: &str) -> Vec<String> {
     let question = json!({ "form": form, "text": text, "constraint": Value::Null });
     peer.exchange(&question)

@@ -64,7 +64,7 @@ impl Generator {
         ad + "]"
     }
 
-    /// A text with a byte removed, doubled or replaced, to test where parsing stops.
+    /// Returns a text with a byte removed, doubled or replaced, to test where parsing stops.
     fn damaged(&mut self, text: String) -> String {
         let mut bytes = text.into_bytes();
         if bytes.is_empty() {

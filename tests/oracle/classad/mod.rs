@@ -75,8 +75,8 @@ impl fmt::Display for Question {
     }
 }
 
-/// The reason why our answer differs, if it is known: the reference's answer depends on memory, the compiler
-/// or the machine, or is a known bug that ours does not reproduce.
+/// Returns the reason why our answer differs, if it is known: the reference's answer depends on memory, the
+/// compiler or the machine, or is a known bug that ours does not reproduce.
 fn explained(question: &Question, theirs: &str) -> Option<&'static str> {
     let uses = |word: &str| {
         question.my.contains(word)

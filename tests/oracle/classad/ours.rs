@@ -89,7 +89,7 @@ fn print(ad: &ClassAd) -> String {
     format!("[{}]", texts.join(", "))
 }
 
-/// An ad as the module's `repr`, `printOld` and `printJson` print it.
+/// Returns an ad as the module's `repr`, `printOld` and `printJson` print it.
 pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
     let options = long::PrintOptions {
         order: long::PrintOrder::Ad,
@@ -108,7 +108,7 @@ pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
     [ad.unparse().to_string(), old, json]
 }
 
-/// A string as Python's `json.dumps` writes it: everything outside ASCII is escaped.
+/// Returns a string as Python's `json.dumps` writes it: everything outside ASCII is escaped.
 fn python_json(text: &str) -> String {
     let mut out = String::new();
     for c in serde_json::to_string(text).unwrap_or_default().chars() {

@@ -22,7 +22,7 @@ pub(super) const NAMES: [&str; 14] = [
 ];
 
 /// Names whose values are compared. The module's `param` does not find `A` if only `TOOL.A` is defined, unlike `param()` of
-/// the programs; so `A` and `B` are asked for by macros that refer to them.
+/// the programs; so the values of `A` and `B` are read through macros that refer to them.
 pub(super) const ASKED: [&str; 14] = [
     "TOOL.A",
     "TOOL.B",

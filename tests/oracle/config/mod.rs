@@ -21,7 +21,7 @@ const BATCH: usize = 100;
 /// Our value of a macro that refers to itself: an error, where the reference never ends, or stops somewhere.
 const SELF_REFERENCE: &str = "!self";
 
-/// What a program says of a configuration.
+/// Result of a program for a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 enum Answer {
     /// Values of the names, in their order.
@@ -42,7 +42,7 @@ fn our_answer(path: &Path) -> Answer {
         .args(generate::ASKED)
         .output()
         .unwrap();
-    // 4 says that one of the names is not defined.
+    // Status 4 means that one of the names is not defined.
     if !matches!(output.status.code(), Some(0 | 4)) {
         return Answer::Refused;
     }

@@ -13,7 +13,7 @@ use super::{Answer, NOT_PARSED, Record};
 /// Recorded result of an evaluation without a value.
 pub(super) const NOT_EVALUATED: &[u8] = b"!evalfail";
 
-/// The world in which the results were recorded, as far as it matters.
+/// Returns the world in which the results were recorded, as far as it matters.
 pub(super) fn world() -> RealWorld {
     RealWorld::new().in_utc()
 }
@@ -69,7 +69,7 @@ pub(super) fn flattened(record: &Record) -> Result<Answer, String> {
     })
 }
 
-/// The names that an expression refers to, outside its ad and within.
+/// Compares the names that an expression refers to, outside its ad and within.
 pub(super) fn refer(record: &Record) -> Result<Answer, String> {
     let my = record.my.as_ref().map_or_else(|| Ok(ClassAd::new()), |text| record.ad(text))?;
     let Ok(expr) = Expr::parse_with(record.text(), record.dialect()) else {

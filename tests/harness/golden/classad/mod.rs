@@ -42,7 +42,7 @@ struct Record {
 /// Recorded result for a text that does not parse.
 const NOT_PARSED: &[u8] = b"!parse";
 
-/// One part of a result that must be equal.
+/// One part of a result, which must be equal to that of the reference.
 struct Point {
     what: &'static str,
     wanted: Vec<u8>,
@@ -58,7 +58,7 @@ impl Record {
         Answer(vec![Point { what: "result", wanted: self.result.0.clone(), got: got.into() }])
     }
 
-    /// The input text.
+    /// Returns the input text.
     fn text(&self) -> &[u8] {
         self.expr.as_ref().map_or(b"", |text| &text.0)
     }

@@ -21,7 +21,8 @@ impl Asked {
         self.of == cluster || name.strip_prefix(self.of.as_str()).is_some_and(|rest| rest.starts_with('-'))
     }
 
-    /// The arguments of `--ask`, as condor's tools send them for an ordinary user; or the name of a signal.
+    /// Returns the arguments of `--ask`, as condor's tools send them for an ordinary user; or the name of a
+    /// signal.
     pub fn words(&self) -> String {
         if self.word.starts_with("SIG") {
             return self.word.to_owned();

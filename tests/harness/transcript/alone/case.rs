@@ -1,4 +1,4 @@
-//! Reads such a scenario: its configuration and its cases.
+//! Reads a scenario in which the starter was run directly: its configuration and its cases.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -96,7 +96,7 @@ impl Family {
         })
     }
 
-    /// The environment of the starter except for CONDOR_CONFIG.
+    /// Returns the environment of the starter except for CONDOR_CONFIG.
     pub fn environment(&self) -> [(&'static str, &'static str); 4] {
         let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         [("PATH", path), ("HOME", "/root"), ("LOGNAME", "root"), ("USER", "root")]
@@ -228,7 +228,7 @@ impl Case {
         self.calls.iter().any(|call| call.name == "singularity")
     }
 
-    /// iwd/ and state/ before the case, if they were not empty.
+    /// Returns the listing of iwd/ and state/ before the case, if they were not empty.
     pub fn before(&self) -> Option<Vec<LayoutEntry>> {
         let text = fs::read_to_string(self.directory.join("ls.before")).ok()?;
         let mut entries = scenario::layout(&text);
@@ -332,7 +332,7 @@ fn row<'r>(name: &str, readme: &'r str) -> Option<&'r str> {
 
 /// Returns the instructions for the fake runtime from the table of cases.
 fn double(name: &str, readme: &str) -> Option<String> {
-    // They are between semicolons, with or without the word.
+    // The instructions are the JSON object in the row.
     let row = row(name, readme)?;
     let text = &row[row.find("{\"")?..];
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();

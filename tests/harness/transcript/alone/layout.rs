@@ -106,7 +106,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// The directory of the job's files, in which the starter is called.
+    /// Returns the directory of the job's files, in which the starter is called.
     pub fn iwd(&self) -> PathBuf {
         self.stage.local.join("iwd")
     }
@@ -242,7 +242,7 @@ pub fn line(kind: char, mode: u32, uid: u32, gid: u32, link: Option<&str>) -> St
     format!("{kind} {mode:04o} {uid} {gid}{link}")
 }
 
-/// The same for a recorded entry. A link has no mode of its own.
+/// Returns the same line for a recorded entry. A link has no mode of its own.
 pub fn recorded_line(entry: &LayoutEntry) -> String {
     let kind = if "dl".contains(entry.kind) { entry.kind } else { '-' };
     let mode = if kind == 'l' { 0o777 } else { entry.mode };

@@ -49,7 +49,7 @@ const MEASURED: [&str; 16] = [
     "TimeSlotBusyUsage",
 ];
 
-/// The name of a row of the table of resources, whose values are measured.
+/// Returns the name of a row of the table of resources, whose values are measured.
 fn row(line: &str) -> Option<&str> {
     Some(line.strip_prefix("\t   ")?.split_once(" : ")?.0.trim_end())
 }

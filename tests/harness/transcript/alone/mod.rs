@@ -38,7 +38,7 @@ pub fn is_family(directory: &Path) -> bool {
     by_hand || pool::is_one(directory)
 }
 
-/// The names of its cases.
+/// Returns the names of its cases.
 pub fn names_of_cases(directory: &Path) -> Result<Vec<String>> {
     Ok(read(directory)?.cases.into_iter().map(|case| case.name).collect())
 }

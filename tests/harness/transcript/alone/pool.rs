@@ -332,12 +332,12 @@ pub fn read(directory: &Path) -> Result<Family> {
     })
 }
 
-/// Seconds after which a job received its signal: `got TERM at 4`.
+/// Returns the seconds after which a job received its signal: `got TERM at 4`.
 fn seen_after(out: &str) -> Option<f64> {
     out.lines().find_map(|line| line.strip_prefix("got ")?.split_once(" at ")?.1.parse().ok())
 }
 
-/// The events up to the end of the first run.
+/// Returns the events up to the end of the first run.
 fn first_run(log: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(log).into_owned();
     let mut kept = String::new();
@@ -350,7 +350,7 @@ fn first_run(log: &[u8]) -> Vec<u8> {
     kept.into_bytes()
 }
 
-/// Recorded programs with their arguments: `rec/NN-NAME.argv.json`.
+/// Returns the recorded programs with their arguments: `rec/NN-NAME.argv.json`.
 fn called(place: &Path) -> Vec<Value> {
     let entries = fs::read_dir(place.join("rec")).into_iter().flatten().flatten();
     let mut names: Vec<String> =

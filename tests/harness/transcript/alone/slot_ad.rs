@@ -14,7 +14,7 @@ const RUNTIMES: [(&str, &str); 2] = [
     ("SINGULARITY = $(LOCAL_DIR)", "HasSingularity = true\nHasPidNamespaces = true\n"),
 ];
 
-/// The slot ad for the job in this directory; `end` is its final ad in the queue.
+/// Returns the slot ad for the job in this directory; `end` is its final ad in the queue.
 pub fn of(place: &Path, end: &BTreeMap<String, String>, config: &str) -> Option<Vec<u8>> {
     let recorded = std::fs::read_dir(place.join("rec")).into_iter().flatten().flatten();
     let machine =
@@ -25,7 +25,7 @@ pub fn of(place: &Path, end: &BTreeMap<String, String>, config: &str) -> Option<
     }
 }
 
-/// The name of the slot, without its host: `slot1_2`.
+/// Returns the name of the slot, without its host: `slot1_2`.
 pub fn name(end: &BTreeMap<String, String>) -> Option<&str> {
     let host = end.get("LastRemoteHost").or_else(|| end.get("RemoteHost"))?;
     host.trim_matches('"').split('@').next()

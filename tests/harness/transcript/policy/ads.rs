@@ -108,12 +108,12 @@ const MINUTES_OF_DAY: i64 = 24 * 60;
 /// Age of an ad in the collector, in seconds.
 const AGE: i64 = 3;
 
-/// Ads in one output of condor_status, by the slots' ids.
+/// Returns the ads in one output of condor_status, by the slots' ids.
 pub fn read(directory: &Path, name: &str) -> Result<BTreeMap<String, Attributes>> {
     Ok(parse(&text(directory, name)?))
 }
 
-/// The ads in a text, by the slots' ids.
+/// Returns the ads in a text, by the slots' ids.
 pub fn parse(text: &str) -> BTreeMap<String, Attributes> {
     let mut ads = BTreeMap::new();
     for part in text.split("\n\n") {
@@ -126,7 +126,7 @@ pub fn parse(text: &str) -> BTreeMap<String, Attributes> {
     ads
 }
 
-/// The lines of one ad.
+/// Returns the lines of one ad.
 pub fn attributes_of(text: &str) -> Attributes {
     let lines = text.lines().filter_map(|line| line.split_once(" = "));
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -164,7 +164,7 @@ pub fn compare(recording: &Recording, played: &Played, outcome: &mut Outcome) ->
     Ok(())
 }
 
-/// An output, or the result of applying its difference to the output named in the first line of the
+/// Returns an output, or the result of applying its difference to the output named in the first line of the
 /// difference.
 fn text(directory: &Path, name: &str) -> Result<String> {
     let read = |kind: &str| {
@@ -214,8 +214,8 @@ fn attributes(ad: &ClassAd, played: &Played) -> Attributes {
     attributes
 }
 
-/// The recordings were made by root in UTC: replaces values that depend on the account and the time zone of
-/// the tests.
+/// Replaces values that depend on the account and the time zone of the tests, because the recordings were
+/// made by root in UTC.
 fn as_recorder(attributes: &mut Attributes) {
     let number = |name: &str| attributes.get(name).and_then(|value| value.parse::<i64>().ok());
     if let (Some(minute), Some(day), Some(now)) =

@@ -97,7 +97,7 @@ fn states(
     }
 }
 
-/// Maximum delay of a change, because policies are evaluated at intervals.
+/// Returns the maximum delay of a change, because policies are evaluated at intervals.
 pub fn tick(recording: &Recording) -> f64 {
     let number = |name: &str| {
         let mut lines = recording.config.lines().filter_map(|line| line.split_once('='));

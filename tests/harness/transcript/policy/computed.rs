@@ -38,8 +38,8 @@ pub fn fill(directory: &Path, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// The lines after `#   ` were added to the configuration; the following lines are the output of
-/// condor_config_val.
+/// Compares the parameters that a template sets. The lines after `#   ` were added to the configuration; the
+/// following lines are the output of condor_config_val.
 fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
     let text = read(path)?;
     let added: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#   ")).collect();

@@ -99,7 +99,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// LOCAL_DIR.
+    /// Returns LOCAL_DIR.
     pub fn local(&self) -> PathBuf {
         self.top.path().to_owned()
     }
@@ -110,7 +110,7 @@ impl Fixture {
         text.replace("@LOCAL_DIR@", &local).replace("@RELEASE_DIR@", &local).replace("@HOST@", &self.host())
     }
 
-    /// The full name of this host.
+    /// Returns the full name of this host.
     pub fn host(&self) -> String {
         let [_, full, _] = self.world.host();
         full
@@ -127,7 +127,7 @@ impl Fixture {
         ads::taken_out(text, &self.local().display().to_string(), &self.host())
     }
 
-    /// The current configuration.
+    /// Returns the current configuration.
     pub fn config(&self) -> Result<Config> {
         let path = self.local().join("condor_config");
         fs::write(&path, &self.text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -142,7 +142,8 @@ impl Fixture {
         loaded.map(|(config, _)| config).map_err(|error| error.to_string())
     }
 
-    /// Output of the recorded fake benchmarks if their calls are not recorded: the arguments of `echo`.
+    /// Returns the output of the recorded fake benchmarks if their calls are not recorded: the arguments of
+    /// `echo`.
     pub fn benchmarks(&self, settings: &BenchmarkSettings) -> Vec<(String, Vec<u8>)> {
         let programs = settings.jobs.iter().filter_map(|job| {
             let path = PathBuf::from(job.executable.to_str_lossy().into_owned());
@@ -155,7 +156,7 @@ impl Fixture {
         programs.collect()
     }
 
-    /// The slots of the current configuration.
+    /// Returns the slots of the current configuration.
     pub fn settings(&self) -> Result<StartdSettings> {
         let config = self.config()?;
         let made =
@@ -168,7 +169,7 @@ impl Fixture {
     }
 }
 
-/// The recorded machine's measurements, taken from an ad.
+/// Returns the recorded machine's measurements, taken from an ad.
 fn measured(ad: &ads::Attributes) -> HostMeasurements {
     let number = |name: &str, default: i64| {
         ad.get(name).and_then(|value| value.parse::<f64>().ok()).map_or(default, |number| number as i64)
@@ -217,7 +218,7 @@ const STARTER: &[&str] = &[
     "HasFileTransferPluginMethods",
 ];
 
-/// The names that follow `directory` in a configuration.
+/// Returns the names that follow `directory` in a configuration.
 fn named<'a>(config: &'a str, directory: &'a str) -> impl Iterator<Item = &'a str> {
     let word = |rest: &'a str| {
         rest.split(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c))).next().unwrap_or_default()

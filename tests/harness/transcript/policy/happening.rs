@@ -127,9 +127,9 @@ pub enum What {
 }
 
 impl What {
-    /// Arguments with which `htc-slot-run` sends the same command to a running execution point, if there is
-    /// such a command. There is none for updates of a job's starter, output of cron jobs, and input at the
-    /// machine.
+    /// Returns the arguments with which `htc-slot-run` sends the same command to a running execution point,
+    /// if there is such a command. There is none for updates of a job's starter, output of cron jobs, and
+    /// input at the machine.
     pub fn words(&self) -> Option<Vec<String>> {
         let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         let with = |words: &[&str], option: &str, is: bool| {
@@ -175,13 +175,13 @@ impl What {
         })
     }
 
-    /// The same as a line for a shell.
+    /// Returns the same arguments as a line for a shell.
     pub fn verb(&self) -> Option<String> {
         let words = self.words()?;
         Some(words.iter().map(quoted).collect::<Vec<_>>().join(" "))
     }
 
-    /// The slot concerned.
+    /// Returns the slot concerned.
     pub fn slot(&self) -> Option<&str> {
         match self {
             What::Request { slot, .. }

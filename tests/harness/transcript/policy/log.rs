@@ -89,7 +89,7 @@ impl Log {
             self.add(at, What::Drain(self.drain.clone()));
         } else if text.starts_with("Processing cancel drain request") {
             let next = after.iter().find(|line| line.source == "startd");
-            // It may name another drain than the current one.
+            // The request may name another drain than the current one.
             if next.is_none_or(|next| !next.text.starts_with("Failed to cancel draining")) {
                 self.cancelled = at;
                 self.add(at, What::CancelDrain);
@@ -187,7 +187,7 @@ impl Log {
             "State change: received RELEASE_CLAIM command from preempting claim" => {
                 What::Release { slot, waiting: true }
             }
-            // Those lines of `ResState::starterExited` are about the backfill client.
+            // Such lines of `ResState::starterExited` (ResState.cpp) are about the backfill client.
             text if text.starts_with("State change: starter exited") && text.contains("ResState.cpp") => {
                 return;
             }
@@ -255,7 +255,7 @@ fn harness(text: &str) -> Option<What> {
     text.strip_prefix("condor_status -long  -> ads/").map(|name| What::Status(name.trim().to_owned()))
 }
 
-/// `A = 1, B = f(2, 3), C removed`.
+/// Parses `A = 1, B = f(2, 3), C removed`.
 fn assignments(text: &str) -> Vec<(String, Option<String>)> {
     let (mut depth, mut quoted, mut parts) = (0i32, false, vec![String::new()]);
     for character in text.chars() {
@@ -280,7 +280,7 @@ fn assignments(text: &str) -> Vec<(String, Option<String>)> {
     parts.iter().map(read).collect()
 }
 
-/// `   +1.501 startd         slot1: text`.
+/// Parses lines such as `   +1.501 startd         slot1: text`.
 pub fn timeline(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -308,7 +308,8 @@ pub fn timeline(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Names of slots end in a number and contain no blank: `slot1`, `big1_2`, `slot1[3.0]`.
+/// Returns true for the name of a slot, which ends in a number and contains no blank: `slot1`, `big1_2`,
+/// `slot1[3.0]`.
 fn is_slot(word: &str) -> bool {
     let name = word.split('[').next().unwrap_or(word);
     !name.contains(' ')

@@ -151,8 +151,8 @@ impl Player<'_> {
         }
     }
 
-    /// The next external event, and its time. The order of events of one slot, and of events of all slots, is
-    /// kept.
+    /// Returns the next external event, and its time. The order of events of one slot, and of events of all
+    /// slots, is kept.
     fn next(&self, queue: &VecDeque<Happening>) -> Option<(MonotonicTime, usize)> {
         const WINDOW: usize = 24;
         let mut seen: Vec<Option<&str>> = Vec::new();
@@ -171,7 +171,7 @@ impl Player<'_> {
         first
     }
 
-    /// The time at which an external event is due here.
+    /// Returns the time at which an external event is due here.
     fn due(&self, happening: &Happening) -> MonotonicTime {
         let about = happening.what.slot();
         let behind = happening.after.iter().any(|(slot, count)| {
@@ -193,7 +193,7 @@ impl Player<'_> {
         recorded.max(self.tick_of(ours + gap.min(AT_ONCE)))
     }
 
-    /// The output of a cron job is read at its next run.
+    /// Returns the time at which an external event is seen: the output of a cron job is read at its next run.
     fn clocked(&self, happening: &Happening) -> f64 {
         match (&happening.what, &self.machine) {
             (What::Printed(_), Some(machine)) => {
@@ -427,7 +427,7 @@ impl Player<'_> {
         }
     }
 
-    /// A run of a cron job has ended.
+    /// Passes on the output of a run of a cron job that has ended.
     fn cron_output(&mut self, program: &str, stdout: &[u8]) {
         let Some(machine) = &self.machine else { return };
         let settings = machine.cron_settings();
@@ -535,7 +535,7 @@ impl Player<'_> {
         machine.slots().find(|(_, id, ..)| *id == slot).map(|(key, ..)| key)
     }
 
-    /// Resource monitors count a job's share from its start to its end.
+    /// Begins or ends the measurement of a job's resources by resource monitors.
     fn monitored(&mut self, slot: SlotKey, begins: bool, waiting: &mut VecDeque<StartdEvent>) {
         let Some(machine) = &self.machine else { return };
         if machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {

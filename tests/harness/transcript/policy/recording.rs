@@ -249,7 +249,7 @@ impl Recording {
         }
     }
 
-    /// The first output of condor_status after this time, or the last one before it.
+    /// Returns the first output of condor_status after this time, or the last one before it.
     pub fn status_after(&self, at: f64) -> Option<&str> {
         let named = self.happenings.iter().filter_map(|happening| match &happening.what {
             What::Status(name) => Some((happening.at, name.as_str())),
@@ -259,7 +259,7 @@ impl Recording {
         all.iter().find(|(then, _)| *then >= at).or(all.last()).map(|(_, name)| *name)
     }
 
-    /// Names of the outputs of condor_status.
+    /// Returns the names of the outputs of condor_status.
     pub fn statuses(&self) -> impl Iterator<Item = &str> {
         self.happenings.iter().filter_map(|happening| match &happening.what {
             What::Status(name) => Some(name.as_str()),
@@ -267,19 +267,19 @@ impl Recording {
         })
     }
 
-    /// Time of the `count`th change of a slot.
+    /// Returns the time of the `count`th change of a slot.
     pub fn changed_at(&self, slot: &str, count: usize) -> Option<f64> {
         self.states.get(slot)?.get(count.checked_sub(1)?).map(|(at, _)| *at)
     }
 }
 
-/// The heading without the name of the recording.
+/// Returns the heading without the name of the recording.
 fn title(readme: &str) -> String {
     let heading = readme.lines().next().unwrap_or_default();
     heading.split_once(": ").map_or(heading, |(_, title)| title).trim().to_owned()
 }
 
-/// The epoch of the recording's start, from `11/21/26 00:31:03.711` and the seconds since the start.
+/// Returns the epoch of the recording's start, from `11/21/26 00:31:03.711` and the seconds since the start.
 fn epoch(log: &str, timeline: &[Line]) -> Result<f64> {
     let line = log.lines().find(|line| line.contains("STARTING UP")).ok_or("StartLog.extract: no start")?;
     let first = timeline.iter().find(|line| line.text.starts_with("** condor_startd"));
@@ -297,7 +297,7 @@ fn epoch(log: &str, timeline: &[Line]) -> Result<f64> {
     Ok(days as f64 * 86_400.0 + hour * 3600.0 + minute * 60.0 + second - at)
 }
 
-/// Days since the epoch of a date (the usual algorithm with eras of 400 years).
+/// Returns the number of days from the epoch to a date (the usual algorithm with eras of 400 years).
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -305,8 +305,8 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// Outputs of a cron job with their times. A job that keeps running prints records at whole intervals from
-/// its start; the output of any other job is read at its end.
+/// Returns the outputs of a cron job with their times. A job that keeps running prints records at whole
+/// intervals from its start; the output of any other job is read at its end.
 fn rounds(start: f64, end: f64, stdout: &[u8]) -> Vec<(f64, Vec<u8>)> {
     let lines: Vec<&[u8]> = stdout.split_inclusive(|byte| *byte == b'\n').collect();
     let Some(last) = lines.iter().rfind(|line| line.starts_with(b"-")) else {

@@ -20,7 +20,7 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
     ("RequestDisk", "JOB_DEFAULT_REQUESTDISK", "DiskUsage"),
 ];
 
-/// The defaults of a configuration.
+/// Returns the defaults of a configuration.
 pub fn defaults(config: &str) -> Vec<(String, String)> {
     let knob = |name: &str| {
         let mut lines = config.lines().filter_map(|line| line.split_once('='));

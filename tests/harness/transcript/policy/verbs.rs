@@ -29,7 +29,7 @@ pub struct Verbs {
 }
 
 impl Verbs {
-    /// Listens; `programs` is the directory of our programs.
+    /// Starts to listen; `programs` is the directory of our programs.
     pub fn new(programs: &Path) -> Result<Self> {
         let place = tempfile::tempdir().map_err(|error| format!("a directory for verbs: {error}"))?;
         let socket = place.path().join("control");

@@ -3,7 +3,7 @@
 use htc_hooks::job::JobId;
 use htc_hooks::router::{RouterAction, RouterEvent, RouterHookCall, RouterHookResult};
 
-/// The job of an action: a source job, or a copy that is removed.
+/// Returns the job of an action: a source job, or a copy that is removed.
 pub(super) fn job_of_action(action: &RouterAction) -> Option<JobId> {
     match action {
         RouterAction::Claim(id)
@@ -21,7 +21,7 @@ pub(super) fn job_of_action(action: &RouterAction) -> Option<JobId> {
     }
 }
 
-/// The reply to an action that is no longer compared: success.
+/// Returns the reply to an action that is no longer compared: success.
 pub(super) fn successful_reply(action: &RouterAction) -> Option<RouterEvent> {
     match action {
         RouterAction::Claim(id) => Some(RouterEvent::ClaimResult(*id, Err("not recorded".to_owned()))),

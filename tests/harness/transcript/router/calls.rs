@@ -110,9 +110,8 @@ impl Session<'_> {
         None
     }
 
-    /// What a call printed that was not kept: what its script prints, else as the one before of this kind and
-    /// job, with the Determines an output that was not recorded: that of the hook's script, or else that of
-    /// the previous call of this kind for the job, with the values that the queue shows next.
+    /// Determines an output that was not recorded: that of the hook's script, or else that of the previous
+    /// call of this kind for the job, with the values that the queue shows next.
     fn unkept(&self, call: &mut Call, source: JobId, hook: HookType, copy: &ClassAd, stdin: &str) {
         if call.printed == 0 {
             call.stdout = Some(Vec::new());
@@ -147,7 +146,7 @@ impl Session<'_> {
 }
 
 impl Stage<'_> {
-    /// The output of a hook's script for this input; each script is run once per input.
+    /// Returns the output of a hook's script for this input; each script is run once per input.
     fn printed(&self, hook: &str, script: &str, stdin: &str) -> Option<Vec<u8>> {
         let key = (hook.to_owned(), stdin.to_owned());
         if let Some(known) = self.printed.borrow().get(&key) {
@@ -159,7 +158,7 @@ impl Stage<'_> {
     }
 }
 
-/// The output of a recorded script for this input; `None` if it takes too long.
+/// Returns the output of a recorded script for this input; `None` if it takes too long.
 fn printed(script: &str, stdin: &str) -> Option<Vec<u8>> {
     use std::io::Write;
     use std::process::{Command, Stdio};

@@ -64,7 +64,7 @@ impl Told {
     }
 }
 
-/// The events in all logs of a recording that a router writes.
+/// Returns the events in all logs of a recording that a router writes.
 pub fn recorded(directory: &Path) -> Vec<Told> {
     let entries = fs::read_dir(directory.join("jobs")).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();

@@ -97,13 +97,13 @@ pub fn is_one(directory: &Path) -> bool {
     directory.join("JobRouterLog.extract").exists() && directory.join("job_queue.log").exists()
 }
 
-/// Seconds since the epoch that a recorder stored, one per line; empty if it stored none.
+/// Returns the seconds since the epoch that a recorder stored, one per line; empty if it stored none.
 fn noted(directory: &Path, name: &str) -> Vec<f64> {
     let text = fs::read_to_string(directory.join(name)).unwrap_or_default();
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
-/// Sizes of the queue log with their times, if they were recorded.
+/// Returns the sizes of the queue log with their times, if they were recorded.
 fn sizes(directory: &Path) -> Vec<(f64, u64)> {
     let text = fs::read_to_string(directory.join("sizes.txt")).unwrap_or_default();
     let pair = |line: &str| {
@@ -113,7 +113,7 @@ fn sizes(directory: &Path) -> Vec<(f64, u64)> {
     text.lines().filter_map(pair).collect()
 }
 
-/// The value of a line `name = value`.
+/// Returns the value of a line `name = value`.
 fn attribute<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))
 }
@@ -124,7 +124,7 @@ fn id_in(text: &str) -> Option<JobId> {
 }
 
 impl Recording {
-    /// Size of the queue log at a time, if known.
+    /// Returns the size of the queue log at a time, if known.
     pub fn size_at(&self, at: f64) -> Option<u64> {
         let after = self.sizes.partition_point(|(since, _)| *since <= at);
         (!self.sizes.is_empty()).then(|| after.checked_sub(1).map_or(0, |last| self.sizes[last].1))
@@ -311,7 +311,7 @@ impl Recording {
     }
 }
 
-/// The recorder's clock at the beginning of a line of its timeline.
+/// Returns the recorder's clock at the beginning of a line of its timeline.
 pub fn seconds_of(line: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
@@ -362,7 +362,7 @@ fn call(directory: &Path, row: &str) -> Option<Call> {
     })
 }
 
-/// The lines of a daemon's log with their times in seconds since the epoch.
+/// Returns the lines of a daemon's log with their times in seconds since the epoch.
 pub fn timed(log: &str) -> Vec<(f64, &str)> {
     log.lines()
         .filter_map(|line| {
@@ -375,7 +375,7 @@ pub fn timed(log: &str) -> Vec<(f64, &str)> {
         .collect()
 }
 
-/// Seconds since the epoch of a date and a time of day in UTC.
+/// Returns the seconds since the epoch of a date and a time of day in UTC.
 pub fn seconds_of_civil([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> f64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let era = shifted.div_euclid(400);
@@ -385,8 +385,8 @@ pub fn seconds_of_civil([year, month, day]: [i64; 3], [hour, minute, second]: [i
     (((days * 24 + hour) * 60 + minute) * 60) as f64 + second as f64
 }
 
-/// Time at which the recorder's clock was zero, in seconds since the epoch: the value that agrees best with
-/// all timestamps.
+/// Returns the time at which the recorder's clock was zero, in seconds since the epoch: the value that agrees
+/// best with all timestamps.
 fn zero_of(lines: &[(f64, &str)], calls: &[Call], timeline: &str, units: &[Unit]) -> f64 {
     let named = |line: &&(f64, &str), call: &Call| {
         line.1.starts_with("Hook ") && line.1.ends_with(&format!("/{}", call.hook))
@@ -420,9 +420,9 @@ fn zero_of(lines: &[(f64, &str)], calls: &[Call], timeline: &str, units: &[Unit]
     best.get(best.len() / 2).copied().unwrap_or(second - relative)
 }
 
-/// Poll times of a daemon that ran from `begun` to `end`. Each hook starts during a poll, and the other polls
-/// are evenly spaced in between; without hooks, the evenly spaced sequence that explains most seconds of the
-/// log.
+/// Returns the poll times of a daemon that ran from `begun` to `end`. Each hook starts during a poll, and the
+/// other polls are evenly spaced in between; without hooks, the evenly spaced sequence that explains most
+/// seconds of the log.
 fn polls_of(
     begun: f64,
     end: f64,
@@ -500,7 +500,7 @@ fn even(from: f64, to: f64, step: f64) -> Vec<f64> {
     (0..=rounds).map(|round| from + f64::from(round) * step).collect()
 }
 
-/// The anchors, with polls between, before and after them.
+/// Returns the anchors, with polls between, before and after them.
 fn spread(begun: f64, end: f64, step: f64, anchors: &[f64], extra: i32) -> Vec<f64> {
     let mut polls = Vec::new();
     let (Some(&first), Some(&last)) = (anchors.first(), anchors.last()) else { return polls };
@@ -523,12 +523,12 @@ fn spread(begun: f64, end: f64, step: f64, anchors: &[f64], extra: i32) -> Vec<f
     polls
 }
 
-/// The router's messages about jobs that both programs print, in order.
+/// Returns the router's messages about jobs that both programs print, in order.
 pub fn said(log: &str) -> Vec<Said> {
     log.lines().filter_map(|line| said_in(line.get(18..)?)).collect()
 }
 
-/// The message in a log line of a router, if it is one that is compared.
+/// Returns the message in a log line of a router, if it is one that is compared.
 pub fn said_in(text: &str) -> Option<Said> {
     let rest = text.strip_prefix("JobRouter ").or_else(|| text.strip_prefix("Job Router "))?;
     let rest = rest.strip_prefix("failure ").unwrap_or(rest).strip_prefix('(')?;

@@ -120,13 +120,13 @@ impl<'a> Told<'a> {
         self.sentence == sentence || self.sentence.starts_with(&format!("{sentence} ("))
     }
 
-    /// The copy whose submission the message reports.
+    /// Returns the copy whose submission the message reports.
     fn submitted(&self) -> Option<JobId> {
         self.copy.filter(|_| self.is("submitted job"))
     }
 }
 
-/// Times at which the router wrote each unit of the first queue's log, according to its own log.
+/// Returns the times at which the router wrote each unit of the first queue's log, according to its own log.
 fn written(units: &[Unit], told: &[Told<'_>]) -> Vec<Option<(f64, JobId)>> {
     let mut written = vec![None; units.len()];
     for told in told {
@@ -189,7 +189,7 @@ impl Known {
         Ok(Known { first, last: last.collect() })
     }
 
-    /// The initial attributes of a copy.
+    /// Returns the initial attributes of a copy.
     fn first(&self, copy: JobId, source: JobId) -> Result<Values> {
         if let Some(first) = self.first.get(&copy) {
             return Ok(first.clone());
@@ -242,13 +242,13 @@ impl History<'_> {
         self.made.push((place, unit));
     }
 
-    /// The index of the first matching write of the router.
+    /// Returns the index of the first matching write of the router.
     fn place(&self, fits: impl Fn(f64) -> bool) -> usize {
         let known = |written: &Option<(f64, JobId)>| written.is_some_and(|(at, _)| fits(at));
         self.written.iter().position(known).unwrap_or(self.written.len())
     }
 
-    /// The index after the last write about a source job up to that second.
+    /// Returns the index after the last write about a source job up to that second.
     fn behind(&self, at: f64, source: JobId) -> usize {
         let known = |known: &Option<(f64, JobId)>| known.is_some_and(|(then, id)| then <= at && id == source);
         self.written.iter().rposition(known).map_or(0, |last| last + 1)
@@ -376,7 +376,7 @@ impl History<'_> {
     }
 }
 
-/// The latest time in the values up to `limit`; some values are in the future.
+/// Returns the latest time in the values up to `limit`; some values are in the future.
 fn latest(values: &Values, limit: f64) -> Option<f64> {
     let seconds = values.values().filter_map(|value| value.parse::<f64>().ok());
     seconds.filter(|second| *second > 1e9 && *second <= limit).max_by(f64::total_cmp)

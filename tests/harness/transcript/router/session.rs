@@ -158,7 +158,7 @@ impl<'a> Session<'a> {
         self.is_dead = false;
     }
 
-    /// The first write of the recorded router that ours has not made yet.
+    /// Returns the first write of the recorded router that ours has not made yet.
     fn next_write(&self) -> usize {
         let open = |(at, unit): &(usize, &Unit)| unit.router.is_some() && !self.done[*at];
         self.units().iter().enumerate().find(open).map_or(self.units().len(), |(at, _)| at)
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Possible results of one poll: one session for each possible state of the queue.
+    /// Returns the possible results of one poll: one session for each possible state of the queue.
     pub fn looks(&self, at: f64, next: f64) -> Vec<Session<'a>> {
         let mut ready = self.clone();
         ready.deliver(at);
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// The best sessions, without duplicates: with few differences and many of the recorded writes.
+    /// Returns the best sessions, without duplicates: with few differences and many of the recorded writes.
     pub fn best(mut sessions: Vec<Session<'a>>) -> Vec<Session<'a>> {
         let made = |session: &Session<'_>| session.done.iter().filter(|done| **done).count();
         let cost = |session: &Session<'_>| (3 * session.differences.len() + session.doubts) as i64;
@@ -233,8 +233,8 @@ impl<'a> Session<'a> {
             seen.push(key);
             fresh
         });
-        // Half of them are the sessions with the most writes that saw the most, the others those that saw the
-        // least.
+        // Half of them are the sessions with the most writes; the other half are those that saw the earliest
+        // states of the queue.
         let mut patient = sessions.split_off(sessions.len().min(BEAM / 2));
         patient.sort_by_key(|session| (cost(session), usize::MAX - made(session), session.shown));
         patient.truncate(BEAM / 2);
@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Periodic expressions are due.
+    /// Evaluates the periodic expressions.
     pub fn periodic(&mut self, at: f64) {
         self.deliver(at);
         self.event(RouterEvent::PeriodicExpressionsDue, at);
@@ -475,14 +475,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The recorded queues before a unit.
+    /// Returns the recorded queues before a unit.
     pub(super) fn before(&self, unit: usize) -> Queues {
         let mut queues = self.queues.clone();
         self.units().get(self.shown..unit).into_iter().flatten().for_each(|unit| queues.feed(unit));
         queues
     }
 
-    /// JobStatus of a job before a recorded write about it.
+    /// Returns JobStatus of a job before a recorded write about it.
     pub(super) fn status_before(&self, unit: usize, id: JobId) -> Option<i64> {
         let queues = self.before(unit);
         let of_copy = self.units()[unit].router.is_some_and(|(_, kind)| kind.is_of_copy());
@@ -490,7 +490,7 @@ impl<'a> Session<'a> {
         reader.queue().job(id)?.literal("JobStatus")?.as_int()
     }
 
-    /// The recorded queues before the router's next write.
+    /// Returns the recorded queues before the router's next write.
     fn by_then(&self) -> Queues {
         self.before(self.next_write().max(self.shown))
     }
@@ -516,7 +516,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The recorded router's next write about a source job, or about a copy.
+    /// Returns the recorded router's next write about a source job, or about a copy.
     pub(super) fn first(&self, id: JobId, of_copy: bool) -> Option<usize> {
         let open = |(at, unit): &(usize, &Unit)| {
             unit.router.is_some_and(|(about, kind)| about == id && kind.is_of_copy() == of_copy)

@@ -28,7 +28,7 @@ use super::units::Kind;
 /// Recorded parts of the router's log: seconds since the epoch with rows of the routing table and messages.
 pub struct More(Vec<(f64, String)>);
 
-/// The longer log of a recording, if there is one.
+/// Returns the longer log of a recording, if there is one.
 pub fn recorded(directory: &Path) -> Option<More> {
     let text = fs::read_to_string(directory.join("throttle.extract")).ok()?;
     Some(More(timed(&text).into_iter().map(|(at, line)| (at, line.trim().to_owned())).collect()))

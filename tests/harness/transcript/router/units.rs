@@ -248,7 +248,7 @@ fn by_hand(sets: &BTreeMap<String, (String, Option<String>)>) -> bool {
     reasons.iter().any(|name| value(sets, name).is_some_and(|text| text.starts_with("\"via condor_")))
 }
 
-/// The value of an attribute in a unit.
+/// Returns the value of an attribute in a unit.
 fn value<'a>(sets: &'a BTreeMap<String, (String, Option<String>)>, name: &str) -> Option<&'a str> {
     sets.get(name)?.1.as_deref()
 }
