@@ -921,8 +921,8 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
         out,
         "DIR/condor_config:2:32: warning: PROPORTIONAL_SWAP_ASSIGNMENT is unsupported here: the startd of a pool would divide swap space between \
          slots in proportion to memory [not-done]\n    PROPORTIONAL_SWAP_ASSIGNMENT = True\n                                   ^~~~\n\
-         not here, but for logs of daemons: MAX_STARTD_LOG (DIR/condor_config:9)\n\
-         not here, but for negotiator: NEGOTIATOR_INTERVAL (DIR/condor_config:4), NEGOTIATOR_NAME (DIR/condor_config:8)\n"
+         no effect here, only for logs of daemons: MAX_STARTD_LOG (DIR/condor_config:9)\n\
+         no effect here, only for negotiator: NEGOTIATOR_INTERVAL (DIR/condor_config:4), NEGOTIATOR_NAME (DIR/condor_config:8)\n"
     );
     let (out, _, status) = place.run(["lint", "--here", "--json"]);
     let all: serde_json::Value = serde_json::from_str(&out).expect("JSON");
@@ -939,7 +939,7 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
     // A setting for another daemon is not a finding.
     let (out, err, status) = Place::new("NEGOTIATOR_INTERVAL = 20\n").run(["lint", "--here"]);
     assert_eq!((status, err.as_str()), (0, "no findings; 1 source and 1 setting read\n"), "{out}");
-    assert!(out.starts_with("not here, but for negotiator: NEGOTIATOR_INTERVAL"), "{out}");
+    assert!(out.starts_with("no effect here, only for negotiator: NEGOTIATOR_INTERVAL"), "{out}");
 
     place.write("ad", "Cmd = \"/bin/true\"\nIwd = \"/\"\nTransferInput = \"no-such\"\nToolDaemonCmd = \"t\"\nOnExitRemove = true\n");
     let (out, err, status) = place.run(["lint", "--here", "--ads", "ad"]);

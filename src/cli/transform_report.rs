@@ -203,7 +203,11 @@ impl Observer for StoryObserver {
                 format!(
                     "{}  [{}]",
                     line.text,
-                    if enabled { "what follows is executed" } else { "what follows is skipped" }
+                    if enabled {
+                        "the next statements are executed"
+                    } else {
+                        "the next statements are skipped"
+                    }
                 )
             }
             TransformEvent::Skipped => format!("skipped: {}", line.text),

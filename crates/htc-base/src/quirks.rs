@@ -11,7 +11,7 @@ macro_rules! quirks {
     ($($variant:ident, $id:literal, $line:literal, $source:literal;)*) => {
         /// Known deviation of the reference from its manual. The documentation of each variant is its description in the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(rustdoc::invalid_html_tags, reason = "the lines are for terminals: SLOT<N> is not an HTML tag")]
+        #[allow(rustdoc::invalid_html_tags, reason = "the lines are printed to terminals; SLOT<N> in them is not an HTML tag")]
         pub enum Quirk {
             $(#[doc = $line] $variant,)*
         }
@@ -119,7 +119,7 @@ quirks! {
     RetirementLostAfterDrain, "retirement-lost-after-drain",
         "after a machine with one slot was drained, its jobs no longer have a MaxJobRetirementTime", "p78, p76";
     OfflineBelowZero, "offline-below-zero",
-        "no slot is made if more of a resource is offline than exists; a number has no effect for a resource with ids", "p55 16, 17; p51";
+        "if OFFLINE_MACHINE_RESOURCE_x is more than the machine has, no slot is made; for a resource with ids a number there has no effect", "p55 16, 17; p51";
     OfflineOnlyGrows, "offline-only-grows",
         "a reconfiguration can only add offline resources: ids that were offline at the start stay offline", "p53";
     RequireIgnoredStatic, "require-ignored-static",
@@ -131,7 +131,7 @@ quirks! {
         "Benchmarking ends at the next poll while the programs still run; RunBenchmarks is evaluated again only after another change of activity",
         "p01, p84";
     BenchmarksNotAtStart, "benchmarks-not-at-start",
-        "benchmarks run only when RunBenchmarks is true, not also once after the start if it is anything else than False",
+        "benchmarks run only when RunBenchmarks is true, although the manual says that any value but False also runs them once after the start",
         "MachAttributes.cpp; Resource.cpp";
     BenchmarksNotAveraged, "benchmarks-not-averaged",
         "the published results of benchmarks are those of the last run, not a weighted average", "startd_bench_job.cpp";
@@ -170,7 +170,7 @@ quirks! {
     DrainExprDropped, "drain-expr-dropped",
         "condor_drain ignores a -check or -start expression that does not parse, and drains the machine", "p70, p77; drain.cpp";
     DrainStartUseless, "drain-start-useless",
-        "with -start an idle claim ends, and no claim is granted near the end of a drain", "p71, p71b; command.cpp, ResState.cpp";
+        "during a drain with -start, idle claims end, and no claim is granted near the end of the drain", "p71, p71b; command.cpp, ResState.cpp";
     ForceGracefulDead, "force-graceful-dead",
         "a peaceful shutdown cannot be changed to a graceful one", "p73e; ResState.cpp";
     DrainedSeenLate, "drained-seen-late",
@@ -183,7 +183,7 @@ quirks! {
         "a STARTER that does not exist or cannot read the configuration is noticed only when the first job is lost", "Starter.cpp";
     // Processes of hooks.
     HooksSpawnedAsDaemons, "hooks-spawned-as-daemons",
-        "hooks get nearly all signals blocked, SIGPIPE ignored, two command sockets and the daemon's session key", "s01; HookClientMgr.cpp spawn";
+        "hooks start with nearly all signals blocked and SIGPIPE ignored, and get two command sockets and the daemon's session key", "s01; HookClientMgr.cpp spawn";
     ClosedStdio, "closed-stdio",
         "hooks whose output is not read have descriptors 1 and 2 closed; hooks without input also have 0 closed", "s01; HookClientMgr.cpp spawn";
     HookTmpdirAfterJob, "hook-tmpdir-after-job",
@@ -283,7 +283,7 @@ quirks! {
     SlotlessUnlimited, "slotless-unlimited",
         "a job without a slot has no limits of memory and processors", "vanilla_proc.cpp";
     GroupsUnfound, "groups-unfound",
-        "control groups are used only if version 2, or memory, cpu,cpuacct and freezer of version 1, are in /sys/fs/cgroup",
+        "control groups are used only if version 2, or the controllers memory, cpu,cpuacct and freezer of version 1, are mounted in /sys/fs/cgroup",
         "vanilla_proc.cpp; hasCgroupV2";
     HooklessKeywordSilent, "hookless-keyword-silent",
         "jobs with a keyword that has no hooks run without hooks and without a message", "HookClientMgr.cpp";
@@ -334,7 +334,7 @@ quirks! {
         "attributes that a cron job no longer prints stay in the slot ad that policies and REPLY_FETCH see", "ResMgr.h adlist_updated; Resource.cpp";
     // The job router.
     RouterAbortsNoUniverse, "router-aborts-no-universe",
-        "output of TRANSLATE_JOB without JobUniverse ends the router, again and again", "r10, r12";
+        "output of TRANSLATE_JOB without JobUniverse aborts the router, and again after each restart", "r10, r12";
     TranslateSilenceLoops, "translate-silence-loops",
         "TRANSLATE_JOB that exits with 0 and prints nothing is called again at every poll, forever", "r03";
     TranslateFailureNoBackoff, "translate-failure-no-backoff",
@@ -362,7 +362,7 @@ quirks! {
     AdoptedCopyUnnamed, "adopted-copy-unnamed",
         "after a restart of the router, a source job never gets the RoutedToJobId of its routed job", "r15; JobRouter.cpp";
     ExecuteEventFormerCopy, "execute-event-former-copy",
-        "the execute event of a job that is routed again names its former routed job; that of a quick job names none", "r04, r07, r08";
+        "the execute event of a job that is routed again names its former routed job; the execute event of a job that ends quickly names none", "r04, r07, r08";
     HoldEventUnexplained, "hold-event-unexplained",
         "the event of a periodic hold has neither a reason nor codes", "r07; submit_job.cpp";
     KerberosBesideTokensStale, "kerberos-beside-tokens-stale",

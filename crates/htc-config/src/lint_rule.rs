@@ -113,7 +113,7 @@ lint_rules! {
         "EXECUTE = /scratch # fast disk"
         "EXECUTE = /scratch";
     ComplexIf Warning "complex-if"
-        "The condition of an if in a configuration is not a ClassAd expression, so this one cannot be evaluated."
+        "The condition of an if in a configuration cannot be a ClassAd expression. HTCondor cannot evaluate this one."
         "if $(A) > 5 && $(B)"
         "if $(A)";
     ConstantComparison Warning "constant-comparison"
@@ -177,7 +177,7 @@ lint_rules! {
         "FARM_HOOK_PREPAR_JOB = /usr/libexec/prepare"
         "FARM_HOOK_PREPARE_JOB = /usr/libexec/prepare";
     HookMissing Note "hook-missing"
-        "The program of a hook is not on this machine. It is right if the program is on the machines that use the configuration."
+        "The program of a hook is not on this machine. This is not a mistake if the program is on the machines that use the configuration."
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /no/such/hook"
         "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /bin/true";
     HookPath Error "hook-path"

@@ -209,7 +209,7 @@ impl KnownSecrets {
     pub fn redact_finding(&self, finding: &mut Finding, text: Option<&[u8]>) {
         if is_secret_name(&finding.name) {
             finding.message =
-                format!("what is wrong with {} is not shown where secrets are masked", finding.name);
+                format!("the problem with {} is not shown, because secrets are masked", finding.name);
             finding.fix = None;
         }
         if let Some(replacement) = &finding.replacement

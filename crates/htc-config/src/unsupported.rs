@@ -74,7 +74,7 @@ impl<'a> UnsupportedSettings<'a> {
         for setting in here {
             let name = setting.entry.name.as_bstr();
             lines.push(format!(
-                "{name} has no effect here: what the {} does with it is unsupported",
+                "{name} has no effect here: its use by the {} is unsupported",
                 setting.row.readers
             ));
         }

@@ -59,8 +59,10 @@ impl AnsweredCall<'_> {
             HookType::JobExit => {
                 let told = case.reported_word(quirks);
                 let says = match told == case.word {
-                    true => "the starter cleans up and exits 0".to_owned(),
-                    false => format!("it is called with `{told}`; the starter cleans up and exits 0"),
+                    true => "the starter cleans up and exits with status 0".to_owned(),
+                    false => {
+                        format!("it is called with `{told}`; the starter cleans up and exits with status 0")
+                    }
                 };
                 let verdict = Verdict::new(Decision::Done, true, says)
                     .with_reason(told.to_string())

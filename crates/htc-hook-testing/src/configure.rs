@@ -142,7 +142,7 @@ impl SetupError {
     /// Returns a hint on how to fix the error, or `None`.
     pub fn hint(&self) -> Option<String> {
         match self {
-            SetupError::NoKeyword { .. } => Some("--keyword WORD uses one anyway".to_owned()),
+            SetupError::NoKeyword { .. } => Some("name a keyword with --keyword WORD".to_owned()),
             SetupError::NotSet { misnamed, .. } => misnamed.clone(),
             SetupError::NoSlot { known, .. } => Some(format!("the slots are: {}", known.join(", "))),
             SetupError::NoRoute { known, .. } if known.is_empty() => {
@@ -326,7 +326,7 @@ mod tests {
         let error = done.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("the startd has no keyword, so it calls no hooks\n  "), "{text}");
-        assert_eq!(error.hint().as_deref(), Some("--keyword WORD uses one anyway"));
+        assert_eq!(error.hint().as_deref(), Some("name a keyword with --keyword WORD"));
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl std::fmt::Display for LookupStep {
         let place = self.place.as_bstr();
         match &self.found {
             LookupResult::NotSet => write!(f, "{place} is not set")?,
-            LookupResult::Used(keyword) => write!(f, "{place} is '{keyword}': used")?,
+            LookupResult::Used(keyword) => write!(f, "{place} is '{keyword}', which is used")?,
             LookupResult::WithoutHooks(keyword) => {
                 write!(f, "{place} is '{keyword}', for which no hook is configured: ignored")?;
             }

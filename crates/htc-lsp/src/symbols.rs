@@ -30,7 +30,7 @@ fn push_flat(
 ) {
     let DocumentSymbol { name, kind, range, children, .. } = symbol;
     let location = Location::new(query.document.uri.clone(), range);
-    #[expect(deprecated, reason = "the field of the protocol has no other way to be left out")]
+    #[expect(deprecated, reason = "the protocol has no other way to omit the field")]
     flat.push(SymbolInformation {
         name: name.clone(),
         kind,
@@ -92,7 +92,7 @@ fn symbol(query: &DocumentQuery<'_>, statement: &SourceStatement) -> Option<Docu
     };
     // Editors refuse symbols without a name.
     let name = if name.trim().is_empty() { b"(no name)".to_vec() } else { name };
-    #[expect(deprecated, reason = "the field of the protocol has no other way to be left out")]
+    #[expect(deprecated, reason = "the protocol has no other way to omit the field")]
     Some(DocumentSymbol {
         name: name.to_str_lossy().into_owned(),
         detail: Some(shorten(detail)).filter(|detail| !detail.is_empty()),

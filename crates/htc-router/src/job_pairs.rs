@@ -37,7 +37,7 @@ impl PairProblem {
                 "claimed, but there is no routed job: the translate hook prints nothing or hangs"
             }
             PairProblem::CopyGone => "its routed job no longer exists",
-            PairProblem::Held => "held as a routed job",
+            PairProblem::Held => "its routed job is held",
             PairProblem::NotFinalized => "finished, but not finalized",
         }
     }

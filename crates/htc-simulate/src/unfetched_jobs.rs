@@ -12,7 +12,7 @@ use htc_slot::SlotState;
 const MAX_REASONS: usize = 5;
 
 /// Hint about a common reason why slots do not fetch, both in a simulation and in a pool.
-const START_HINT: &str = "; a slot fetches work only while START, evaluated without a job, is not false: there == is undefined where =?= is false";
+const START_HINT: &str = "; a slot fetches work only while START, evaluated without a job, is not false; without a job == gives undefined where =?= gives false";
 
 impl SimulationResult {
     /// Adds an explanation to jobs that were never offered to a slot: the reasons why no slot fetched, or why the

@@ -77,7 +77,7 @@ pub fn describe_vm_start(ad: &ClassAd, place: &VmContext<'_>) -> Option<Vec<Stri
     lines.push(format!("    env VMGAHP_VMTYPE={kind}"));
     let scratch = place.scratch.as_os_str().as_bytes().as_bstr();
     lines.push(format!("    env VMGAHP_WORKING_DIR={scratch}"));
-    lines.push(format!("    say CONDOR_VM_START 1 {kind} {scratch}"));
+    lines.push(format!("    send CONDOR_VM_START 1 {kind} {scratch}"));
     Some(lines)
 }
 
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(told[0], "virtual machine of type kvm");
         assert!(told.contains(&"    memory in MB: 512 (JobVMMemory)".to_owned()), "{told:?}");
         assert!(told.contains(&"run /bin/sh -f -M 3".to_owned()), "{told:?}");
-        assert_eq!(told.last().unwrap(), "    say CONDOR_VM_START 1 kvm /execute/dir_7/scratch");
+        assert_eq!(told.last().unwrap(), "    send CONDOR_VM_START 1 kvm /execute/dir_7/scratch");
         let missing = lines(ad, Some("/no/such")).unwrap();
         assert!(missing.iter().any(|line| line.ends_with("the job would not start")), "{missing:?}");
     }

@@ -25,7 +25,7 @@ pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
     let high = high.trim_start_matches('=');
     Some(match high.parse::<u64>() {
         Ok(high) if high < u64::from(u32::MAX) => format!("expected a whole number from {low} to {high}"),
-        _ => format!("expected a whole number from {low} on"),
+        _ => format!("expected a whole number of at least {low}"),
     })
 }
 
@@ -47,8 +47,8 @@ mod tests {
         assert_eq!(told(above_zero(), "x"), "expected a whole number");
         assert_eq!(told(clap::value_parser!(u64), "99999999999999999999"), "the number is too large");
         assert_eq!(told(clap::value_parser!(f64), "x"), "expected a number");
-        assert_eq!(told(clap::value_parser!(u32).range(1..), "0"), "expected a whole number from 1 on");
-        assert_eq!(told(clap::value_parser!(u64).range(1..), "0"), "expected a whole number from 1 on");
+        assert_eq!(told(clap::value_parser!(u32).range(1..), "0"), "expected a whole number of at least 1");
+        assert_eq!(told(clap::value_parser!(u64).range(1..), "0"), "expected a whole number of at least 1");
         assert_eq!(told(clap::value_parser!(i64).range(1..=9), "10"), "expected a whole number from 1 to 9");
     }
 }

@@ -146,7 +146,7 @@ const MANUAL: Manual = Manual {
         "-info prints type, range, default, readers and whether a restart is needed, as condor_config_val does, but \
          not the descriptions of that tool. A few lines '# description:' are our own; the others and all \
          '# use for :' are missing. --why describes the parameters of hooks, slots, cron jobs and the router.",
-        "Daemons are never asked. Options that would ask one are refused with condor_config_val's own status.",
+        "No daemon is contacted. Options that would contact one are refused with the exit status of condor_config_val.",
         "The compiled-in parameters are those of 25.14.0, as CONDOR_VERSION says. 25.14.1 has 18 more (METRICD_*, PROMETHEUS_*, \
          MAX_METRICD_LOG, GANGLIA_RESET_METRICS_FILE, GANGLIA_WANT_RESET_METRICS, SUBMIT_PREVENT_MULTI_QUEUE, ANNEX_USE_OLD_CREATE), \
          which exist here only if a file sets them, and other defaults of ADSTASH_SE_INDEX_NAME and TRANSFER_JOB_ATTRS.",

@@ -182,7 +182,7 @@ fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut
     match &story.value {
         ExpandedValue::Unset => {}
         ExpandedValue::Value(value) if value.is_empty() => {
-            line("  value: none; what it expands to is empty, which reads as undefined".to_owned());
+            line("  value: none; it expands to nothing, which reads as undefined".to_owned());
         }
         ExpandedValue::Value(value) => line(format!("  value: {}", shown.lines(value))),
         ExpandedValue::Failed(error) => line(format!("  value: none; {error}")),

@@ -93,5 +93,5 @@ fn list_by_reader(elsewhere: &[&Finding]) -> String {
             let _ = write!(names, " ({}:{})", spot.name, spot.line);
         }
     }
-    readers.iter().map(|(reader, names)| format!("not here, but for {reader}:{names}\n")).collect()
+    readers.iter().map(|(reader, names)| format!("no effect here, only for {reader}:{names}\n")).collect()
 }

@@ -208,7 +208,7 @@ impl RulesLoader<'_> {
             return false;
         }
         let is_ignored = self.quirks.reproduces(Quirk::OldTransformsIgnored);
-        let here = if is_ignored { "so does this run" } else { "it is applied here" };
+        let here = if is_ignored { "this program ignores it, too" } else { "it is applied here" };
         self.program.warn(&format!("{knob} has the old syntax, which 25.14's schedd ignores; {here}"));
         is_ignored
     }
@@ -248,7 +248,7 @@ impl RulesLoader<'_> {
         let is_own = own.is_some();
         let raw = || self.view.and_then(|view| MacroSource::raw(view, &knob).map(|raw| raw.into_owned()));
         let Some(text) = own.or_else(raw) else {
-            let hint = format!("htc-config-dump --dump '{prefix}' lists what is");
+            let hint = format!("htc-config-dump --dump '{prefix}' lists the names that are defined");
             self.add_transform(
                 Err(Problem::unreadable(format!("{knob} is not defined")).hint(hint).into()),
                 runner,

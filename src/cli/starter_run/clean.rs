@@ -41,7 +41,7 @@ pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Re
         view.string("SPOOL").map_err(unreadable)?.map(|setting| setting.value.to_path_lossy().into_owned());
     let of_hooks = spool.map(|spool| remove_abandoned_credentials(&spool)).unwrap_or_default();
     for (directory, gone) in &of_hooks {
-        let what = format!("the credentials of a SHADOW_PREPARE_JOB, '{}'", directory.display());
+        let what = format!("the abandoned credentials for SHADOW_PREPARE_JOB, '{}'", directory.display());
         match gone {
             Ok(()) => session.write_line(&format!("{what}, are removed")),
             Err(error) => session.warn(&format!("{what}, cannot be removed: {error}")),

@@ -259,7 +259,7 @@ fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: b
                 .to_owned()
         }
         Some(_) if job.job_input_ad.is_some() || job.job_keyword.is_some() => {
-            "a shadow's host together with -job-input-ad or -job-keyword".to_owned()
+            "a shadow's host cannot be combined with -job-input-ad or -job-keyword".to_owned()
         }
         Some(host) => {
             format!("connections to a shadow ('{}') are unsupported: use -job-input-ad", host.display())

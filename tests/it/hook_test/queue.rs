@@ -137,7 +137,7 @@ fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
 fn hooks_that_never_run_dry_are_stopped_and_told() {
     for (take, begin) in [
         ("cat new/1", "is handed out twice, although it was done"),
-        ("echo hello world", "FETCH_WORK prints no job"),
+        ("echo hello world", "FETCH_WORK prints something that is not a job"),
         ("echo \"ClusterId = $$\"; echo \"ProcId = $(date +1%N)\"; echo 'Cmd = \"x\"'", "of a queue of 40"),
     ] {
         let home = tempfile::tempdir().unwrap();

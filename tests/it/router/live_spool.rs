@@ -63,7 +63,7 @@ fn a_sandboxed_job_whose_files_are_not_there_is_given_back() {
             .unwrap();
         let (status, told) = place.run("queue", &["--once"]);
         assert_eq!(status, 1, "{told}");
-        assert!(told.contains(&format!("copying the job's files: '{missing}' is no file")), "{told}");
+        assert!(told.contains(&format!("copying the job's files: '{missing}' is not a file")), "{told}");
         assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{told}");
         assert!(!place.file(SPOOL).exists() && !place.file("queue/2.0.ad").exists(), "{told}");
     }

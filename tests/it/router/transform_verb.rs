@@ -298,7 +298,7 @@ fn a_job_transform_of_the_old_syntax_is_applied_with_a_warning_and_ignored_as_th
     assert!(said.contains(told), "{said}");
     let (status, out, said) = call(&["Old", "--quirks", "reference"]);
     assert_eq!((status, out.contains("Foo"), out.contains("A = 1\n")), (0, false, true), "{out}{said}");
-    assert!(said.contains("which 25.14's schedd ignores; so does this run"), "{said}");
+    assert!(said.contains("which 25.14's schedd ignores; this program ignores it, too"), "{said}");
     // For a job transform, the schedd's own value of the parameter is used.
     let (status, out, said) = call(&["Old,New", "--quirks", "reference"]);
     assert_eq!((status, out.contains("Schedds = 1\n")), (0, true), "{out}{said}");

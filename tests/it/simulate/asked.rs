@@ -147,7 +147,7 @@ fn why_names_the_condition_that_decides() {
     let wanted_never = "never ran: 20 of short of ana: no slot was offered a job: START is false in 2 slots: \
         KeyboardIdle > 1000000 || TARGET.Site =?= \"x\" (KeyboardIdle = ";
     assert!(never.len() == 1 && never[0].starts_with(wanted_never), "{told}");
-    assert!(never[0].ends_with("there == is undefined where =?= is false"), "{told}");
+    assert!(never[0].ends_with("without a job == gives undefined where =?= gives false"), "{told}");
 }
 
 /// A condition on Activity is true while the job is Busy, but not when it leaves. The explanation shows the values at the time of

@@ -111,7 +111,7 @@ fn what_keeps_each_job_from_starting_is_told() {
 fn a_starter_that_does_not_say_what_it_can_do_is_among_the_notes() {
     let (status, notes) = told(&healthy().knob("STARTER = /bin/false"), "note");
     assert_eq!(status, Some(0));
-    let found = notes.iter().any(|(_, found)| found.contains("does not say what it can do"));
+    let found = notes.iter().any(|(_, found)| found.contains("does not report its abilities"));
     assert!(found, "{notes:?}");
 }
 

@@ -304,7 +304,7 @@ fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_o
     assert!(called.contains("_1 --addtag htcondor_lv --yes -L 20480k htc-hooks-no-such\n"), "{called}");
     assert!(called.contains("/dev/mapper/htc--hooks--no--such-slot1+"), "{called}");
     assert!(
-        ran.told.contains("is only watched, because it is not a separate file system: cannot mount"),
+        ran.told.contains("is only monitored, because it is not a separate file system: cannot mount"),
         "{}",
         ran.told
     );

@@ -202,7 +202,7 @@ fn what_a_hook_may_change_is_marked() {
         let line = docker.lines().find(|line| line.contains(begin)).unwrap();
         assert!(line.ends_with("(PREPARE_JOB may change this)"), "{line}");
     }
-    assert!(!docker.lines().any(|line| line.contains("make /") && line.contains("may change")), "{docker}");
+    assert!(!docker.lines().any(|line| line.contains("create /") && line.contains("may change")), "{docker}");
     let plain = rehearsed(Place::new(), &shell("exit 0")).ad;
     assert!(!plain.contains("may change this"), "{plain}");
     let hooks = story(&rehearsed(Place::new().noting().option(&["--json"]), &shell("exit 0")));

@@ -309,7 +309,7 @@ fn the_access_point_reads_and_writes_where_it_may_alone() {
 #[test]
 fn settings_for_what_is_not_here_are_named() {
     let ran = run(&queue().knob("RECONNECT_BACKOFF_FACTOR = 3"), &shell("exit 0"));
-    let text = "RECONNECT_BACKOFF_FACTOR has no effect here: what the shadow does with it is unsupported";
+    let text = "RECONNECT_BACKOFF_FACTOR has no effect here: its use by the shadow is unsupported";
     assert!(ran.told.contains(text), "{}", ran.told);
     let ran = Place::new().knob("RECONNECT_BACKOFF_FACTOR = 3").run(&shell("exit 0"));
     assert!(

@@ -44,10 +44,10 @@ codes! {
     InvalidTransferGoAhead = 18, "A transfer was not allowed to begin";
     HookPrepareJobFailure = 19, "A prepare hook failed; the subcode is its exit status, or the negative number of the signal that ended it, or 0 if it was not started";
     MissedDeferredExecutionTime = 20, "The deferral time of the job has passed";
-    StartdHeldJob = 21, "`WANT_HOLD` of the execution point";
+    StartdHeldJob = 21, "`WANT_HOLD` of the execution point was true";
     UnableToInitUserLog = 22, "The log of the job cannot be written";
     FailedToAccessUserAccount = 23, "The account of the user cannot be used";
-    NoCompatibleShadow = 24, "There is no shadow that fits the job";
+    NoCompatibleShadow = 24, "No shadow supports the job";
     InvalidCronSettings = 25, "The cron settings of the job are wrong";
     SystemPolicy = 26, "`SYSTEM_PERIODIC_HOLD` was true";
     SystemPolicyUndefined = 27, "A SYSTEM_PERIODIC_* expression was undefined";

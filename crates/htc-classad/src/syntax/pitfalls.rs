@@ -147,7 +147,7 @@ impl PitfallFinder<'_> {
         match self.token_kind(at) {
             TokenKind::Identifier => self.check_identifier(at),
             TokenKind::Integer if is_too_large(self.token_text(at), self.tokens[at].integer) => {
-                let message = format!("{} does not fit 64 bits and counts as 0", self.token_display(at));
+                let message = format!("{} does not fit into 64 bits and counts as 0", self.token_display(at));
                 self.add_pitfall(at, message, LARGE_INTEGER_HINT);
             }
             TokenKind::Undefined => self.check_undefined(at),

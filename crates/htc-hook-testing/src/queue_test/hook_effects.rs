@@ -110,7 +110,7 @@ impl HookEffects {
             (true, true) => "changes no file".to_owned(),
             (true, false) => format!("writes no file and removes {}", list(gone)),
             (false, _) => format!(
-                "writes {} without the id of the job: write one from its ad, such as ClusterId",
+                "writes {} without the id of the job: add an id from the job ad, such as ClusterId",
                 list(written)
             ),
         })
@@ -316,7 +316,7 @@ mod tests {
         let missing = effects
             .record_exit(&job(7), home.path(), &files, &FileSnapshot::of_directory(home.path()))
             .unwrap();
-        let wanted = "writes lock without the id of the job: write one from its ad, such as ClusterId";
+        let wanted = "writes lock without the id of the job: add an id from the job ad, such as ClusterId";
         assert_eq!(missing, wanted);
     }
 }

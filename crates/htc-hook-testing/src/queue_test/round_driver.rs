@@ -253,7 +253,7 @@ impl<'a> RoundDriver<'a> {
             },
             FetchOutcome::BadOutput { reason, .. } => {
                 self.add_violation(format!(
-                    "{name} FETCH_WORK prints no job, so that one may be lost: {reason}"
+                    "{name} FETCH_WORK prints something that is not a job, so a job may be lost: {reason}"
                 ));
                 self.schedule_step(slot, SlotStep::Fetch);
             }
@@ -329,7 +329,7 @@ impl<'a> RoundDriver<'a> {
         match self.round.jobs {
             Some(jobs) if is_new && count > jobs => {
                 self.add_violation(format!(
-                    "job {id} is handed out, number {count} of a queue of {jobs}\n  {name} FETCH_WORK hands it out"
+                    "job {id} is handed out as number {count} of a queue of {jobs}\n  {name} FETCH_WORK hands it out"
                 ));
             }
             None if count > MAX_JOBS => {

@@ -25,7 +25,7 @@ const NULL_DEVICE: &[u8] = b"/dev/null";
 /// Script that copies pairs of paths. It copies only files and directories, because reading from a FIFO or device
 /// could block.
 const COPY_SCRIPT: &str = r#"while [ "$#" -gt 1 ]; do
-  if [ ! -f "$1" ] && [ ! -d "$1" ]; then echo "'$1' is no file" >&2; exit 1; fi
+  if [ ! -f "$1" ] && [ ! -d "$1" ]; then echo "'$1' is not a file" >&2; exit 1; fi
   cp -RL -- "$1" "$2" || exit 1
   shift 2
 done"#;

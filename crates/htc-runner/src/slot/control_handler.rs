@@ -223,8 +223,8 @@ fn unsupported_split_note(event: &StartdEvent) -> Option<String> {
     let whole = "_condor_CLAIM_PARTITIONABLE_SLOT";
     if matches!(literal(whole), Some(Value::Bool(true))) {
         return Some(format!(
-            "{whole} has no effect: with ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True a pool gives its schedd all of the slot, here the \
-             claim has the new slot alone"
+            "{whole} has no effect: with ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True a pool gives its schedd all of the slot; here the \
+             claim gets only the new dynamic slot"
         ));
     }
     let number = "_condor_NUM_DYNAMIC_SLOTS";

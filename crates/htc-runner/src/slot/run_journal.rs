@@ -335,8 +335,8 @@ fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
     };
     let count = counted(damage.len(), "record");
     Some(format!(
-        "the journal of the last run: {count} cannot be read, bytes {from} to {to}, {jobs}: {flaws}; of what was under way then \
-         some may not be given back"
+        "the journal of the last run: {count} cannot be read, bytes {from} to {to}, {jobs}: {flaws}; some of the jobs that \
+         ran then may not be returned to their queue"
     ))
 }
 

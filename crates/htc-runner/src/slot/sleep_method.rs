@@ -102,7 +102,8 @@ fn query_plugin(words: &[BString], world: &dyn World) -> Result<SleepSupport, St
     };
     let output = world.run(&command).map_err(|error| format!("failed: {error}"))?;
     let ad = parse_printed_ad(&output.stdout, world)?;
-    let states = ad.string("HibernationSupportedStates").ok_or("does not say HibernationSupportedStates")?;
+    let states =
+        ad.string("HibernationSupportedStates").ok_or("does not print HibernationSupportedStates")?;
     Ok(SleepSupport {
         supported: parse_sleep_states(&states.to_string()),
         method: ad.string("HibernationMethod").map(|method| method.to_string()),

@@ -147,7 +147,7 @@ impl StarterProgram {
             Err(reason) => {
                 let path = self.path.display();
                 let warning = format!(
-                    "the starter '{path}' does not say what it can do: '-classad' {reason}; the slots are without its Has* \
+                    "the starter '{path}' does not report its abilities: '-classad' {reason}; the slots lack its Has* \
                      attributes"
                 );
                 (Some(ClassAd::new()), Some(warning))

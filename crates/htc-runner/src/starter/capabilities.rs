@@ -71,7 +71,7 @@ impl StarterCapabilities {
             .push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
         let asked = probing.capabilities(&knobs, quirks);
         let (runtimes, failure) =
-            asked.map_err(|error| CapabilityError::ProgramQuery("the runtimes of containers", error))?;
+            asked.map_err(|error| CapabilityError::ProgramQuery("the container runtimes", error))?;
         if let Some(failure) = failure {
             return Err(CapabilityError::Runtime(failure.reason()));
         }

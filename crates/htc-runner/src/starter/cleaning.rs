@@ -228,7 +228,7 @@ impl CleanupRun<'_> {
             [one] => self.report_done(format!("removed the control group '{one}'")),
             [one, others @ ..] => {
                 self.report_done(format!(
-                    "removed the control group '{one}' and {} more with its name",
+                    "removed the control group '{one}' and {} more of the same name",
                     others.len()
                 ));
             }

@@ -20,7 +20,7 @@ impl RunState<'_> {
         match log.open(self.context.sandbox.owner.as_ref()) {
             Ok(()) => self.context.log = Some(log),
             Err(error) => self.warn(format!(
-                "the job's log '{}' cannot be opened: {error}; it runs without",
+                "the job's log '{}' cannot be opened: {error}; the job runs without a log",
                 log.path().display()
             )),
         }

@@ -178,7 +178,7 @@ impl<'a> Rehearsal<'a> {
             StarterAction::MakeScratch { files } => {
                 let names: Vec<_> = files.iter().map(|file| file.name).collect();
                 let path = self.job.sandbox.scratch.display();
-                self.say(format!("make {path} with {}", names.join(" and ")));
+                self.say(format!("create {path} with {}", names.join(" and ")));
                 let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
                 let group = volume.and_then(|volume| volume.on_file.as_ref());
                 let making = group.map(VolumeGroup::all_create_commands).unwrap_or_default();

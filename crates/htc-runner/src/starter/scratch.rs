@@ -27,7 +27,7 @@ impl RunState<'_> {
                 let encrypted = is_encrypted && no_volume.is_none();
                 if let Some(why) = no_volume {
                     self.warn(format!(
-                        "the size of the scratch directory is only watched, because it is not a separate file system: {why}"
+                        "the size of the scratch directory is only monitored, because it is not a separate file system: {why}"
                     ));
                 }
                 all.iter().for_each(|file| self.write_file(file));

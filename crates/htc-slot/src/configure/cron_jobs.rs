@@ -40,8 +40,10 @@ pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) ->
         is_there
     });
     if !missing.is_empty() {
-        global
-            .warn(format!("no program is configured: {}: these benchmarks are not run", missing.join(", ")));
+        global.warn(format!(
+            "no program is configured for these benchmarks, so they are not run: {}",
+            missing.join(", ")
+        ));
     }
     BenchmarkSettings { jobs, max_load: manager.max_load(global.view()) }
 }

@@ -206,7 +206,7 @@ impl<'a> SlotParameters<'a> {
     /// Returns a parameter as an expression. If it does not parse, warns and returns `None`.
     pub(super) fn expr_or_warn(&self, name: &str) -> Option<Expr> {
         self.parse_expr(name).unwrap_or_else(|error| {
-            self.warn(format!("{error}; the knob is ignored"));
+            self.warn(format!("{error}; the parameter is ignored"));
             None
         })
     }

@@ -138,7 +138,7 @@ impl AdError {
     /// Creates the warning for an integer that does not fit 64 bits; `reading` says how the integer was read.
     pub(super) fn large_integer(text: &[u8], around: SurroundingText<'_>, span: Span, reading: &str) -> Self {
         let digits = String::from_utf8_lossy(span.slice(text));
-        let message = format!("{digits} does not fit 64 bits and {reading}");
+        let message = format!("{digits} does not fit into 64 bits and {reading}");
         AdError { is_warning: true, ..Self::at_span(text, around, span, message, Some(LARGE_INTEGER_HINT)) }
     }
 

@@ -133,7 +133,7 @@ enum OpenElement {
     Ad(Vec<AdField>, u32),
 }
 
-const NO_VALUE: &str = "the attribute has no value that could be read";
+const NO_VALUE: &str = "the value of the attribute is missing or cannot be read";
 
 impl XmlReader<'_> {
     fn peek(&mut self) -> Option<&XmlToken> {
