@@ -268,7 +268,7 @@ quirks! {
     ThreadVariablesStop, "thread-variables-stop",
         "if the job sets one of the thread variables, the variables after it are not set", "c36 m03";
     AssignedEnvEdit, "assigned-env-edit",
-        "ENVIRONMENT_FOR_Assigned<Res> puts the replacement in front of the whole id", "c36 m04; starter.cpp";
+        "ENVIRONMENT_FOR_Assigned<Res> inserts the whole id after the replacement, not only the part after the match", "c36 m04; starter.cpp";
     NoExecuteCrashes, "no-execute-crashes",
         "the starter dies of SIGSEGV if EXECUTE is empty", "c41 019";
     JobIdLowBits, "job-id-low-bits",

@@ -66,7 +66,7 @@ pub enum CallError {
     #[error(transparent)]
     Root(#[from] RootHookError),
     /// The record of the call cannot be written.
-    #[error("cannot keep the call below '{0}'")]
+    #[error("cannot store the recorded call below '{0}'")]
     WriteRecord(PathBuf, #[source] io::Error),
     /// The event loop fails.
     #[error(transparent)]

@@ -82,7 +82,7 @@ fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) 
         Ok(_) => {}
         Err(error) => {
             let into = args.into.display();
-            let problem = Problem::unreadable(format!("cannot keep the call below '{into}'"));
+            let problem = Problem::unreadable(format!("cannot store the recorded call below '{into}'"));
             session.report(&anyhow::Error::from(error).context(problem));
         }
     }
