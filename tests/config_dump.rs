@@ -1027,7 +1027,7 @@ fn expressions_that_say_something_else_are_found() {
 #[test]
 fn conditions_that_are_not_whole_are_told_so() {
     for (condition, wanted) in [
-        ("if version >", "a version such as 25.14 must follow the operator"),
+        ("if version >", "write a version such as 25.14 after the operator"),
         ("if", "a condition must follow"),
         ("if version>25.0", "write a space between"),
         ("if FOO", "if defined FOO"),

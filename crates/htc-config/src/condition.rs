@@ -481,7 +481,7 @@ impl ConditionError {
                     !rest.iter().any(u8::is_ascii_digit) && rest.iter().all(|b| b" \t<>=!".contains(b))
                 }) =>
             {
-                Some("a version such as 25.14 must follow the operator".into())
+                Some("write a version such as 25.14 after the operator".into())
             }
             ConditionError::NotBoolean if !word.contains(&b' ') && !word.contains(&b'$') => {
                 Some(format!("write 'if defined {word}' or 'if $({word})'"))
@@ -494,7 +494,7 @@ impl ConditionError {
                  with $EVAL(NAME)"
                     .into(),
             ),
-            ConditionError::BadVersion => Some("a version has at least two numbers, such as 25.14".into()),
+            ConditionError::BadVersion => Some("write a version of at least two numbers, such as 25.14".into()),
             _ => None,
         }
     }

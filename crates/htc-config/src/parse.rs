@@ -373,7 +373,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
         return "write 'elif CONDITION'".into();
     }
     if text.starts_with(b"//") || text.starts_with(b";") {
-        return "comments begin with '#'".into();
+        return "begin comments with '#'".into();
     }
     if caseless::starts_with(text, b"if(") || caseless::starts_with(text, b"elif(") {
         return "write a space after 'if'; a condition has no parentheses".into();
@@ -388,6 +388,6 @@ fn bad_name_hint(name: &[u8]) -> &'static str {
         [.., b'@'] => "write a space before '@='",
         [0xef, 0xbb, 0xbf, ..] => "the file begins with a byte order mark (BOM): save it without one",
         [] => "there must be a name before the operator",
-        _ => "names are made of letters, digits, '_', '.' and '/'",
+        _ => "use only letters, digits, '_', '.' and '/' in names",
     }
 }
