@@ -314,7 +314,7 @@ impl StatusView<'_> {
         }
         match &self.common.by {
             Some(by) => self.render_counts(rows, by, world),
-            None => self.form.render(rows, world, |painter| render_jobs(rows, painter)),
+            None => self.form.render(rows, &JOB_PAIR_KEYS, world, |painter| render_jobs(rows, painter)),
         }
     }
 
@@ -361,7 +361,7 @@ impl StatusView<'_> {
             render_table(&columns, lines, Painter::stdout(self.common.output.color))
         };
         let rows_found: Vec<serde_json::Value> = found.iter().map(object).collect();
-        let output = match self.common.rows.render(&rows_found)? {
+        let output = match self.common.rows.render(&rows_found, &["job", "route", "trouble"])? {
             Some(rows) => rows,
             None => self.common.output.render_json(&rows_found)?.unwrap_or_else(text).into_bytes(),
         };
@@ -462,7 +462,7 @@ impl StatusView<'_> {
                 let rows: Vec<JobPair> = ads.iter().map(|ad| job_pairs::from_history(ad, &world)).collect();
                 self.render_counts(&rows, by, &world)?
             }
-            (None, None) => self.form.render(&ads, &world, |painter| {
+            (None, None) => self.form.render(&ads, &[], &world, |painter| {
                 let mut table = TableBuilder::new(&HISTORY_COLUMNS);
                 ads.iter().for_each(|ad| table.push_row(past_job_cells(ad, &world)));
                 table.render(painter)
@@ -499,7 +499,7 @@ impl StatusView<'_> {
                 ads.push(ad.clone());
                 Ok(())
             })?;
-            text = self.form.render(&ads, world, |_| String::new())?;
+            text = self.form.render(&ads, &[], world, |_| String::new())?;
         }
         write_to_stdout(text)?;
         Ok(Status::Done)
@@ -517,6 +517,20 @@ impl Renderable for ClassAd {
         serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
     }
 }
+
+/// Members of the JSON object of a pair of jobs.
+const JOB_PAIR_KEYS: [&str; 10] = [
+    "copy",
+    "hold_reason",
+    "job_status",
+    "owner",
+    "resource",
+    "route",
+    "seconds",
+    "source",
+    "state",
+    "trouble",
+];
 
 impl Renderable for JobPair {
     fn to_ad(&self) -> Cow<'_, ClassAd> {

@@ -124,6 +124,10 @@ impl ExecutionPoint {
                 self.core
                     .refuse(None, format!("undrain refused: no matching draining request id {id} (10002)"));
             }
+            // 25.14 answers that it has cancelled the drain.
+            None if !self.core.drain.is_draining() => {
+                self.core.refuse(None, "undrain refused: the execution point is not draining");
+            }
             _ => self.cancel_drain(true),
         }
     }

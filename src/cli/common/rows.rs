@@ -75,12 +75,16 @@ impl RowOptions {
         self.form().or_else(|| self.null.then_some(RowForm::Null))
     }
 
-    /// Formats rows, or returns `None` if no option selects a format.
+    /// Formats rows, or returns `None` if no option selects a format. `keys` are those of the header if there are no rows.
     ///
     /// # Errors
     /// Returns an error if a row has no JSON form.
-    pub(crate) fn render<Row: Serialize>(self, rows: &[Row]) -> anyhow::Result<Option<Vec<u8>>> {
-        self.report_form().map(|form| render_objects(form, rows)).transpose()
+    pub(crate) fn render<Row: Serialize>(
+        self,
+        rows: &[Row],
+        keys: &[&str],
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        self.report_form().map(|form| render_objects(form, rows, keys)).transpose()
     }
 
     /// Returns the name of the option that was given, or `None`.
@@ -155,11 +159,16 @@ impl<'de> Deserialize<'de> for OrderedObject {
     }
 }
 
-/// Formats objects as rows. The header has all their keys, in the order in which they first appear.
+/// Formats objects as rows. The header has all their keys, in the order in which they first appear, or `keys_without_rows` if there
+/// are no rows.
 ///
 /// # Errors
 /// Returns an error if a row is not an object.
-pub(crate) fn render_objects<Row: Serialize>(form: RowForm, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn render_objects<Row: Serialize>(
+    form: RowForm,
+    rows: &[Row],
+    keys_without_rows: &[&str],
+) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut objects: Vec<OrderedObject> = Vec::new();
     for row in rows {
@@ -170,6 +179,9 @@ pub(crate) fn render_objects<Row: Serialize>(form: RowForm, rows: &[Row]) -> any
         if !keys.contains(&key.as_str()) {
             keys.push(key);
         }
+    }
+    if rows.is_empty() {
+        keys = keys_without_rows.to_vec();
     }
     if keys.is_empty() {
         return Ok(out);
@@ -226,9 +238,10 @@ mod tests {
     #[test]
     fn rows_have_the_keys_of_all_objects() {
         let rows = [serde_json::json!({ "a": 1 }), serde_json::json!({ "a": null, "b": [1, "x"] })];
-        let text = String::from_utf8(render_objects(RowForm::Csv, &rows).unwrap()).unwrap();
+        let text = String::from_utf8(render_objects(RowForm::Csv, &rows, &["c"]).unwrap()).unwrap();
         assert_eq!(text, "a,b\r\n1,\r\n,\"[1,\"\"x\"\"]\"\r\n");
-        assert_eq!(render_objects::<serde_json::Value>(RowForm::Tsv, &[]).unwrap(), b"");
+        assert_eq!(render_objects::<serde_json::Value>(RowForm::Tsv, &[], &["a", "b"]).unwrap(), b"a\tb\n");
+        assert_eq!(render_objects::<serde_json::Value>(RowForm::Null, &[], &["a"]).unwrap(), b"");
     }
 
     #[test]

@@ -86,6 +86,9 @@ struct DifferenceRow<'a> {
 }
 
 impl<'a> DifferenceRow<'a> {
+    /// Names of the members.
+    const KEYS: [&'static str; 6] = ["name", "daemons", "before", "before_origin", "after", "after_origin"];
+
     fn new(difference: &'a ParameterDifference) -> Self {
         let ParameterDifference { name, daemons, before, after } = difference;
         DifferenceRow {
@@ -118,7 +121,7 @@ pub(super) fn run(
         order.apply(found.changed, |it| serde_json::to_string(&DifferenceRow::new(it)), session)?;
     if let Some(form) = rows.report_form() {
         let rows: Vec<DifferenceRow<'_>> = found.changed.iter().map(DifferenceRow::new).collect();
-        stdout().write_all(&render_objects(form, &rows)?)?;
+        stdout().write_all(&render_objects(form, &rows, &DifferenceRow::KEYS)?)?;
         return Ok(if differs { Status::No } else { Status::Done });
     }
     let text = || render(&found, Painter::stdout(output.color), asked.files);

@@ -70,7 +70,7 @@ impl ExplanationReport<'_> {
     fn render_rows<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
         match self.output.render_json(rows)? {
             Some(text) => Ok(text.into_bytes()),
-            None => Ok(self.rows.render(rows)?.unwrap_or_default()),
+            None => Ok(self.rows.render(rows, &[])?.unwrap_or_default()),
         }
     }
 }

@@ -278,7 +278,7 @@ impl CallSummary<'_> {
         let rows: Vec<VerdictRow<'_>> = groups.iter().map(|group| VerdictRow::new(group)).collect();
         match self.cli.output.render_json(&rows)? {
             Some(text) => Ok(Some(text.into_bytes())),
-            None => self.one.also.rows.render(&rows),
+            None => self.one.also.rows.render(&rows, &[]),
         }
     }
 

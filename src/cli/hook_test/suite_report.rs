@@ -71,7 +71,7 @@ pub(super) fn report_cases(
     let rows: Vec<_> = done.iter().map(row).collect();
     if let Some(text) = cli.output.render_json(&rows)? {
         stdout().write_all(text.as_bytes())?;
-    } else if let Some(text) = args.rows.render(&rows)? {
+    } else if let Some(text) = args.rows.render(&rows, &[])? {
         stdout().write_all(&text)?;
     }
     for one in done {

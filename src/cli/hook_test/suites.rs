@@ -74,7 +74,7 @@ pub(super) fn run(
             stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
-        if let Some(text) = args.report.rows.render(&rows)? {
+        if let Some(text) = args.report.rows.render(&rows, &["case"])? {
             stdout().write_all(&text)?;
             return Ok(Status::Done);
         }

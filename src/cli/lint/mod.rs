@@ -79,7 +79,11 @@ pub(super) fn finish(
     )?;
     let painter = Painter::stdout(output.color);
     let records = || -> Vec<FindingRecord> { findings.iter().map(FindingRecord::new).collect() };
-    let rows = options.rows.report_form().map(|form| render_objects(form, &records())).transpose()?;
+    let rows = options
+        .rows
+        .report_form()
+        .map(|form| render_objects(form, &records(), &FindingRecord::KEYS))
+        .transpose()?;
     let text = match format {
         LintFormat::Text => text::render_findings(&findings, painter),
         LintFormat::Json | LintFormat::Jsonl => {

@@ -32,6 +32,21 @@ struct ReplacementRecord {
 }
 
 impl FindingRecord {
+    /// Names of the members.
+    pub(crate) const KEYS: [&'static str; 11] = [
+        "rule",
+        "severity",
+        "file",
+        "line",
+        "column",
+        "end_line",
+        "end_column",
+        "name",
+        "message",
+        "fix",
+        "replacement",
+    ];
+
     /// Creates the object of a finding.
     pub(crate) fn new(finding: &Finding) -> Self {
         let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();

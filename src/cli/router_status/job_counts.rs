@@ -118,7 +118,11 @@ pub(super) fn render_counts(
     form: &StatusOutputForm,
     world: &dyn World,
 ) -> anyhow::Result<Vec<u8>> {
-    form.render(counts, world, |painter| {
+    let names = std::iter::once(group_kind(by).0).chain(COUNT_NAMES);
+    let mut keys: Vec<String> = names.map(str::to_ascii_lowercase).collect();
+    keys.sort();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    form.render(counts, &keys, world, |painter| {
         let columns = [group_kind(by).1, ">JOBS", ">IDLE", ">RUN", ">HELD", ">DONE", ">OTHER"];
         let rows = counts.iter().map(|JobStateCounts { name, counts, .. }| {
             let name = if name.is_empty() { "-".into() } else { name.to_string() };

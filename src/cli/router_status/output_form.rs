@@ -66,10 +66,11 @@ impl StatusOutputForm {
         }
     }
 
-    /// Formats all items. `table` formats them as a table.
+    /// Formats all items. `keys` are the names in the header if there are no items; `table` formats the items as a table.
     pub(super) fn render<T: Renderable>(
         &self,
         all: &[T],
+        keys: &[&str],
         world: &dyn World,
         table: impl FnOnce(Painter) -> String,
     ) -> anyhow::Result<Vec<u8>> {
@@ -81,7 +82,7 @@ impl StatusOutputForm {
             }
             StatusOutputForm::Rows(form, columns) if columns.is_empty() => {
                 let objects: Vec<serde_json::Value> = all.iter().map(Renderable::to_object).collect();
-                render_objects(*form, &objects)?
+                render_objects(*form, &objects, keys)?
             }
             StatusOutputForm::Columns(..) | StatusOutputForm::Rows(..) | StatusOutputForm::Ads => {
                 let mut text = Vec::new();

@@ -244,7 +244,7 @@ fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String 
 
 /// Prints one row: separated, or as a JSON value, which is in an array with --json.
 pub(super) fn print_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
-    if let Some(rows) = arguments.rows.render(&[row])? {
+    if let Some(rows) = arguments.rows.render(&[row], &[])? {
         return write_to_stdout(rows);
     }
     let mut rows = JsonLineWriter::new(open_stdio_pipe().1, arguments.output.json);

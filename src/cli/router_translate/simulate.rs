@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
             false => json.print_object(&mut out, &serde_json::to_value(&totals)?)?,
         }
         json.end(&mut out)?;
-    } else if let Some(rows) = arguments.rows.render(&totals.routes)? {
+    } else if let Some(rows) = arguments.rows.render(&totals.routes, &[])? {
         out.write_all(&rows)?;
     } else if prints_timeline {
         out.write_all(render_timeline(&points, painter).as_bytes())?;

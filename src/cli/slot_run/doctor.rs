@@ -41,7 +41,7 @@ pub(super) fn doctor(
     let checks = options.order.apply_to_rows(checks, session)?;
     let painter = Painter::stdout(cli.output.color);
     let lines = || -> String { checks.iter().map(|check| finding_line(check, painter)).collect() };
-    match options.rows.render(&checks)? {
+    match options.rows.render(&checks, &[])? {
         Some(rows) => write_to_stdout(rows)?,
         None => write_to_stdout(cli.output.render_json(&checks)?.unwrap_or_else(lines))?,
     }

@@ -190,7 +190,7 @@ fn print_answers(
     }
     if let Some(text) = cli.output.render_json(&offers)? {
         output.write_all(text.as_bytes()).context("standard output")?;
-    } else if let Some(rows) = arguments.rows.render(&offers)? {
+    } else if let Some(rows) = arguments.rows.render(&offers, &[])? {
         output.write_all(&rows).context("standard output")?;
     }
     if !as_rows && !arguments.pairs && !all_taken {
@@ -463,7 +463,7 @@ fn compare_slots(
 ) -> anyhow::Result<Status> {
     let changes = offer_changes(before, after, jobs, world);
     let text = || changes.iter().fold(heading.to_owned(), |text, change| text + &change_text(change));
-    match rows.render(&changes)? {
+    match rows.render(&changes, &[])? {
         Some(rows) => write_to_stdout(rows)?,
         None => write_to_stdout(cli.output.render_json(&changes)?.unwrap_or_else(text))?,
     }

@@ -75,7 +75,8 @@ pub(super) fn simulate(
     played.explain_unfetched_jobs(ready.setting_locations());
     let owners = std::mem::take(&mut played.summary.owners);
     played.summary.owners = arguments.order.apply_to_rows(owners, session)?;
-    if let (Some(rows), false) = (arguments.rows.render(&played.summary.owners)?, pictures.uses_stdout()) {
+    if let (Some(rows), false) = (arguments.rows.render(&played.summary.owners, &[])?, pictures.uses_stdout())
+    {
         write_to_stdout(rows)?;
     } else if !pictures.uses_stdout() {
         let text = cli.output.render_json(std::slice::from_ref(&played.summary))?;

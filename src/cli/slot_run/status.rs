@@ -15,6 +15,9 @@ use crate::slot::DrainCompletion;
 use crate::text::control_characters::escape_control_characters;
 use crate::text::plural::counted;
 
+/// Members that the JSON object of each slot has.
+const STATUS_KEYS: [&str; 3] = ["slot", "state", "activity"];
+
 /// Escape sequence that clears a terminal and moves the cursor to its upper left corner.
 const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 
@@ -105,7 +108,7 @@ fn render_page(
     if let Some(rows) = cli.output.render_json(&slots)? {
         return Ok(rows.into_bytes());
     }
-    if let Some(rows) = options.rows.render(&slots)? {
+    if let Some(rows) = options.rows.render(&slots, &STATUS_KEYS)? {
         return Ok(rows);
     }
     let count = slots.len();

@@ -597,3 +597,27 @@ fn aggregates_have_a_heading_on_terminals() {
     assert_eq!(shown(&[]), "Count Owner SumMemory\n    1 ann 10\n");
     assert_eq!(shown(&["--quiet"]), "1 ann 10\n");
 }
+
+#[test]
+fn rows_have_a_header_even_if_there_are_none() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.conf", "START = True\n"), ("b.conf", "START = False\n")] {
+        std::fs::write(place.path().join(name), text).unwrap();
+    }
+    const DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");
+    let first = |program: &str, words: &[&str]| {
+        let (status, out, err) = run(program, &[words, &["--csv"]].concat(), place.path());
+        assert!(status.is_some_and(|status| status <= 1), "{words:?}: {err}");
+        (out.lines().next().unwrap_or_default().to_owned(), out.lines().count())
+    };
+    for (program, some, none) in [
+        (STATUS, &["-"][..], &["-", "-c", "false"][..]),
+        (STATUS, &["--by", "user", "-"], &["--by", "user", "-", "-c", "false"]),
+        (DUMP, &["compare", "--no-env", "a.conf", "b.conf"], &["compare", "--no-env", "a.conf", "a.conf"]),
+        (DUMP, &["lint", "--no-env", "b.conf"], &["lint", "--no-env", "a.conf"]),
+    ] {
+        let (header, count) = first(program, some);
+        assert!(count > 1, "{some:?}: {header}");
+        assert_eq!(first(program, none), (header, 1), "{none:?}");
+    }
+}

@@ -56,6 +56,7 @@ fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read
     assert_eq!(rows[1]["drain"]["reason"], "a new kernel");
     refused(&point.ask(["undrain", "--request-id", "99"]), "no matching draining request id 99 (10002)");
     assert!(point.ask(["undrain", "--request-id", "1"]).status.success());
+    refused(&point.ask(["undrain"]), "undrain refused: the execution point is not draining");
     assert!(point.ask(["off"]).status.success());
     assert_eq!(point.end(child).status, Some(0));
 }
