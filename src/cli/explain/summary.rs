@@ -25,7 +25,7 @@ const MAX_IMPOSSIBLE: usize = 2;
 const MAX_CLAUSE: usize = 56;
 
 /// Maximum length of a sentence.
-const MAX_SENTENCE: usize = 210;
+const MAX_SENTENCE: usize = 280;
 
 /// Returns one screen about the jobs that fewest slots accept.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
@@ -124,17 +124,19 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
     let mut block = String::new();
     // The line above, the name and the heading of the table.
     let heading_lines = 2 + screen_lines(&format!("{name}: {verdict}"));
+    let causes = analysis.causes(at);
     let (mut suggestions, mut demands): (Vec<String>, Vec<String>) = Default::default();
     if group.accepting_slots == 0 {
         let line = |text: String| format!("  {}\n", shorten(&text, MAX_SENTENCE));
         let found = analysis.suggestions(at, MAX_SUGGESTIONS);
         suggestions.extend(found.iter().map(|suggestion| line(format!("try {suggestion}"))));
-        demands.extend(analysis.impossible_demands(at).into_iter().take(MAX_IMPOSSIBLE).map(line));
+        let is_said = |demand: &String| causes.iter().any(|cause| cause.sentence.contains(demand));
+        let unsaid = analysis.impossible_demands(at).into_iter().filter(|demand| !is_said(demand));
+        demands.extend(unsaid.take(MAX_IMPOSSIBLE).map(line));
     }
     // What no slot has, and the best suggestion, are the answer.
     let of_demands: usize = demands.iter().map(|line| screen_lines(line)).sum();
     let reserved = of_demands + suggestions.first().map_or(0, |line| screen_lines(line));
-    let causes = analysis.causes(at);
     let mut hidden = causes.len();
     for cause in &causes {
         let line = cause_line(cause);

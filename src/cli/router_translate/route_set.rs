@@ -79,10 +79,16 @@ impl SlotSet for RouteSet<'_> {
 
     /// Returns the context of a condition: the job's ad for a route's Requirements; for the constraint of the router, the job is
     /// TARGET.
-    fn context<'c>(&'c self, side: ClauseSide, _slot: &'c ClassAd, job: &'c ClassAd) -> Context<'c> {
+    fn context_in<'c>(
+        &'c self,
+        world: &'c dyn World,
+        side: ClauseSide,
+        _slot: &'c ClassAd,
+        job: &'c ClassAd,
+    ) -> Context<'c> {
         match side {
-            ClauseSide::Slot => Context::new(self.world).my(job).without_enclosing_ad(),
-            ClauseSide::Job => Context::new(self.world).my(&self.empty).target(job),
+            ClauseSide::Slot => Context::new(world).my(job).without_enclosing_ad(),
+            ClauseSide::Job => Context::new(world).my(&self.empty).target(job),
         }
     }
 

@@ -264,6 +264,7 @@ fn other_refusals(
     refused: &BitSet,
 ) -> OtherRefusals {
     let mut found: OtherRefusals = Vec::new();
+    let mut first: Vec<(&str, String, bool)> = Vec::new();
     for at in refused.missing(representatives.len()) {
         let slot = representatives[at];
         let ad = job.as_seen_by(slots, slot);
@@ -275,9 +276,16 @@ fn other_refusals(
             other.attribute == refusal.attribute && other.text == refusal.text
         };
         let number = found.iter().position(same).unwrap_or_else(|| {
-            found.push((refusal, BitSet::new(representatives.len())));
+            found.push((refusal.clone(), BitSet::new(representatives.len())));
+            first.push((slots.name(slot), refusal.sentence.clone(), true));
             found.len() - 1
         });
+        // The sentence has the values of the first slot.
+        let (name, sentence, is_common) = &mut first[number];
+        if *is_common && *sentence != refusal.sentence {
+            *is_common = false;
+            found[number].0.sentence = format!("{sentence} (on {name}; others have other values)");
+        }
         found[number].1.insert(at);
     }
     found

@@ -164,6 +164,17 @@ pub(super) enum ReferenceScope {
     Target,
 }
 
+impl ReferenceScope {
+    /// Returns the scope as it is written before a name.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            ReferenceScope::Unscoped => "",
+            ReferenceScope::My => "MY.",
+            ReferenceScope::Target => "TARGET.",
+        }
+    }
+}
+
 /// Reference to an attribute: `x`, `MY.x` or `TARGET.x`.
 #[derive(Clone, Debug)]
 pub(super) struct Reference {
@@ -191,6 +202,11 @@ impl Reference {
         let name = &name[1..];
         let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         is_plain.then(|| Reference { scope, name: name.into() })
+    }
+
+    /// Returns the reference as an expression.
+    pub(super) fn to_expr(&self) -> Option<Expr> {
+        Expr::parse(format!("{}{}", self.scope.prefix(), self.name).as_bytes()).ok()
     }
 
     /// Returns the side that defines the attribute, for a clause of `side`; `None` if neither does.
@@ -231,6 +247,41 @@ impl Reference {
             ReferenceScope::Target => side == ClauseSide::Job,
         }
     }
+}
+
+/// Maximum depth to which an expression is searched for references.
+const MAX_PART_DEPTH: usize = 40;
+
+/// Returns the references in an expression, each once, in their order.
+pub(super) fn mentioned_references(expr: &Expr) -> Vec<Reference> {
+    let mut found = Vec::new();
+    add_references(expr, MAX_PART_DEPTH, &mut found);
+    found
+}
+
+fn add_references(expr: &Expr, depth: usize, found: &mut Vec<Reference>) {
+    if let Some(reference) = Reference::parse(expr) {
+        let is_same = |known: &Reference| known.name == reference.name && known.scope == reference.scope;
+        if !found.iter().any(is_same) {
+            found.push(reference);
+        }
+    } else if depth > 0 {
+        expr.parts().iter().for_each(|part| add_references(part, depth - 1, found));
+    }
+}
+
+/// Returns an expression with one of its parts replaced, or `None` if that is not possible. The result is an expression of
+/// text, in which the part may be found by its text only.
+pub(super) fn replace_part(whole: &Expr, part: &Expr, with: &Expr) -> Option<Expr> {
+    let (whole, part) = (whole.unparse().to_string(), part.unparse().to_string());
+    let is_word =
+        |byte: Option<u8>| byte.is_some_and(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.'));
+    let at = whole.match_indices(&part).map(|(at, _)| at).find(|at| {
+        let before = at.checked_sub(1).and_then(|before| whole.as_bytes().get(before).copied());
+        !is_word(before) && !is_word(whole.as_bytes().get(at + part.len()).copied())
+    })?;
+    let text = format!("{}{}{}", &whole[..at], with.unparse(), &whole[at + part.len()..]);
+    Expr::parse(text.as_bytes()).ok()
 }
 
 #[cfg(test)]

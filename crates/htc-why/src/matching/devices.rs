@@ -1,143 +1,448 @@
 //! Devices, such as GPUs, that a job's own condition on them (RequireGPUs) excludes.
+//!
+//! The condition is evaluated once for the properties of each device: in a match by `countMatches()`, with the slot around
+//! the properties and the job as TARGET, and by the startd with the job's attributes replaced by their values.
 
+use htc_base::text::plural::counted;
+use htc_base::text::similar_names::nearest;
 use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value, explain};
+use htc_slot::DeviceConstraint;
 
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
-use super::clauses::Reference;
+use super::clauses::{ClauseSide, Reference, ReferenceScope, mentioned_references};
 use super::comparison_boundary::{boundary, mirrored};
 use super::seen_values::{SeenValues, expr_text};
+use super::side_names::SideNames;
 
 /// Maximum number of different devices that are considered.
 const MAX_DEVICES: usize = 64;
 
+/// Maximum number of groups of slots whose devices are considered.
+const MAX_GROUPS: usize = 400;
+
 /// Prefix of a job's conditions on devices.
 const REQUIRE: &str = "Require";
 
-/// Condition of a job on devices of one kind, with the devices of some slots.
-pub(super) struct DeviceDemand {
-    /// Attribute of the job that has the condition, such as RequireGPUs.
+/// Call that evaluates a condition on devices: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`.
+#[derive(Clone, Debug)]
+pub(super) struct DeviceCall {
+    /// Attribute of the job that has the condition.
     pub(super) name: AttrName,
-    /// The clauses of the condition.
-    clauses: Vec<Expr>,
-    devices: Vec<ClassAd>,
+    condition: Expr,
+    list: Expr,
+    /// The whole call.
+    pub(super) expr: Expr,
 }
 
-/// Comparison of an attribute of devices with a literal.
+impl DeviceCall {
+    /// Returns the first call in an expression that evaluates a condition on devices, or `None`.
+    pub(super) fn find(expr: &Expr) -> Option<Self> {
+        if let ExprKind::Call(function, arguments) = expr.kind()
+            && [&b"countMatches"[..], b"evalInEachContext"].iter().any(|it| function.eq_ignore_ascii_case(it))
+            && let [condition, list] = &arguments[..]
+        {
+            let name = Reference::parse(condition)?.name;
+            let start = name.as_bytes().get(..REQUIRE.len())?;
+            let (condition, list, expr) = (condition.clone(), list.clone(), expr.clone());
+            return start.eq_ignore_ascii_case(REQUIRE.as_bytes()).then_some(DeviceCall {
+                name,
+                condition,
+                list,
+                expr,
+            });
+        }
+        expr.parts().iter().find_map(DeviceCall::find)
+    }
+
+    /// Returns the values of the condition for each device of a list.
+    fn values(&self, context: &Context<'_>) -> Vec<Value> {
+        let text = format!("evalInEachContext({}, {})", self.condition.unparse(), self.list.unparse());
+        match Expr::parse(text.as_bytes()).map(|expr| context.eval(&expr)) {
+            Ok(Value::List(list)) => list.iter().map(|item| context.eval(item)).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Evaluation of a condition on devices.
+enum DeviceScope {
+    /// By a clause of the job's Requirements or of the slot's.
+    Match(ClauseSide, DeviceCall),
+    /// By the startd (`fix_require_tag_expr`).
+    Claim,
+}
+
+/// Device of a slot.
+struct Device {
+    properties: ClassAd,
+    /// Group of slots that has the device, and the position in its list.
+    group: usize,
+    position: usize,
+}
+
+/// Place where a name in a condition on devices is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NamePlace {
+    Device,
+    Slot,
+    Job,
+    Nowhere,
+}
+
+/// Condition of a job on devices of one kind, with the devices of some slots.
+pub(super) struct DeviceDemand<'a> {
+    analysis: &'a Analysis<'a>,
+    /// Attribute of the job that has the condition, such as RequireGPUs.
+    name: AttrName,
+    job: &'a ClassAd,
+    scope: DeviceScope,
+    /// The clauses of the condition.
+    clauses: Vec<Expr>,
+    devices: Vec<Device>,
+    /// Largest number of devices of one slot for which the condition is true.
+    most: usize,
+}
+
+/// Comparison of an attribute of devices with something else.
 struct DeviceComparison {
     attribute: AttrName,
     operator: &'static str,
-    literal: Value,
+    other: Expr,
 }
 
-impl DeviceComparison {
-    fn parse(clause: &Expr) -> Option<Self> {
-        let ExprKind::Compare(operator, left, right) = clause.kind() else { return None };
-        let (name, operator, literal) = match (left.as_literal(), right.as_literal()) {
-            (None, Some(literal)) => (left, operator, literal),
-            (Some(literal), None) => (right, mirrored(operator), literal),
-            _ => return None,
-        };
-        Some(DeviceComparison { attribute: Reference::parse(&name)?.name, operator, literal })
-    }
-}
-
-impl DeviceDemand {
-    /// Collects the devices of slots to which a job's condition applies; `name` is the attribute of the job that has the
-    /// condition. Returns `None` if there are no devices or no condition.
-    pub(super) fn collect(
-        analysis: &Analysis<'_>,
+impl<'a> DeviceDemand<'a> {
+    /// Collects the devices of slots for a clause that counts those that meet a job's condition. Returns `None` if there
+    /// are no devices or no condition.
+    pub(super) fn of_clause(
+        analysis: &'a Analysis<'a>,
         job: usize,
         slots: &BitSet,
-        name: &AttrName,
+        (side, call): (ClauseSide, DeviceCall),
     ) -> Option<Self> {
-        let kind = name.as_bytes().get(REQUIRE.len()..)?;
-        let condition = analysis.jobs[job].plain.get(name)?;
-        let available = Expr::attribute([b"Available", kind].concat());
-        let mut devices: Vec<ClassAd> = Vec::new();
-        for group in slots.iter() {
-            let context = Context::new(analysis.slots.world());
-            let context = context.my(analysis.slots.ad(analysis.representatives[group]));
-            let Value::List(list) = context.eval(&available) else { continue };
-            for device in list.iter() {
-                let Value::Ad(device) = context.eval(device) else { continue };
-                if devices.len() < MAX_DEVICES && !devices.contains(&device) {
-                    devices.push((*device).clone());
+        let name = call.name.clone();
+        DeviceDemand::collect(analysis, job, slots, name, DeviceScope::Match(side, call))
+    }
+
+    /// Collects the devices of slots that were refused by the startd because of this attribute of the job. Returns `None`
+    /// if there are no devices or no condition.
+    pub(super) fn of_claim(
+        analysis: &'a Analysis<'a>,
+        job: usize,
+        slots: &BitSet,
+        attribute: &str,
+    ) -> Option<Self> {
+        let is_demand = attribute.get(..REQUIRE.len()).is_some_and(|start| start == REQUIRE);
+        is_demand
+            .then(|| DeviceDemand::collect(analysis, job, slots, attribute.into(), DeviceScope::Claim))
+            .flatten()
+    }
+
+    fn collect(
+        analysis: &'a Analysis<'a>,
+        job: usize,
+        slots: &BitSet,
+        name: AttrName,
+        scope: DeviceScope,
+    ) -> Option<Self> {
+        let job = &analysis.jobs[job].plain;
+        let condition = job.get(&name)?;
+        let clauses = explain::conjuncts(&condition);
+        let mut demand = DeviceDemand { analysis, name, job, scope, clauses, devices: Vec::new(), most: 0 };
+        for group in slots.iter().take(MAX_GROUPS) {
+            let devices = demand.devices_of(group);
+            let met = devices.iter().filter(|device| demand.holds(&condition, device)).count();
+            demand.most = demand.most.max(met);
+            for device in devices {
+                let is_known = |known: &Device| known.properties == device.properties;
+                if demand.devices.len() < MAX_DEVICES && !demand.devices.iter().any(is_known) {
+                    demand.devices.push(device);
                 }
             }
         }
-        let clauses = explain::conjuncts(&condition);
-        (!devices.is_empty()).then_some(DeviceDemand { name: name.clone(), clauses, devices })
+        (!demand.devices.is_empty()).then_some(demand)
     }
 
-    /// Returns the attribute with a condition on devices that a clause counts by `countMatches()`, or `None`.
-    pub(super) fn find_name(clause: &Expr) -> Option<AttrName> {
-        if let ExprKind::Call(function, arguments) = clause.kind()
-            && function.eq_ignore_ascii_case(b"countMatches")
-        {
-            let name = Reference::parse(arguments.first()?)?.name;
-            let start = name.as_bytes().get(..REQUIRE.len())?;
-            return start.eq_ignore_ascii_case(REQUIRE.as_bytes()).then_some(name);
+    fn slot_ad(&self, group: usize) -> &'a ClassAd {
+        self.analysis.slots.ad(self.analysis.representatives[group])
+    }
+
+    fn devices_of(&self, group: usize) -> Vec<Device> {
+        let context = match &self.scope {
+            DeviceScope::Match(side, _) => self.analysis.slots.context(*side, self.slot_ad(group), self.job),
+            DeviceScope::Claim => Context::new(self.analysis.slots.world()).my(self.slot_ad(group)),
+        };
+        let available = Expr::attribute([b"Available", self.kind_bytes()].concat());
+        let list = match &self.scope {
+            DeviceScope::Match(_, call) => &call.list,
+            DeviceScope::Claim => &available,
+        };
+        let Value::List(list) = context.eval(list) else { return Vec::new() };
+        let device = |(position, item): (usize, &Expr)| match context.eval(item) {
+            Value::Ad(properties) => Some(Device { properties: (*properties).clone(), group, position }),
+            _ => None,
+        };
+        list.iter().enumerate().filter_map(device).collect()
+    }
+
+    fn kind_bytes(&self) -> &[u8] {
+        &self.name.as_bytes()[REQUIRE.len()..]
+    }
+
+    /// Evaluates a condition for one device.
+    fn eval(&self, condition: &Expr, device: &Device) -> Value {
+        match &self.scope {
+            DeviceScope::Match(side, call) => {
+                let mut job = self.job.clone();
+                job.insert(&self.name, condition.clone());
+                let context = self.analysis.slots.context(*side, self.slot_ad(device.group), &job);
+                call.values(&context).into_iter().nth(device.position).unwrap_or(Value::Undefined)
+            }
+            DeviceScope::Claim => {
+                match DeviceConstraint::from_job(condition, self.job, self.analysis.slots.world()) {
+                    DeviceConstraint::None => Value::Bool(true),
+                    DeviceConstraint::Index(number) => {
+                        Value::Bool(usize::try_from(number) == Ok(device.position))
+                    }
+                    DeviceConstraint::Expression(expr) => {
+                        let context = Context::new(self.analysis.slots.world()).my(&device.properties);
+                        match expr.as_literal() {
+                            Some(Value::Str(id)) => {
+                                let own = context.string("Id");
+                                Value::Bool(own.is_some_and(|own| own.eq_ignore_ascii_case(&id)))
+                            }
+                            _ => context.eval(&expr),
+                        }
+                    }
+                }
+            }
         }
-        clause.parts().iter().find_map(DeviceDemand::find_name)
+    }
+
+    fn holds(&self, condition: &Expr, device: &Device) -> bool {
+        self.eval(condition, device).truth() == Some(true)
+    }
+
+    /// Returns the number of considered devices for which a clause is true.
+    fn count(&self, clause: &Expr) -> usize {
+        self.devices.iter().filter(|device| self.holds(clause, device)).count()
+    }
+
+    /// Returns the place where the condition finds a name.
+    fn place(&self, reference: &Reference) -> NamePlace {
+        let has_device = || self.devices.iter().any(|device| device.properties.contains(&reference.name));
+        let has_slot = || self.devices.iter().any(|it| self.slot_ad(it.group).contains(&reference.name));
+        let device = || has_device().then_some(NamePlace::Device);
+        let slot = || has_slot().then_some(NamePlace::Slot);
+        let job = || self.job.contains(&reference.name).then_some(NamePlace::Job);
+        let found = match (&self.scope, reference.scope) {
+            (DeviceScope::Match(..), ReferenceScope::Unscoped) => device().or_else(slot).or_else(job),
+            (DeviceScope::Match(..), ReferenceScope::My) => device().or_else(slot),
+            (DeviceScope::Match(..), ReferenceScope::Target) => job(),
+            (DeviceScope::Claim, _) => job().or_else(device),
+        };
+        found.unwrap_or(NamePlace::Nowhere)
+    }
+
+    /// Parses a clause that compares an attribute of devices.
+    fn comparison(&self, clause: &Expr) -> Option<DeviceComparison> {
+        let ExprKind::Compare(operator, left, right) = clause.kind() else { return None };
+        let of_device = |expr: &Expr| {
+            let reference = Reference::parse(expr)?;
+            (self.place(&reference) == NamePlace::Device).then_some(reference.name)
+        };
+        match (of_device(&left), of_device(&right)) {
+            (Some(attribute), None) => Some(DeviceComparison { attribute, operator, other: right }),
+            (None, Some(attribute)) => {
+                Some(DeviceComparison { attribute, operator: mirrored(operator), other: left })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the clauses that are true for no device.
-    fn unmet(&self, analysis: &Analysis<'_>) -> Vec<usize> {
-        let is_met = |clause: &Expr| {
-            let holds = |device: &ClassAd| Context::new(analysis.slots.world()).my(device).holds(clause);
-            self.devices.iter().any(holds)
-        };
-        (0..self.clauses.len()).filter(|at| !is_met(&self.clauses[*at])).collect()
+    fn unmet(&self) -> Vec<&Expr> {
+        self.clauses.iter().filter(|clause| self.count(clause) == 0).collect()
     }
 
-    /// Returns what the devices lack: "no GPU has Capability >= 8.0, they have 7.5".
-    pub(super) fn phrase(&self, analysis: &Analysis<'_>) -> String {
-        let kind = String::from_utf8_lossy(&self.name.as_bytes()[REQUIRE.len()..]).into_owned();
-        let device = kind.strip_suffix('s').unwrap_or(&kind);
-        let unmet = self.unmet(analysis);
-        if unmet.is_empty() {
-            return format!("too few {kind} of one slot meet {}", self.name);
+    /// Returns the word for one device: "GPU".
+    fn device_name(&self) -> String {
+        let kind = String::from_utf8_lossy(self.kind_bytes()).into_owned();
+        kind.strip_suffix('s').map(str::to_owned).unwrap_or(kind)
+    }
+
+    /// Returns what the devices lack: "no GPU has Capability >= 8.0, they have 7.5", or `None` if one slot has `wanted`
+    /// devices that meet the condition.
+    pub(super) fn phrase(&self, wanted: Option<usize>) -> Option<String> {
+        let unmet = self.unmet();
+        if !unmet.is_empty() {
+            return Some(unmet.iter().map(|clause| self.unmet_phrase(clause)).collect::<Vec<_>>().join("; "));
         }
-        let phrase = |at: &usize| {
-            let clause = &self.clauses[*at];
-            match DeviceComparison::parse(clause) {
-                Some(DeviceComparison { attribute, .. }) => {
-                    let mut values = SeenValues::default();
-                    for device in &self.devices {
-                        let context = Context::new(analysis.slots.world()).my(device);
-                        values.add(&context.eval(&Expr::attribute(&attribute)), 1);
-                    }
-                    format!("no {device} has {}, they have {}", expr_text(clause), values.text())
+        let (device, all) = (self.device_name(), self.devices.len());
+        if self.most == 0 {
+            let count =
+                |clause: &Expr| format!("{} is true for {} of {all}", expr_text(clause), self.count(clause));
+            let counts = self.clauses.iter().map(count).collect::<Vec<_>>().join(", ");
+            return Some(format!("no {device} meets all of {}: {counts}", self.name));
+        }
+        let wanted = wanted.filter(|wanted| self.most < *wanted)?;
+        let SideNames { job, slot } = self.analysis.side_names();
+        let (most, name) = (counted(self.most, &device), &self.name);
+        let verb = if self.most == 1 { "meets" } else { "meet" };
+        Some(format!("at most {most} of one {slot} {verb} {name}, and the {job} asks for {wanted}"))
+    }
+
+    /// Returns why a clause is true for no device.
+    fn unmet_phrase(&self, clause: &Expr) -> String {
+        let device = self.device_name();
+        let references = mentioned_references(clause);
+        let mut said = format!("no {device} has {}", expr_text(clause));
+        let mut properties: Vec<(String, SeenValues)> = Vec::new();
+        let (mut of_job, mut wrong) = (Vec::new(), Vec::new());
+        for reference in &references {
+            let values = || {
+                let mut values = SeenValues::default();
+                for device in &self.devices {
+                    let context = Context::new(self.analysis.slots.world()).my(&device.properties);
+                    values.add(&context.eval(&Expr::attribute(&reference.name)), 1);
                 }
-                None => format!("no {device} has {}", expr_text(clause)),
+                values
+            };
+            let job = self.analysis.side_names().job;
+            match self.place(reference) {
+                NamePlace::Device => properties.push((reference.name.to_string(), values())),
+                NamePlace::Slot => {}
+                NamePlace::Job => {
+                    let context = Context::new(self.analysis.slots.world()).my(self.job);
+                    let value = SeenValues::single(&context.eval_attr(&reference.name)).text();
+                    of_job.push(format!("the {job} has {} = {value}", reference.name));
+                }
+                NamePlace::Nowhere => wrong.push(self.unknown_phrase(reference)),
+            }
+        }
+        match &properties[..] {
+            [] => {}
+            [(_, values)] => said += &format!(", they have {}", values.text()),
+            many => {
+                let each = many.iter().map(|(name, values)| format!("{name} {}", values.text()));
+                said += &format!(", they have {}", each.collect::<Vec<_>>().join(" and "));
+            }
+        }
+        of_job.iter().for_each(|phrase| said += &format!(", {phrase}"));
+        // A name that is not found makes the clause undefined, so it is the reason.
+        if wrong.is_empty() {
+            said
+        } else {
+            format!("{} is never true: {}", expr_text(clause), wrong.join("; "))
+        }
+    }
+
+    /// Returns that a name is not found, or found in the other ad.
+    fn unknown_phrase(&self, reference: &Reference) -> String {
+        let (name, device) = (&reference.name, self.device_name());
+        let SideNames { job, .. } = self.analysis.side_names();
+        let has_device = self.devices.iter().any(|device| device.properties.contains(name));
+        match (&self.scope, reference.scope) {
+            (DeviceScope::Match(..), ReferenceScope::My) if self.job.contains(name) => {
+                return format!("MY is the {device} here, and has no {name}; write {name} for the {job}'s");
+            }
+            (DeviceScope::Match(..), ReferenceScope::Target) if has_device => {
+                return format!(
+                    "TARGET is the {job} here, and has no {name}; write {name} for the {device}'s"
+                );
+            }
+            _ => {}
+        }
+        let names: Vec<String> = self.property_names();
+        let lower: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let wanted = name.to_string().to_ascii_lowercase();
+        let near = nearest(&wanted, lower.iter().map(String::as_str)).map(str::to_owned).or_else(|| {
+            // CUDACapability, as older versions published it.
+            lower.iter().find(|name| name.len() > 3 && wanted.ends_with(name.as_str())).cloned()
+        });
+        let near = near.and_then(|near| names.iter().find(|name| name.eq_ignore_ascii_case(&near)));
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        format!("neither the {device}s nor the {job} have {name}{hint}")
+    }
+
+    fn property_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for device in &self.devices {
+            for name in device.properties.names() {
+                let name = String::from_utf8_lossy(name).into_owned();
+                if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// Returns attributes of the job with other expressions, with which the condition may be true for some of the devices.
+    pub(super) fn weaker_conditions(&self) -> Vec<(AttrName, Expr)> {
+        let mut found: Vec<(AttrName, Expr)> = Vec::new();
+        let mut add = |name: &AttrName, expr: Expr| {
+            if !found.iter().any(|(known, other)| known == name && *other == expr) {
+                found.push((name.clone(), expr));
             }
         };
-        unmet.iter().map(phrase).collect::<Vec<_>>().join("; ")
-    }
-
-    /// Returns conditions in place of the job's that may be true for some of the devices.
-    pub(super) fn weaker_conditions(&self, analysis: &Analysis<'_>) -> Vec<Expr> {
-        let unmet = self.unmet(analysis);
-        let mut found = Vec::new();
+        let is_unmet: Vec<bool> = self.clauses.iter().map(|clause| self.count(clause) == 0).collect();
         for wants_largest in [true, false] {
             let mut clauses = self.clauses.clone();
-            for &at in &unmet {
-                if let Some(clause) = self.weaker_clause(&clauses[at], wants_largest, analysis) {
-                    clauses[at] = clause;
+            for (clause, _) in clauses.iter_mut().zip(&is_unmet).filter(|(_, is_unmet)| **is_unmet) {
+                let Some(comparison) = self.comparison(clause) else { continue };
+                let Some(value) = self.limit(&comparison, wants_largest) else { continue };
+                let DeviceComparison { attribute, operator, other } = comparison;
+                if let Some(reference) = Reference::parse(&other) {
+                    let is_of_job = matches!(self.place(&reference), NamePlace::Job | NamePlace::Nowhere)
+                        && !(reference.scope == ReferenceScope::My
+                            && matches!(self.scope, DeviceScope::Match(..)));
+                    if is_of_job {
+                        add(&reference.name, Expr::literal(value));
+                    }
+                } else if other.as_literal().is_some() {
+                    let text = format!("{attribute} {operator} {}", Expr::literal(value).unparse());
+                    if let Ok(weaker) = Expr::parse(text.as_bytes()) {
+                        *clause = weaker;
+                    }
                 }
             }
-            let joined = clauses.iter().map(expr_source).collect::<Vec<_>>().join(" && ");
-            found.extend(Expr::parse(joined.as_bytes()).ok().filter(|expr| !found.contains(expr)));
+            if clauses != self.clauses {
+                let joined = clauses.iter().map(expr_source).collect::<Vec<_>>().join(" && ");
+                if let Ok(joined) = Expr::parse(joined.as_bytes()) {
+                    add(&self.name, joined);
+                }
+            }
+        }
+        // Names of the wrong scope.
+        if let Some(condition) = self.job.get(&self.name) {
+            let scopes: &[&[u8]] = &[b"MY", b"TARGET"];
+            let unscoped = scopes.iter().fold(condition.clone(), |expr, scope| expr.rescope(scope, None));
+            if unscoped.unparse() != condition.unparse() {
+                add(&self.name, unscoped);
+            }
+        }
+        // Without the clauses that no device meets.
+        // A job in a match keeps the condition, because its Requirements name it.
+        if is_unmet.contains(&true)
+            && (is_unmet.contains(&false) || matches!(self.scope, DeviceScope::Match(..)))
+        {
+            let met = self.clauses.iter().zip(&is_unmet).filter(|(_, is_unmet)| !**is_unmet);
+            let met: Vec<String> = met.map(|(clause, _)| expr_source(clause)).collect();
+            let text = if met.is_empty() { "true".to_owned() } else { met.join(" && ") };
+            if let Ok(rest) = Expr::parse(text.as_bytes()) {
+                add(&self.name, rest);
+            }
         }
         found
     }
 
-    /// Returns a comparison with the largest or smallest value of the devices for which it is true.
-    fn weaker_clause(&self, clause: &Expr, wants_largest: bool, analysis: &Analysis<'_>) -> Option<Expr> {
-        let DeviceComparison { attribute, operator, literal } = DeviceComparison::parse(clause)?;
-        let value = |device: &ClassAd| {
-            let value = Context::new(analysis.slots.world()).my(device).eval(&Expr::attribute(&attribute));
+    /// Returns the value of the other operand for which a comparison is just true for the device with the largest or the
+    /// smallest value.
+    fn limit(&self, comparison: &DeviceComparison, wants_largest: bool) -> Option<Value> {
+        let value = |device: &Device| {
+            let context = Context::new(self.analysis.slots.world()).my(&device.properties);
+            let value = context.eval(&Expr::attribute(&comparison.attribute));
             (!value.is_undefined() && !value.is_error()).then_some(value)
         };
         let mut values: Vec<Value> = self.devices.iter().filter_map(value).collect();
@@ -145,11 +450,10 @@ impl DeviceDemand {
             one.as_real().unwrap_or_default().total_cmp(&other.as_real().unwrap_or_default())
         });
         let value = if wants_largest { values.last() } else { values.first() };
-        // `value OPERATOR literal` is true up to the boundary of the mirrored comparison.
-        let is_whole = matches!(literal, Value::Int(_));
-        let value = boundary(mirrored(operator), value?, is_whole)?;
-        let text = format!("{attribute} {operator} {}", Expr::literal(value).unparse());
-        Expr::parse(text.as_bytes()).ok()
+        let context = Context::new(self.analysis.slots.world()).my(self.job);
+        // `value OPERATOR other` is true up to the boundary of the mirrored comparison.
+        let is_whole = matches!(context.eval(&comparison.other), Value::Int(_));
+        boundary(mirrored(comparison.operator), value?, is_whole)
     }
 }
 

@@ -5,8 +5,9 @@ use htc_classad::{Context, Expr, ExprKind, NameLocation, Value, explain};
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::cause::MissingAttribute;
-use super::clauses::{Clause, ClauseSide, Reference};
-use super::devices::DeviceDemand;
+use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
+use super::devices::{DeviceCall, DeviceDemand};
+use super::notes::RefusingClause;
 use super::seen_values::{SeenValues, value_text};
 use super::side_names::SideNames;
 use super::zero_terms::simplify_comparison;
@@ -51,6 +52,8 @@ pub(super) struct ClauseEvidence {
     pub(super) refused_with: Vec<RefusedValues>,
     /// Phrase for the property that the counted devices lack, or `None`.
     pub(super) devices: Option<String>,
+    /// Hints about probable mistakes in the clause, and about what else explains its value.
+    pub(super) notes: Vec<String>,
     /// Reason for an error, or `None`.
     pub(super) error: Option<String>,
     /// Number of refusing slots that are being drained.
@@ -78,7 +81,7 @@ impl ClauseEvidence {
         let names = found.iter().flat_map(|clause| &clause.references);
         let mut evidence = ClauseEvidence {
             value: context(heaviest).eval(&part),
-            part,
+            part: part.clone(),
             attribute: clause.attribute.clone(),
             seen: Vec::new(),
             missing: Vec::new(),
@@ -88,20 +91,27 @@ impl ClauseEvidence {
             refused_count: slots.weight(&analysis.weights),
             refused_with: Vec::new(),
             devices: None,
+            notes: RefusingClause { analysis, job, clause, slots }.notes(&part),
             error: None,
             draining_count: 0,
             side_names: analysis.slots.side_names(),
         };
         if clause.side == ClauseSide::Slot && evidence.seen_of_job_is_empty(&found) {
-            let drains = |group: &usize| is_draining(analysis, *group);
-            evidence.draining_count = slots.iter().filter(drains).map(|group| analysis.weights[group]).sum();
+            evidence.draining_count = slots.iter().map(|group| draining_count(analysis, group)).sum();
         }
-        if evidence.value.is_error() {
+        if evidence.value.is_error()
+            && !(RefusingClause { analysis, job, clause, slots }).has_text_request(&evidence.part)
+        {
             evidence.error = explain::trace(&context(heaviest), &evidence.part).reason();
         }
+        // Names in the condition on devices are those of devices, not of slots.
+        let call = DeviceCall::find(&part);
+        let mentioned = mentioned_references(&part);
+        let is_of_devices =
+            |reference: &Reference| call.is_some() && !mentioned.iter().any(|it| it.name == reference.name);
         for name in names {
             let Ok(expr) = Expr::parse(&name.text) else { continue };
-            let Some(reference) = Reference::parse(&expr) else { continue };
+            let Some(reference) = Reference::parse(&expr).filter(|it| !is_of_devices(it)) else { continue };
             let (slot, ad) = pair(heaviest);
             let side = match name.place {
                 NameLocation::Nowhere => None,
@@ -133,9 +143,10 @@ impl ClauseEvidence {
                 }
             }
         }
-        if let Some(name) = DeviceDemand::find_name(&clause.expr) {
-            let demand = DeviceDemand::collect(analysis, job, slots, &name);
-            evidence.devices = demand.map(|demand| demand.phrase(analysis));
+        if let Some(call) = call {
+            let wanted = wanted_devices(&context(heaviest), &part, &call);
+            let demand = DeviceDemand::of_clause(analysis, job, slots, (clause.side, call));
+            evidence.devices = demand.and_then(|demand| demand.phrase(wanted));
         }
         evidence
     }
@@ -173,10 +184,24 @@ impl ClauseEvidence {
     }
 }
 
-/// True if the slots of a group are being drained.
-fn is_draining(analysis: &Analysis<'_>, group: usize) -> bool {
-    let ad = analysis.slots.ad(analysis.representatives[group]);
-    Context::new(analysis.slots.world()).my(ad).boolean("Draining") == Some(true)
+/// Returns the number of devices with which a call is compared, or `None` if it is not compared with a number.
+fn wanted_devices(context: &Context<'_>, part: &Expr, call: &DeviceCall) -> Option<usize> {
+    let ExprKind::Compare(_, left, right) = part.kind() else { return None };
+    let other = match (left == call.expr, right == call.expr) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return None,
+    };
+    context.eval(&other).as_real().filter(|number| *number > 0.0).map(|number| number.ceil() as usize)
+}
+
+/// Returns the number of slots of a group that are being drained, which need not be all: no job reads it.
+fn draining_count(analysis: &Analysis<'_>, group: usize) -> usize {
+    let is_draining = |slot: &&usize| {
+        let ad = analysis.slots.ad(**slot);
+        Context::new(analysis.slots.world()).my(ad).boolean("Draining") == Some(true)
+    };
+    analysis.slot_groups()[group].members.iter().filter(is_draining).count()
 }
 
 /// Follows conditional expressions to the branch that applies, and conjunctions to the first part that is not true.

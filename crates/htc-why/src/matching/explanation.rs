@@ -1,6 +1,6 @@
 //! Causes and suggestions for groups of jobs, and the rows of JSON about them.
 
-use htc_classad::ExprKind;
+use htc_classad::{Context, ExprKind};
 use serde::Serialize;
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
@@ -138,6 +138,15 @@ impl Analysis<'_> {
             let name = &reference.name;
             return Some(format!("{name} is the {job}'s own attribute; TARGET.{name} is that of the {slot}"));
         }
+        // The sentence about a difference of upper and lower case says it.
+        let differs_in_case = |slot: &usize| {
+            let seen = Context::new(self.slots.world()).my(self.slots.ad(*slot)).string(&reference.name);
+            let texts = seen.zip(value.as_str());
+            texts.is_some_and(|(seen, value)| seen != value && seen.eq_ignore_ascii_case(value))
+        };
+        if operator == "=?=" && self.representatives.iter().any(differs_in_case) {
+            return None;
+        }
         let operator = if matches!(operator, "==" | "=?=") { "=" } else { operator };
         let slot = self.slots.side_names().slot;
         Some(format!("no {slot} has {} {operator} {}", reference.name, value_text(&value)))
@@ -159,11 +168,11 @@ impl Analysis<'_> {
         let (refuses, alone) = (refusal.refuses, refusal.alone_count);
         match refusal.source {
             RefusalSource::Other(OtherRefusal { attribute, text, sentence }) => Cause {
-                sentence: match DeviceDemand::collect(self, job, &refusal.slots, &attribute.as_str().into()) {
-                    Some(demand) if attribute.starts_with("Require") => {
-                        format!("{sentence}: {}", demand.phrase(self))
-                    }
-                    _ => sentence.clone(),
+                sentence: match DeviceDemand::of_claim(self, job, &refusal.slots, attribute)
+                    .and_then(|demand| demand.phrase(None))
+                {
+                    Some(phrase) => format!("{sentence}: {phrase}"),
+                    None => sentence.clone(),
                 },
                 side: if attribute.starts_with("Require") { ClauseSide::Job } else { ClauseSide::Slot },
                 attribute: attribute.clone(),

@@ -12,6 +12,9 @@ use super::slot_set::{OtherRefusal, SlotSet};
 /// Function that returns the place where the configuration sets an attribute of a slot.
 type PlaceFinder<'a> = Box<dyn Fn(usize, &str) -> String + 'a>;
 
+/// Function that returns the place where the configuration sets a macro that is not published in the ad of a slot.
+type UnpublishedFinder<'a> = Box<dyn Fn(usize, &str) -> Option<String> + 'a>;
+
 /// Slots of execution points, judged as if they were free.
 pub struct MachineSlots<'a> {
     slots: Vec<(&'a ExecutionPoint, SlotKey)>,
@@ -21,6 +24,7 @@ pub struct MachineSlots<'a> {
     frozen: FrozenClockWorld<'a>,
     varieties: Vec<u64>,
     place: PlaceFinder<'a>,
+    unpublished: UnpublishedFinder<'a>,
     empty: ClassAd,
 }
 
@@ -54,6 +58,7 @@ impl<'a> MachineSlots<'a> {
             frozen: first.frozen_world(),
             varieties,
             place: Box::new(|_, _| String::new()),
+            unpublished: Box::new(|_, _| None),
             empty: ClassAd::new(),
         }
     }
@@ -62,6 +67,12 @@ impl<'a> MachineSlots<'a> {
     #[must_use]
     pub fn places(self, place: impl Fn(usize, &str) -> String + 'a) -> Self {
         MachineSlots { place: Box::new(place), ..self }
+    }
+
+    /// Sets the function that finds a macro of the configuration that is not published in the ad of a slot.
+    #[must_use]
+    pub fn unpublished(self, find: impl Fn(usize, &str) -> Option<String> + 'a) -> Self {
+        MachineSlots { unpublished: Box::new(find), ..self }
     }
 
     /// Returns the verdict of a slot about a job, without the job's Requirements. Slots that do not call FETCH_WORK are
@@ -131,5 +142,9 @@ impl SlotSet for MachineSlots<'_> {
 
     fn place(&self, slot: usize, attribute: &str) -> String {
         (self.place)(slot, attribute)
+    }
+
+    fn unpublished_place(&self, slot: usize, attribute: &str) -> Option<String> {
+        (self.unpublished)(slot, attribute)
     }
 }

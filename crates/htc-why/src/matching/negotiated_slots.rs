@@ -48,8 +48,14 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
         self.0.side_names()
     }
 
-    fn context<'c>(&'c self, side: ClauseSide, slot: &'c ClassAd, job: &'c ClassAd) -> Context<'c> {
-        self.0.context(side, slot, job)
+    fn context_in<'c>(
+        &'c self,
+        world: &'c dyn World,
+        side: ClauseSide,
+        slot: &'c ClassAd,
+        job: &'c ClassAd,
+    ) -> Context<'c> {
+        self.0.context_in(world, side, slot, job)
     }
 
     fn reading_side(&self, side: ClauseSide) -> ClauseSide {
@@ -94,5 +100,9 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
 
     fn place(&self, slot: usize, attribute: &str) -> String {
         self.0.place(slot, attribute)
+    }
+
+    fn unpublished_place(&self, slot: usize, attribute: &str) -> Option<String> {
+        self.0.unpublished_place(slot, attribute)
     }
 }

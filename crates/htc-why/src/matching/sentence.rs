@@ -1,5 +1,7 @@
 //! Sentences about clauses that are not true.
 
+use htc_classad::ExprKind;
+
 use super::clauses::ClauseSide;
 use super::evidence::{ClauseEvidence, RefusedValues, SeenAttribute};
 use super::seen_values::expr_text;
@@ -7,14 +9,31 @@ use super::side_names::SideNames;
 
 /// Returns why a clause is not true.
 pub(super) fn clause_sentence(evidence: &ClauseEvidence) -> String {
+    let notes = evidence.notes.iter().map(|note| format!("; {note}"));
+    reason_sentence(evidence) + &notes.collect::<String>()
+}
+
+/// Returns why a clause about devices is not true: what the devices lack, and what else the clause reads.
+fn device_sentence(evidence: &ClauseEvidence, devices: &str) -> String {
+    let slot = evidence.side_names.slot;
+    let without = evidence.missing.iter().map(|missing| {
+        let count = evidence.slot_count - missing.slots_with;
+        format!("; {count} of {} {slot}s have no {}", evidence.slot_count, missing.name)
+    });
+    let is_count = matches!(evidence.part.kind(), ExprKind::Compare(..) | ExprKind::Call(..));
+    let beside = [ClauseSide::Slot, ClauseSide::Job].map(|side| {
+        let phrase = if is_count { None } else { seen_phrase(evidence, side) };
+        phrase.map(|phrase| format!("; {phrase}")).unwrap_or_default()
+    });
+    let text = expr_text(&evidence.part);
+    format!("{text} is not true: {devices}{}{}", without.collect::<String>(), beside.concat())
+}
+
+fn reason_sentence(evidence: &ClauseEvidence) -> String {
     let SideNames { job, slot } = evidence.side_names;
     let text = expr_text(&evidence.part);
     if let Some(devices) = &evidence.devices {
-        let without = evidence.missing.iter().map(|missing| {
-            let count = evidence.slot_count - missing.slots_with;
-            format!("; {count} of {} {slot}s have no {}", evidence.slot_count, missing.name)
-        });
-        return format!("{text} is not true: {devices}{}", without.collect::<String>());
+        return device_sentence(evidence, devices);
     }
     let mut reasons = Vec::new();
     reasons.extend(seen_phrase(evidence, ClauseSide::Slot));
@@ -53,7 +72,11 @@ pub(super) fn clause_sentence(evidence: &ClauseEvidence) -> String {
                 Some(ClauseSide::Job) => format!(" (of the {job})"),
                 _ => String::new(),
             };
-            return format!("{text} is {}{whose}{}", evidence.value_text(), draining_phrase(evidence));
+            let value = match &evidence.seen[..] {
+                [SeenAttribute { side: ClauseSide::Slot, values, .. }] => values.text(),
+                _ => evidence.value_text(),
+            };
+            return format!("{text} is {value}{whose}{}", draining_phrase(evidence));
         }
         false => format!("{text} is not true"),
     };

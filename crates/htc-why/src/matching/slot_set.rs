@@ -66,7 +66,18 @@ pub trait SlotSet {
 
     /// Returns the context in which a condition of a side is evaluated.
     fn context<'c>(&'c self, side: ClauseSide, slot: &'c ClassAd, job: &'c ClassAd) -> Context<'c> {
-        clause_context(Context::new(self.world()), side, slot, job)
+        self.context_in(self.world(), side, slot, job)
+    }
+
+    /// Returns the context in which a condition of a side is evaluated in another world, such as at another time.
+    fn context_in<'c>(
+        &'c self,
+        world: &'c dyn World,
+        side: ClauseSide,
+        slot: &'c ClassAd,
+        job: &'c ClassAd,
+    ) -> Context<'c> {
+        clause_context(Context::new(world), side, slot, job)
     }
 
     /// Returns the side whose own attributes a condition of `side` reads without a scope.
@@ -118,6 +129,12 @@ pub trait SlotSet {
     /// Returns the place where a configuration sets an attribute of a slot, or an empty text.
     fn place(&self, _slot: usize, _attribute: &str) -> String {
         String::new()
+    }
+
+    /// Returns the place where a configuration sets a macro that has the name of an attribute and is not published in the
+    /// slot's ad, or `None`.
+    fn unpublished_place(&self, _slot: usize, _attribute: &str) -> Option<String> {
+        None
     }
 
     /// Decides if a slot accepts a job, by evaluating everything for this pair.

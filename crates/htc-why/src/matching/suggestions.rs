@@ -7,10 +7,12 @@ use htc_classad::{AttrName, ClassAd, Expr, ExprKind, Value};
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
-use super::clauses::{Clause, ClauseSide, Reference};
+use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
 use super::comparison_boundary::{boundary, mirrored};
-use super::devices::DeviceDemand;
+use super::devices::{DeviceCall, DeviceDemand};
 use super::job_change::{JobChange, Suggestion};
+use super::missing_requests::proposed_request;
+use super::notes::RefusingClause;
 use super::zero_terms::without_zero_terms;
 
 /// Maximum number of slot groups whose values are considered for one clause.
@@ -234,7 +236,10 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
     fn select(&mut self, limit: usize) -> Vec<Suggestion> {
         self.found.sort_by_key(|found| {
             let suggestion = &found.suggestion;
-            (suggestion.changes.len(), std::cmp::Reverse(suggestion.slots_won), distance(suggestion))
+            let gives_up = suggestion.changes.iter().any(gives_up_resource);
+            let removes = suggestion.changes.iter().any(gives_up_condition);
+            let won = std::cmp::Reverse(suggestion.slots_won);
+            (gives_up, suggestion.changes.len(), won, removes, distance(suggestion))
         });
         let mut selected: Vec<&Verified> = Vec::new();
         for found in &self.found {
@@ -263,8 +268,11 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         };
         for clause in of_source.into_iter().chain(refusal.equivalent.iter().copied()) {
             let clause = &self.analysis.table.clauses[clause];
-            if let Some(name) = DeviceDemand::find_name(&clause.expr) {
-                collector.add_weaker_devices(&name);
+            collector.add_corrections(clause);
+            if let Some(call) = DeviceCall::find(&clause.expr) {
+                let (analysis, slots) = (self.analysis, collector.slot_set());
+                let demand = DeviceDemand::of_clause(analysis, self.job, &slots, (clause.side, call));
+                collector.add_weaker_devices(demand);
             }
             collector.collect(clause, &clause.expr, MAX_DEPTH);
             if clause.side == ClauseSide::Job && self.analysis.slots.job_conditions().is_none() {
@@ -274,6 +282,24 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         }
         collector.found
     }
+}
+
+/// True if a change gives up a condition of the job as a whole, such as RequireGPUs.
+fn gives_up_condition(change: &JobChange) -> bool {
+    match change {
+        JobChange::Remove { .. } => true,
+        JobChange::Set { from: Some(from), to, .. } => {
+            from.as_literal().is_none() && to.as_literal() == Some(Value::Bool(true))
+        }
+        _ => false,
+    }
+}
+
+/// True if a change makes the job ask for nothing of a resource, which is hardly what its owner wants.
+fn gives_up_resource(change: &JobChange) -> bool {
+    let JobChange::Set { name, to, .. } = change else { return false };
+    let is_request = name.as_bytes().get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"Request"));
+    is_request && to.as_literal().and_then(|value| value.as_real()).is_some_and(|number| number <= 0.0)
 }
 
 /// Returns how far numbers are changed; a smaller change is preferred.
@@ -371,14 +397,32 @@ impl CandidateCollector<'_, '_, '_> {
         without_zero_terms(&self.search.analysis.slots.context(clause.side, slot, job), operand)
     }
 
-    /// Adds weaker conditions on devices, such as RequireGPUs.
-    fn add_weaker_devices(&mut self, name: &AttrName) {
-        let analysis = self.search.analysis;
-        let mut slots = BitSet::new(analysis.weights.len());
+    /// Returns the slots as a set of groups.
+    fn slot_set(&self) -> BitSet {
+        let mut slots = BitSet::new(self.search.analysis.weights.len());
         self.slots.iter().for_each(|slot| slots.insert(*slot));
-        if let Some(demand) = DeviceDemand::collect(analysis, self.search.job, &slots, name) {
-            let weaker = demand.weaker_conditions(analysis);
-            weaker.into_iter().for_each(|condition| self.add_value(name, condition));
+        slots
+    }
+
+    /// Adds weaker conditions on devices, such as RequireGPUs.
+    fn add_weaker_devices(&mut self, demand: Option<DeviceDemand<'_>>) {
+        let weaker = demand.map(|demand| demand.weaker_conditions()).unwrap_or_default();
+        weaker.into_iter().for_each(|(name, condition)| self.add_value(&name, condition));
+    }
+
+    /// Adds corrections of a clause of the job that reads the wrong ad, or distinguishes upper and lower case.
+    fn add_corrections(&mut self, clause: &Clause) {
+        let SuggestionSearch { analysis, job, .. } = self.search;
+        if clause.side != ClauseSide::Job || analysis.slots.job_conditions().is_some() {
+            return;
+        }
+        let refusing = RefusingClause { analysis, job: *job, clause, slots: &self.slot_set() };
+        let scope = refusing.wrong_scope(&clause.expr).and_then(|wrong| wrong.correct(clause));
+        let case = refusing.case_sensitive_part(&clause.expr).and_then(|part| part.correct(&clause.expr));
+        let names = refusing.mistaken_names(&clause.expr);
+        let names = names.iter().filter_map(|name| name.correct(&clause.expr));
+        for with in scope.into_iter().chain(case).chain(names) {
+            self.add(JobChange::ReplaceClause { clause: clause.expr.clone(), with });
         }
     }
 
@@ -392,11 +436,21 @@ impl CandidateCollector<'_, '_, '_> {
     /// Adds the values for which a comparison of an attribute of the job becomes true.
     fn add_boundaries(&mut self, clause: &Clause, operator: &str, attribute: &Expr, other: &Expr) {
         let Some(name) = self.job_attribute(clause, &without_default(attribute)) else { return };
-        let own = self.search.analysis.jobs[self.search.job].plain.get(&name);
+        let job = &self.search.analysis.jobs[self.search.job].plain;
+        let own = job.get(&name);
+        let proposed = proposed_request(self.search.analysis.slots, job, &name);
+        if let Some(proposed) = &proposed {
+            self.add_value(&name, proposed.clone());
+        }
+        // A whole machine is no sensible request of a job of which nothing is known.
+        let is_sensible = |value: &Value| {
+            let most = proposed.as_ref().and_then(Expr::as_literal).and_then(|it| it.as_real());
+            most.zip(value.as_real()).is_none_or(|(most, value)| value < most)
+        };
         let is_whole =
             own.as_ref().and_then(Expr::as_literal).is_none_or(|value| matches!(value, Value::Int(_)));
         for value in self.boundary_values(clause, other) {
-            if let Some(value) = boundary(operator, &value, is_whole) {
+            if let Some(value) = boundary(operator, &value, is_whole).filter(is_sensible) {
                 self.add_value(&name, Expr::literal(value));
             }
         }
@@ -433,6 +487,18 @@ impl CandidateCollector<'_, '_, '_> {
         values.into_iter().take(3).map(|(value, _)| value).collect()
     }
 
+    /// True if an expression of a clause reads an attribute of some of the slots.
+    fn reads_slots(&self, clause: &Clause, expr: &Expr) -> bool {
+        let side = self.search.analysis.slots.reading_side(clause.side);
+        let is_of_slot = |reference: &Reference| {
+            self.slots.iter().any(|group| {
+                let (slot, job) = self.pair(clause.side, *group);
+                reference.defining_side(side, slot, job) == Some(ClauseSide::Slot)
+            })
+        };
+        mentioned_references(expr).iter().any(is_of_slot)
+    }
+
     /// Adds clauses of the job's Requirements with another literal.
     fn add_replacements(&mut self, clause: &Clause) {
         let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return };
@@ -441,6 +507,10 @@ impl CandidateCollector<'_, '_, '_> {
             (Some(literal), None) => (&right, literal, operator),
             _ => return,
         };
+        // What depends on the job or the clock alone is no boundary of the slots.
+        if !self.reads_slots(clause, kept) {
+            return;
+        }
         let is_whole = matches!(literal, Value::Int(_));
         for value in self.boundary_values(clause, kept) {
             let Some(value) = boundary(oriented, &value, is_whole) else { continue };
@@ -461,7 +531,8 @@ impl CandidateCollector<'_, '_, '_> {
         let slot = self.search.analysis.representatives[slot];
         let job = self.search.analysis.jobs[self.search.job].plain.clone();
         if job.contains(attribute) && attribute.starts_with("Require") {
-            self.add_weaker_devices(&attribute.into());
+            let (analysis, number) = (self.search.analysis, self.search.job);
+            self.add_weaker_devices(DeviceDemand::of_claim(analysis, number, &self.slot_set(), attribute));
             self.add(JobChange::Remove { name: attribute.into() });
         }
         for (name, expr) in job.iter() {

@@ -1,0 +1,385 @@
+//! Sentences about causes and suggested changes, for jobs and slots that are easily misjudged.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use htc_base::time::ClockReading;
+use htc_base::world::FrozenClockWorld;
+use htc_classad::{ClassAd, Dialect};
+use htc_os::RealWorld;
+use htc_why::matching::{AdPool, Analysis, JobGrouper, SlotSet};
+
+/// Time of all evaluations: 2026-12-25 12:00:00 UTC.
+const NOW: i64 = 1_798_200_000;
+
+fn ad(text: &str) -> ClassAd {
+    ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax())
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Returns the sentences about a job, and the suggestions.
+fn explain(slots: &[&str], job: &str) -> (Vec<String>, Vec<String>) {
+    let real = RealWorld::new();
+    let world = FrozenClockWorld { world: &real, now: ClockReading::from_epoch(NOW) };
+    let named = |(at, text): (usize, &&str)| {
+        let slot = ad(text);
+        let name = slot.get("Name").and_then(|name| name.as_literal()?.as_str().map(ToString::to_string));
+        (name.unwrap_or_else(|| format!("slot1@node{at}")), slot)
+    };
+    let pool = AdPool::new(slots.iter().enumerate().map(named).collect(), &world);
+    let mut grouper = JobGrouper::new(&pool as &dyn SlotSet);
+    grouper.add("1.0".to_owned(), ad(job));
+    let analysis = Analysis::new(&pool, grouper);
+    let sentences = analysis.causes(0).into_iter().map(|cause| cause.sentence).collect();
+    let suggestions = analysis.suggestions(0, 3).iter().map(ToString::to_string).collect();
+    (sentences, suggestions)
+}
+
+#[track_caller]
+fn expect(slots: &[&str], job: &str, sentence: &str, suggestion: &str) {
+    let (sentences, suggestions) = explain(slots, job);
+    assert!(sentences.iter().any(|it| it.contains(sentence)), "{sentence}: {sentences:#?}");
+    assert!(
+        suggestion.is_empty() || suggestions.iter().any(|it| it.starts_with(suggestion)),
+        "{suggestion}: {suggestions:#?}"
+    );
+}
+
+const CARDS: &str =
+    "[ GPUs = 2; AvailableGPUs = { GPUs_a, GPUs_b }; Requirements = true; Arch = \"X86_64\"; Limit = 9;
+    GPUs_a = [ Id = \"GPU-a\"; Capability = 7.5; GlobalMemoryMb = 15000; DeviceName = \"T4\" ];
+    GPUs_b = [ Id = \"GPU-b\"; Capability = 8.0; GlobalMemoryMb = 40000; DeviceName = \"A100\" ] ]";
+
+/// Returns a job whose Requirements count the devices that meet RequireGPUs, as condor_submit writes them.
+fn gpu_job(require: &str, more: &str) -> String {
+    format!(
+        "[ RequestGPUs = 1; RequireGPUs = {require}; {more}
+           Requirements = countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= RequestGPUs && TARGET.Arch == \"X86_64\" ]"
+    )
+}
+
+#[test]
+fn requiregpus_reads_each_device_with_the_job_beside() {
+    expect(
+        &[CARDS],
+        &gpu_job("Capability >= MinCap", "MinCap = 8.6;"),
+        "no GPU has Capability >= MinCap, they have 7.5 to 8.0, the job has MinCap = 8.6",
+        "MinCap 8.0 instead of 8.6: 1 more slot",
+    );
+    let (sentences, _) = explain(&[CARDS], &gpu_job("Capability >= MinCap", "MinCap = 8.6;"));
+    assert!(!sentences[0].contains("have no"), "{sentences:?}");
+    expect(
+        &[CARDS],
+        &gpu_job("Capability >= MinCap", ""),
+        "Capability >= MinCap is never true: neither the GPUs nor the job have MinCap",
+        "with MinCap = 8.0: 1 more slot",
+    );
+    // In a match, MY is the device and TARGET the job.
+    expect(
+        &[CARDS],
+        &gpu_job("Capability >= MY.MinCap", "MinCap = 7;"),
+        "MY is the GPU here, and has no MinCap; write MinCap for the job's",
+        "RequireGPUs Capability >= MinCap instead of Capability >= MY.MinCap: 1 more slot",
+    );
+    expect(
+        &[CARDS],
+        &gpu_job("TARGET.Capability >= 7", ""),
+        "TARGET is the job here, and has no Capability; write Capability for the GPU's",
+        "RequireGPUs Capability >= 7 instead of TARGET.Capability >= 7: 1 more slot",
+    );
+    expect(
+        &[CARDS],
+        &gpu_job("CUDACapability >= 7", ""),
+        "neither the GPUs nor the job have CUDACapability; did you mean Capability?",
+        "",
+    );
+    // A name that the devices lack is found in the slot around them.
+    expect(
+        &[CARDS],
+        &gpu_job("Capability >= Limit", ""),
+        "no GPU has Capability >= Limit, they have 7.5 to 8.0",
+        "",
+    );
+}
+
+#[test]
+fn devices_that_meet_each_clause_alone_are_counted() {
+    expect(
+        &[CARDS],
+        &gpu_job("Capability >= 8 && DeviceName == \"T4\"", ""),
+        "no GPU meets all of RequireGPUs: Capability >= 8 is true for 1 of 2, DeviceName == \"T4\" is true for 1 of 2",
+        "",
+    );
+    let two = gpu_job("Capability >= 8", "").replace("RequestGPUs = 1", "RequestGPUs = 2");
+    expect(
+        &[CARDS],
+        &two,
+        "at most 1 GPU of one slot meets RequireGPUs, and the job asks for 2",
+        "RequestGPUs 1",
+    );
+}
+
+#[test]
+fn other_conditions_beside_those_on_devices_are_the_cause_if_they_are_not_true() {
+    let job =
+        |clause: &str| format!("[ RequestGPUs = 1; RequireGPUs = Capability > 7; Requirements = {clause} ]");
+    let count = "countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= RequestGPUs";
+    let (sentences, _) =
+        explain(&[CARDS], &job(&format!("ifThenElse(RequestGPUs > 0, {count} && TARGET.GPUs > 4, true)")));
+    assert_eq!(sentences, ["TARGET.GPUs > 4 is not true: the slot has 2"]);
+    let (sentences, _) = explain(&[CARDS], &job(&format!("{count} && TARGET.GPUs_DriverVersion >= 12.4")));
+    assert_eq!(sentences, ["TARGET.GPUs_DriverVersion >= 12.4 is not true: no slot has GPUs_DriverVersion"]);
+    // Devices are enough, but nothing says how many.
+    let (sentences, _) =
+        explain(&[CARDS], &format!("[ RequireGPUs = Capability > 7; Requirements = {count} ]"));
+    assert!(sentences[0].contains("RequestGPUs") && !sentences[0].contains("GPU has"), "{sentences:?}");
+    let no_cards = "[ GPUs = 0; Requirements = true ]";
+    let (sentences, _) = explain(&[no_cards], &gpu_job("Capability > 7", ""));
+    assert!(sentences[0].contains("no slot has AvailableGPUs"), "{sentences:?}");
+    assert!(!sentences[0].contains("has Capability"), "{sentences:?}");
+}
+
+#[test]
+fn the_startd_replaces_names_of_the_job_in_requiregpus() {
+    let job = |require: &str, more: &str| format!("[ RequestGPUs = 1; RequireGPUs = {require}; {more} ]");
+    expect(
+        &[CARDS],
+        &job("Capability >= MY.MinCap", "MinCap = 9"),
+        "no GPU has Capability >= MY.MinCap, they have 7.5 to 8.0, the job has MinCap = 9",
+        "MinCap 8 instead of 9: 1 more slot",
+    );
+    // A name that the job does not have is that of the device, with any scope.
+    assert_eq!(explain(&[CARDS], &job("MY.Capability >= 7 && TARGET.Capability < 9", "")).0, [""; 0]);
+}
+
+const SLOT: &str =
+    "[ Cpus = 8; Memory = 16384; Disk = 90000000; Arch = \"X86_64\"; Machine = \"Node7.example.org\";
+    Requirements = TARGET.RequestMemory <= MY.Memory && TARGET.RequestCpus <= MY.Cpus ]";
+
+#[test]
+fn a_request_that_is_missing_or_a_text_is_replaced_by_a_sensible_number() {
+    expect(
+        &[SLOT],
+        "[ RequestCpus = 1 ]",
+        "condor_submit sets RequestMemory = 128 by default (JOB_DEFAULT_REQUESTMEMORY)",
+        "with RequestMemory = 128: 1 more slot",
+    );
+    let memory = |request: &str| format!("[ RequestCpus = 1; RequestMemory = {request} ]");
+    for (request, number) in [("\"4 GB\"", 4096), ("\"2048\"", 2048), ("\"1.5g\"", 1536), ("\"lots\"", 128)] {
+        expect(
+            &[SLOT],
+            &memory(request),
+            "RequestMemory must be a number of MiB",
+            &format!("RequestMemory {number} instead of {request}: 1 more slot"),
+        );
+    }
+    // More than the slot has is limited to that.
+    expect(&[SLOT], &memory("\"64 GB\""), "must be a number", "RequestMemory 16384 instead of");
+    expect(
+        &[SLOT],
+        &memory("ImageSize / 1024"),
+        "RequestMemory is undefined: ImageSize is missing",
+        "RequestMemory 128 instead of ImageSize / 1024: 1 more slot",
+    );
+    for job in [memory("undefined"), memory("\"4 GB\""), "[ RequestMemory = 1 ]".to_owned()] {
+        let (_, suggestions) = explain(&[SLOT], &job);
+        assert_eq!(suggestions.len(), 1, "{suggestions:?}");
+    }
+}
+
+fn divided(name: &str, free: u32, more: &str) -> String {
+    format!(
+        "[ Name = \"{name}\"; PartitionableSlot = true; TotalSlotCpus = 16; TotalSlotMemory = 64000; Memory = 64000;
+           Cpus = {free}; {more} Requirements = TARGET.RequestCpus <= MY.Cpus ]"
+    )
+}
+
+#[test]
+fn dynamic_slots_that_use_a_partitionable_slot_are_named_with_their_users() {
+    let lists = "ChildCpus = { 8, 4 }; ChildRemoteUser = { \"bob@x\", \"eve@x\" };";
+    let slots = [divided("slot1@a", 4, lists), divided("slot1@b", 2, "")];
+    let child =
+        "[ Name = \"slot1_1@b\"; DynamicSlot = true; State = \"Claimed\"; Cpus = 14; RemoteUser = \"eve@x\";
+        Requirements = TARGET.RequestCpus <= MY.Cpus && false ]";
+    let slots: Vec<&str> = slots.iter().map(String::as_str).collect();
+    expect(
+        &slots,
+        "[ RequestCpus = 6 ]",
+        "2 slots have enough in all: slot1@a has 16 Cpus in all, but dynamic slots use 12 of them (bob@x 8, eve@x 4)",
+        "RequestCpus 2 instead of 6: 2 more slots",
+    );
+    expect(
+        &[slots[1], child],
+        "[ RequestCpus = 6; Requirements = TARGET.Cpus >= 6 ]",
+        "slot1@b has 16 Cpus in all, but dynamic slots use 14 of them (eve@x 14)",
+        "",
+    );
+    expect(&slots, "[ RequestCpus = 32 ]", "the largest, slot1@a, has only 16 Cpus when nothing uses it", "");
+    let idle = [divided("slot1@a", 15, lists), divided("slot1@b", 14, lists)];
+    let idle: Vec<&str> = idle.iter().map(String::as_str).collect();
+    expect(&idle, "[ RequestCpus = 20 ]", "29 are free on 2 slots together, but a job runs in one", "");
+    // A static slot is not divided.
+    let (sentences, _) = explain(&[SLOT], "[ RequestMemory = 1; RequestCpus = 32 ]");
+    assert!(!sentences[0].contains("in all"), "{sentences:?}");
+}
+
+#[test]
+fn a_comparison_that_distinguishes_upper_and_lower_case_is_corrected() {
+    let job = |clause: &str| format!("[ RequestMemory = 1; RequestCpus = 1; Requirements = {clause} ]");
+    expect(
+        &[SLOT],
+        &job("TARGET.Arch =?= \"x86_64\""),
+        "=?= compares case-sensitively; == would be true",
+        "TARGET.Arch == \"x86_64\" instead of TARGET.Arch =?= \"x86_64\": 1 more slot",
+    );
+    expect(
+        &[SLOT],
+        &job("!(TARGET.Arch =!= \"x86_64\")"),
+        "=!= compares case-sensitively; != would be false",
+        "",
+    );
+    expect(
+        &[SLOT],
+        &job("stringListMember(TARGET.Arch, \"x86_64,ppc64le\")"),
+        "stringListMember() compares case-sensitively; stringListIMember() would be true",
+        "stringListIMember(TARGET.Arch,\"x86_64,ppc64le\") instead of",
+    );
+    expect(
+        &[SLOT],
+        &job("regexp(\"^node[0-9]\", TARGET.Machine)"),
+        "regexp() compares case-sensitively; regexp(..., \"i\") would be true",
+        "regexp(\"^node[0-9]\",TARGET.Machine,\"i\") instead of",
+    );
+    // Different texts, and an integer that is compared with a real, are not a matter of case.
+    for clause in ["TARGET.Arch =?= \"ARM\"", "TARGET.Cpus =?= 8.0", "TARGET.Absent =?= \"x\""] {
+        let (sentences, _) = explain(&[SLOT], &job(clause));
+        assert!(!sentences[0].contains("case-sensitively"), "{sentences:?}");
+    }
+}
+
+#[test]
+fn a_clause_that_reads_the_clock_says_when_it_changes() {
+    let slot =
+        |start: &str| format!("[ Start = {start}; Opens = time() > 1798200100; Requirements = Start ]");
+    let sentence = |start: &str| explain(&[&slot(start)], "[ QDate = 1 ]").0.join("\n");
+    let said = sentence("time() >= 1798203600");
+    assert!(
+        said.contains("time() is 1798200000, 2026-12-25") && said.contains("it is true from 1798203600, "),
+        "{said}"
+    );
+    // A window of each day, of which the next is tomorrow.
+    let said = sentence("time() % 86400 < 3600");
+    assert!(said.contains("it is true from 1798243200, "), "{said}");
+    assert!(sentence("CurrentTime < 1798100000").contains("it was true until 1798099999, "));
+    assert!(sentence("Opens || false").contains("it is true from 1798200101, "));
+    let never = sentence("time() < 0");
+    assert!(never.contains("time() is 1798200000") && !never.contains("it "), "{never}");
+    assert!(!sentence("formatTime(1000) == \"x\"").contains("time() is"));
+}
+
+#[test]
+fn a_name_that_is_looked_up_in_the_wrong_ad_is_explained() {
+    let job = |clause: &str| format!("[ RequestMemory = 1000; RequestCpus = 1; Requirements = {clause} ]");
+    expect(
+        &[SLOT],
+        &job("MY.Memory >= RequestMemory"),
+        "MY.Memory is read from the job's ad; TARGET.Memory is that of the slot",
+        "TARGET.Memory >= RequestMemory instead of MY.Memory >= RequestMemory: 1 more slot",
+    );
+    expect(
+        &[SLOT],
+        &job("TARGET.RequestMemory <= 2000"),
+        "TARGET.RequestMemory is read from the slot's ad; MY.RequestMemory is that of the job",
+        "MY.RequestMemory <= 2000 instead of",
+    );
+    expect(
+        &[SLOT],
+        "[ RequestMemory = 1; RequestCpus = 1; Memory = 10; Requirements = Memory >= 1000 ]",
+        "Memory is the job's own attribute; TARGET.Memory is that of the slot",
+        "TARGET.Memory >= 1000 instead of Memory >= 1000: 1 more slot",
+    );
+    expect(
+        &["[ Start = MY.Owner == \"ann\"; Requirements = Start ]"],
+        "[ Owner = \"ann\" ]",
+        "MY.Owner is read from the slot's ad; TARGET.Owner is that of the job",
+        "",
+    );
+    // The other ad does not help, or the clause compares both.
+    for clause in ["MY.Memory >= 99000", "MY.Memory >= TARGET.Memory", "TARGET.Absent > 1"] {
+        let (sentences, _) = explain(&[SLOT], &job(clause));
+        assert!(!sentences[0].contains("is read from"), "{sentences:?}");
+    }
+}
+
+#[test]
+fn a_name_that_no_ad_has_is_corrected() {
+    let job = |clause: &str| format!("[ RequestMemory = 1; RequestCpus = 1; Requirements = {clause} ]");
+    expect(
+        &[SLOT],
+        &job("TARGET.Memroy > 1000"),
+        "no slot has Memroy; did you mean TARGET.Memory instead of TARGET.Memroy?",
+        "TARGET.Memory > 1000 instead of TARGET.Memroy > 1000: 1 more slot",
+    );
+    expect(
+        &[SLOT],
+        &job("TARGET.Arch == X86_64"),
+        "X86_64 is read as an attribute; a string must be quoted: \"X86_64\"",
+        "TARGET.Arch == \"X86_64\" instead of TARGET.Arch == X86_64: 1 more slot",
+    );
+    // A slot has the name, and other texts are not equal.
+    let with = "[ Memroy = 5; Requirements = false ]";
+    for (slots, clause) in
+        [(&[SLOT, with][..], "TARGET.Memroy > 1000"), (&[SLOT][..], "TARGET.Arch == Pentium4")]
+    {
+        let (sentences, _) = explain(slots, &job(clause));
+        assert!(!sentences.iter().any(|it| it.contains("mean") || it.contains("quoted")), "{sentences:?}");
+    }
+}
+
+#[test]
+fn values_of_different_types_are_never_identical() {
+    let slots = ["[ Version = 9; HasIt = \"true\"; Requirements = true ]"];
+    expect(
+        &slots,
+        "[ Requirements = TARGET.Version =?= \"9\" ]",
+        "=?= is never true for an integer and a string",
+        "TARGET.Version =?= 9 instead of",
+    );
+    expect(
+        &slots,
+        "[ Requirements = TARGET.HasIt =?= true ]",
+        "=?= is never true for a string and a boolean",
+        "",
+    );
+    let (sentences, _) = explain(&slots, "[ Requirements = TARGET.Version =?= 8 ]");
+    assert!(!sentences[0].contains("never"), "{sentences:?}");
+}
+
+#[test]
+fn what_slots_of_one_group_or_cause_have_in_common_is_said_of_all() {
+    // Slots that no job can distinguish are not all being drained.
+    let (free, drains) = (
+        "[ Requirements = START; Start = false ]",
+        "[ Requirements = START; Start = false; Draining = true ]",
+    );
+    assert_eq!(explain(&[drains, free, free], "[ ]").0, ["START is false: 1 of 3 slots are draining"]);
+    // A value that some slots lack is not that of all.
+    let (no, absent) = ("[ HasDocker = false; Requirements = true ]", "[ Requirements = true ]");
+    let (sentences, _) = explain(&[no, absent, no], "[ Requirements = TARGET.HasDocker ]");
+    assert_eq!(sentences, ["TARGET.HasDocker is false (2), undefined (1)"]);
+}
+
+#[test]
+fn a_condition_on_devices_may_lose_the_clauses_that_none_meets() {
+    expect(
+        &[CARDS],
+        &gpu_job("Capability >= 7 && DriverVersion >= 12.4", ""),
+        "DriverVersion >= 12.4 is never true: neither the GPUs nor the job have DriverVersion",
+        "RequireGPUs Capability >= 7 instead of",
+    );
+    expect(
+        &[CARDS],
+        &gpu_job("Capability > 9 || DeviceName == \"H100\"", ""),
+        "no GPU has",
+        "RequireGPUs true instead of",
+    );
+}
