@@ -34,6 +34,35 @@ pub fn parameter_origin(
     setting.origin.to_string().replace("<Over>", &over).replace("<Default>", "default")
 }
 
+/// Lists of parameters that are published in slot ads.
+const PUBLISHED_LISTS: [&str; 5] = [
+    "STARTD_ATTRS",
+    "STARTD_EXPRS",
+    "SYSTEM_STARTD_ATTRS",
+    "STARTD_LATCH_EXPRS",
+    "SYSTEM_STARTD_LATCH_EXPRS",
+];
+
+/// Returns where a parameter was set that could be published as an attribute of slots of a type, or `None` if no source sets it
+/// or a list such as STARTD_ATTRS has it.
+pub fn unpublished_parameter_origin(
+    config: &Config,
+    world: &dyn World,
+    slot_type: u32,
+    name: &str,
+) -> Option<String> {
+    let view = config.view(world);
+    let of_type = |name: &str| [format!("SLOT_TYPE_{slot_type}_{name}"), name.to_owned()];
+    let found = of_type(name).iter().find_map(|name| view.string(name.as_str()).ok().flatten())?;
+    let lists = PUBLISHED_LISTS.iter().flat_map(|list| of_type(list));
+    let is_listed = |list: String| {
+        let words = view.list(&list).ok().flatten();
+        words.is_some_and(|words| words.value.iter().any(|word| word.eq_ignore_ascii_case(name.as_bytes())))
+    };
+    let is_set = !found.origin.is_default() && !found.value.is_empty();
+    (is_set && !lists.into_iter().any(is_listed)).then(|| found.origin.describe())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +83,20 @@ mod tests {
             (attribute_for_parameter("IS_OWNER"), parameter_for_attribute("IsOwner")),
             ("IsOwner", "IS_OWNER")
         );
+    }
+
+    #[test]
+    fn a_parameter_that_no_list_publishes_is_found() {
+        let text = "Rack = \"C03\"\nHasLustre = True\nSite = \"x\"\nSTARTD_ATTRS = haslustre\nSLOT_TYPE_1_STARTD_ATTRS = Site\n\
+                    SLOT_TYPE_2_Gate = 3\nEmpty =\n";
+        let (config, world) = config_of("STARTD", text);
+        let origin =
+            |name: &str, slot_type: u32| unpublished_parameter_origin(&config, &world, slot_type, name);
+        assert!(origin("rack", 1).is_some_and(|place| place.ends_with("line 1")), "{:?}", origin("rack", 1));
+        assert!(origin("Gate", 2).is_some_and(|place| place.ends_with("line 6")));
+        assert!(origin("Site", 2).is_some());
+        for (name, slot_type) in [("HasLustre", 1), ("Site", 1), ("Gate", 1), ("Empty", 1), ("Absent", 1)] {
+            assert_eq!(origin(name, slot_type), None, "{name}");
+        }
     }
 }

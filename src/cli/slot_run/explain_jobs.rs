@@ -137,7 +137,9 @@ fn slot_set<'a>(slots: &'a CandidateSlots, world: &'a dyn World) -> Box<dyn Slot
     match slots {
         CandidateSlots::Configured { machine, keys, fetching, .. } => {
             let place = |slot: usize, attribute: &str| slots.attribute_place(slot, attribute, world);
-            Box::new(NegotiatedSlots::new(MachineSlots::new(machine, keys, fetching).places(place)))
+            let unpublished = |slot: usize, attribute: &str| slots.unpublished_place(slot, attribute, world);
+            let set = MachineSlots::new(machine, keys, fetching).places(place).unpublished(unpublished);
+            Box::new(NegotiatedSlots::new(set))
         }
         CandidateSlots::Ads(PoolSlots { ads, fetching, counts_claims, quirks }) => {
             let pool = AdPool::borrowed(ads, world).quirks(*quirks).fetching(fetching.clone());

@@ -42,12 +42,30 @@ fn a_job_whose_requiregpus_no_card_fulfils_is_told_refused_by_it_as_live() {
                       GPU-ccc: Capability = 8.0)\n";
         let pair = format!("slot1 refuses job 1.0: {reason}\n{clause}\n");
         assert!(text(&told).starts_with(&pair), "{kind}: {}", text(&told));
-        assert!(text(&told).ends_with("  try without RequireGPUs: 1 more slot\n"), "{kind}: {}", text(&told));
+        let cause = format!(
+            "{reason}: no GPU has Capability >= MinCap, they have 7.0 to 8.0, the job has MinCap = 9\n"
+        );
+        assert!(text(&told).contains(&cause), "{kind}: {}", text(&told));
+        let tried = "  try MinCap 8 instead of 9: 1 more slot\n  try without RequireGPUs: 1 more slot\n";
+        assert!(text(&told).ends_with(tried), "{kind}: {}", text(&told));
         let live = point.run();
         assert_eq!(live.count(&[("verdict", "rejected"), ("reason", reason)]), 1, "{kind}: {}", live.stderr);
         let good = job.replace("MinCap = 9", "MinCap = 8");
         assert_eq!(text(&explain(&point, &[], &good)), "slot1 accepts job 1.0: rank 0\n", "{kind}");
     }
+}
+
+#[test]
+fn a_parameter_that_is_not_published_is_named_with_its_line() {
+    let told = |start: &str| {
+        let knobs = format!("Rack = \"C03\"\nSite = \"x\"\nSTARTD_ATTRS = Site\nSTART = {start}");
+        text(&explain(&Point::new().knob(&knobs), &["--summary"], JOB))
+    };
+    let rack = told("MY.Site == \"x\" && MY.Rack == \"C03\"");
+    assert!(rack.contains("no slot has Rack; Rack is set in ") && rack.contains(", line "), "{rack}");
+    assert!(rack.contains(" but not published; add it to STARTD_ATTRS"), "{rack}");
+    let other = told("MY.Site == \"y\" && MY.Row == 1");
+    assert!(!other.contains("published"), "{other}");
 }
 
 #[test]

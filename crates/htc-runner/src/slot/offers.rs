@@ -183,6 +183,14 @@ impl CandidateSlots {
         let knob = policy_parameter::parameter_for_attribute(attribute);
         policy_parameter::parameter_origin(config, world, type_id, knob, &|_, _| (*commander).to_owned())
     }
+
+    /// Returns the file and line of a parameter with the name of an attribute that is not published in the ad of a slot,
+    /// or `None`.
+    pub fn unpublished_place(&self, at: usize, attribute: &str, world: &dyn World) -> Option<String> {
+        let CandidateSlots::Configured { machine, keys, config, .. } = self else { return None };
+        let type_id = machine.slot_type_id(keys[at]).unwrap_or(0);
+        policy_parameter::unpublished_parameter_origin(config, world, type_id, attribute)
+    }
 }
 
 /// Names of attributes that slots define or refer to.
