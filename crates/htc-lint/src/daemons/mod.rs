@@ -14,6 +14,7 @@ mod routes;
 mod rules;
 pub mod rules_file;
 mod slot_layout;
+mod slot_shares_of_version;
 mod slots;
 mod source_lines;
 mod target_version;

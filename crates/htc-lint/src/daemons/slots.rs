@@ -99,7 +99,7 @@ fn check_quoted_ids(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
 }
 
 /// Returns the number in `SLOT_TYPE_<n>`.
-fn slot_type_number(name: &[u8]) -> Option<u32> {
+pub(super) fn slot_type_number(name: &[u8]) -> Option<u32> {
     let name = unqualified_name(name);
     let start = b"SLOT_TYPE_";
     let digits = name.get(start.len()..).filter(|_| caseless::starts_with(name, start))?;
@@ -107,7 +107,7 @@ fn slot_type_number(name: &[u8]) -> Option<u32> {
 }
 
 /// Returns the custom resources of the machine. GPUs are detected on every machine.
-fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
+pub(super) fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
     let starts = [&b"MACHINE_RESOURCE_INVENTORY_"[..], b"MACHINE_RESOURCE_"];
     let named = subject.config.set.entries().filter_map(|entry| {
         let start = starts.iter().find(|start| caseless::starts_with(&entry.name, start))?;

@@ -2,6 +2,7 @@
 
 use bstr::ByteSlice;
 
+use super::slot_shares_of_version;
 use crate::config::LintSubject;
 use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
@@ -36,6 +37,7 @@ pub(super) fn apply(subject: &LintSubject<'_>, version: TargetVersion, findings:
             format!("HTCondor {version} does not read {}: a later version introduced it", entry.name);
         findings.push(subject.make_finding(LintRule::NotInVersion, &entry.current, None, message, None));
     }
+    slot_shares_of_version::lint(subject, version, findings);
     for entry in subject.user_written_entries() {
         let words = version.rejected_words(&entry.name);
         if let Some(word) = words.iter().find(|word| caseless::eq(word.as_bytes(), entry.raw().trim())) {
