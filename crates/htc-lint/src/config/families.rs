@@ -7,11 +7,13 @@ pub(super) mod accounting_groups;
 mod cron;
 mod site_names;
 mod slots;
+mod subsystems;
 mod word_order;
 
 use bstr::{BStr, ByteSlice};
 
 pub(super) use self::site_names::SiteNames;
+pub(super) use self::subsystems::classify_prefixed_parameter;
 pub(super) use self::word_order::{classify_misordered_setting, find_reordered};
 use super::name_status::{NameStatus, UnreadReason};
 use htc_base::text::{caseless, similar_names};
@@ -25,6 +27,7 @@ pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<Name
         .or_else(|| classify_permission(name, site))
         .or_else(|| classify_auto_use(name))
         .or_else(|| classify_user_map(name))
+        .or_else(|| subsystems::classify_subsystem_parameter(name))
         .or_else(|| classify_misspelt_inventory(name))
         .or_else(|| classify_misspelt_prefix(name))
 }
@@ -186,10 +189,18 @@ fn classify_user_map(name: &[u8]) -> Option<NameStatus> {
     const MAP_PARAMETERS: [&str; 3] =
         ["CLASSAD_USER_MAPFILE_", "CLASSAD_USER_MAPDATA_", "CLASSAD_USER_MAP_PREFIX_"];
     caseless::strip_prefix(name, b"CLASSAD_USER_MAP")?;
-    MAP_PARAMETERS
-        .iter()
-        .any(|kind| caseless::strip_prefix(name, kind.as_bytes()).is_some())
-        .then_some(NameStatus::Read)
+    if MAP_PARAMETERS.iter().any(|kind| caseless::strip_prefix(name, kind.as_bytes()).is_some()) {
+        return Some(NameStatus::Read);
+    }
+    // The words of these names are not separated by underscores.
+    MAP_PARAMETERS[..2].iter().find_map(|kind| {
+        let with_underscore = kind.replacen("MAP", "MAP_", 1);
+        let map = caseless::strip_prefix(name, with_underscore.as_bytes())?;
+        UnreadReason::misspelled_status(
+            format!("maps are defined by {kind}<NAME>"),
+            [kind.as_bytes(), map].concat(),
+        )
+    })
 }
 
 /// Detects resources whose names begin with a misspelled INVENTORY, which is then part of the resource's name

@@ -14,7 +14,7 @@ use htc_base::text::similar_names::{self, SimilarNames};
 use htc_config::{Config, ConfigView, defaults};
 
 /// Parameter names that contain the name of a daemon, for which `*` stands.
-const DAEMON_NAME_PATTERNS: [&str; 55] = [
+const DAEMON_NAME_PATTERNS: [&str; 47] = [
     "*",
     "*_ADDRESS_FILE",
     "*_SUPER_ADDRESS_FILE",
@@ -47,14 +47,6 @@ const DAEMON_NAME_PATTERNS: [&str; 55] = [
     "*_PRE_ENVIRONMENT",
     "*_INTERVAL",
     "*_CLASSAD_USER_MAP_NAMES",
-    "*_CRON_JOBLIST",
-    "*_CRON_NAME",
-    "*_CRON_MAX_JOB_LOAD",
-    "*_CRON_LOG_NON_ZERO_EXIT",
-    "*_CRON_CONFIG_VAL",
-    "*_CRON_AUTOPUBLISH",
-    "*_JOB_HOOK_KEYWORD",
-    "*_DEFAULT_JOB_HOOK_KEYWORD",
     "*_SHUTDOWN",
     "*_LOCAL_JOBS",
     "*_USER",
@@ -192,7 +184,13 @@ impl KnownParameterNames {
         let foreign = FOREIGN_PREFIXES.iter().any(|prefix| caseless::starts_with(name, prefix.as_bytes()));
         match foreign || self.is_in_family(name) || self.site.is_attribute_parameter(name) {
             true => NameStatus::Read,
-            false => NameStatus::SiteOwn,
+            false => {
+                let is_read = |name: &[u8]| {
+                    let of_family = families::classify_family_name(name, &self.site);
+                    is_parameter(name) || of_family == Some(NameStatus::Read)
+                };
+                families::classify_prefixed_parameter(name, &is_read).unwrap_or(NameStatus::SiteOwn)
+            }
         }
     }
 

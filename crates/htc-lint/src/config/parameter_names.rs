@@ -48,6 +48,24 @@ pub const DAEMON_NAMES: [&str; 34] = [
     "PLACEMENTD",
 ];
 
+/// Subsystems whose names are prefixes of parameters, with their names in the registry.
+pub(super) const SUBSYSTEMS: [(&str, &str); 14] = [
+    ("MASTER", "master"),
+    ("COLLECTOR", "collector"),
+    ("NEGOTIATOR", "negotiator"),
+    ("SCHEDD", "schedd"),
+    ("STARTD", "startd"),
+    ("STARTER", "starter"),
+    ("SHADOW", "shadow"),
+    ("GRIDMANAGER", "gridmanager"),
+    ("JOB_ROUTER", "job_router"),
+    ("DEFRAG", "defrag"),
+    ("GANGLIAD", "gangliad"),
+    ("ROOSTER", "rooster"),
+    ("KBDD", "kbdd"),
+    ("CREDD", "credd"),
+];
+
 /// Returns true if the table or the daemons' sources have a parameter with exactly this name.
 pub(super) fn is_parameter(name: &[u8]) -> bool {
     defaults::find_qualified(name).is_some()

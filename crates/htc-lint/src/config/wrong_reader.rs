@@ -7,24 +7,7 @@ use htc_config::lint_rule::LintRule;
 use htc_config::registry;
 
 use super::lint_subject::LintSubject;
-
-/// Subsystems whose names are prefixes of parameters, with their names in the registry.
-const SUBSYSTEMS: [(&str, &str); 14] = [
-    ("MASTER", "master"),
-    ("COLLECTOR", "collector"),
-    ("NEGOTIATOR", "negotiator"),
-    ("SCHEDD", "schedd"),
-    ("STARTD", "startd"),
-    ("STARTER", "starter"),
-    ("SHADOW", "shadow"),
-    ("GRIDMANAGER", "gridmanager"),
-    ("JOB_ROUTER", "job_router"),
-    ("DEFRAG", "defrag"),
-    ("GANGLIAD", "gangliad"),
-    ("ROOSTER", "rooster"),
-    ("KBDD", "kbdd"),
-    ("CREDD", "credd"),
-];
+use super::parameter_names::SUBSYSTEMS;
 
 /// Parameters that code of several daemons reads (condor_utils), beside those that the registry names.
 const SHARED_PARAMETERS: [&str; 19] = [

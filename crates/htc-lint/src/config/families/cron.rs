@@ -63,10 +63,24 @@ pub(super) fn classify_cron_name(
     all: &[CronJobNames],
     is_set: &dyn Fn(&str) -> bool,
 ) -> Option<NameStatus> {
-    all.iter().find_map(|jobs| {
+    let of_manager = all.iter().find_map(|jobs| {
         let rest = caseless::strip_prefix(name, jobs.base.as_bytes())?.strip_prefix(b"_")?;
         classify_manager_setting(jobs, rest, is_set)
-    })
+    });
+    of_manager.or_else(|| classify_without_manager(name))
+}
+
+/// Classifies `CRON_<JOB>_EXECUTABLE`, which lacks the name of the daemon.
+fn classify_without_manager(name: &[u8]) -> Option<NameStatus> {
+    let rest = caseless::strip_prefix(name, b"CRON_")?;
+    let is_setting = |setting: &&str| {
+        let start =
+            rest.len().checked_sub(setting.len()).filter(|_| caseless::ends_with(rest, setting.as_bytes()));
+        start.is_some_and(|start| start > 1 && rest[start - 1] == b'_')
+    };
+    JOB_SETTINGS.iter().find(|setting| is_setting(setting))?;
+    let why = "the name of the daemon is missing";
+    UnreadReason::misspelled_status(why, [b"STARTD_", name].concat())
 }
 
 fn classify_manager_setting(
