@@ -532,7 +532,7 @@ fn the_ad_of_a_fetched_job_is_looked_at() {
     for wanted in [
         "bad.ad:1:7: warning: Cmd must be a string",
         "did you mean JobUniverse?",
-        "a string needs quotes: \"alice\"",
+        "write \"alice\", with the quotes",
         "bad.ad:4:",
         "JobUniverse is missing",
     ] {

@@ -490,8 +490,8 @@ impl ConditionError {
                 Some("write a space between 'version' and the operator".into())
             }
             ConditionError::Complex => Some(
-                "only truth values, numbers, 'defined NAME' and 'version OP N.N' are conditions; compute a truth value \
-                 with $EVAL(NAME)"
+                "write a truth value, a number, 'defined NAME' or 'version OP N.N', or compute a truth value with \
+                 $EVAL(NAME)"
                     .into(),
             ),
             ConditionError::BadVersion => Some("write a version of at least two numbers, such as 25.14".into()),

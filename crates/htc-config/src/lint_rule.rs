@@ -209,7 +209,7 @@ lint_rules! {
         "a-b = 1"
         "a_b = 1";
     MapLine Warning "map-line"
-        "A line of a user map is skipped, or is not a pattern although it looks like one."
+        "A line of a map file is skipped, or does not mean what it seems to mean."
         "SCHEDD_CLASSAD_USER_MAP_NAMES = a\nCLASSAD_USER_MAPDATA_a @=end\nbob chemistry\n@end"
         "SCHEDD_CLASSAD_USER_MAP_NAMES = a\nCLASSAD_USER_MAPDATA_a @=end\n* bob chemistry\n@end";
     MisleadingExpression Warning "misleading-expression"

@@ -378,7 +378,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
     if caseless::starts_with(text, b"if(") || caseless::starts_with(text, b"elif(") {
         return "write a space after 'if'; a condition has no parentheses".into();
     }
-    "expected '=', '+=' or '@=' after the name".into()
+    "write '=', '+=' or '@=' after the name".into()
 }
 
 /// Returns a hint about an invalid name.

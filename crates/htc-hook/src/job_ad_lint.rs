@@ -188,7 +188,7 @@ impl JobAdReader {
                 literal.as_ref().is_some_and(|value| !matches!(value, Value::Str(_) | Value::Undefined));
             if is_name || is_other {
                 let text = BStr::new(&line.text[value.start..]);
-                let fix = Some(format!("a string needs quotes: \"{text}\"").into());
+                let fix = Some(format!("write \"{text}\", with the quotes").into());
                 let finding = line.finding(value, attribute, format!("{shown} must be a string"));
                 self.findings.push(Finding { fix, ..finding });
             }

@@ -69,6 +69,7 @@ fn mistakes_in_parts_of_a_configuration_are_found() {
     check_set("parts-7.txt", PART, |text| format!("{text}\n"));
     check_set("parts-8.txt", WHOLE, |text| format!("{text}\n"));
     check_set("families-8.txt", WHOLE, |text| format!("{text}\n"));
+    check_set("parts-9.txt", WHOLE, |text| format!("{text}\n"));
 }
 
 /// Correct parts that need other files, and values that only look wrong.
@@ -100,7 +101,7 @@ fn nothing_is_found_in_the_correct_parts_of_a_set() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
         std::fs::read_to_string(path).unwrap()
     };
-    let text = [read("good-8.txt"), read("good-families-8.txt")].concat();
+    let text = [read("good-8.txt"), read("good-families-8.txt"), read("good-9.txt")].concat();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         for name in [PART, WHOLE] {
             assert!(!has_finding(name, &format!("{}\n", line.replace("\\n", "\n"))), "{name}: {line}");

@@ -214,7 +214,7 @@ fn values_of_transforms_that_cannot_be_meant_are_found() {
 #[test]
 fn advice_about_numbers_keeps_the_number() {
     for (value, advice) in
-        [("10,000", "write 10000"), ("5m", "write a plain number without 'm'"), ("7;", "write 7")]
+        [("10,000", "write 10000"), ("5m", "write a plain number, without 'm'"), ("7;", "write 7")]
     {
         let found = first_advice(&format!("MAX_JOBS_RUNNING = {value}\n"));
         assert!(found.ends_with(advice), "{value}: {found}");

@@ -199,7 +199,7 @@ impl PitfallFinder<'_> {
             && self.token_kind(at + 1) != TokenKind::Assign
         {
             let message = format!("{shown} is the name of an attribute like any other");
-            self.add_pitfall(at, message, "the word for a missing value is undefined");
+            self.add_pitfall(at, message, "write undefined");
         }
     }
 

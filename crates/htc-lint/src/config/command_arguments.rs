@@ -71,6 +71,6 @@ fn check_first_argument(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     let shown = BStr::new(word);
     let message = format!("{}: {shown} is not an option: the daemon ignores it", entry.name);
     let whole = Some((0, entry.current.raw.len()));
-    let fix = format!("for a port, write -p {shown}");
+    let fix = format!("write -p {shown} for a port");
     Some(subject.make_finding(LintRule::BadValue, &entry.current, whole, message, fix))
 }

@@ -131,7 +131,7 @@ fn check_range(comparison: &NumberComparison<'_>, facts: &AttributeFacts) -> Opt
 fn describe_clock_hour(comparison: &NumberComparison<'_>) -> ComparisonProblem {
     let NumberComparison { whole, name, number, .. } = comparison;
     let message = format!("{name} is in minutes since midnight: {number} is 0:{number:02}");
-    let fix = Some(format!("for {number}:00 write {number} * 60"));
+    let fix = Some(format!("write {number} * 60 for {number}:00"));
     ComparisonProblem::new(LintRule::UnitMismatch, whole, message, fix)
 }
 
@@ -152,7 +152,7 @@ fn check_impossible_size(
     }
     let message =
         format!("{name} is in {}: {number} is {} TiB", unit.name(), number * bytes / 1_099_511_627_776.0);
-    let fix = Some(format!("if the number is in bytes, divide it by {bytes}"));
+    let fix = Some(format!("divide the number by {bytes} if it is in bytes"));
     Some(ComparisonProblem::new(LintRule::UnitMismatch, whole, message, fix))
 }
 

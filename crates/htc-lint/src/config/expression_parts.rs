@@ -1,7 +1,7 @@
 //! Walks through the parts of an expression.
 
 use bstr::{BString, ByteSlice};
-use htc_classad::{Expr, ExprKind};
+use htc_classad::{Expr, ExprKind, Value};
 
 /// Deepest part of an expression that is visited.
 const MAX_DEPTH: usize = 120;
@@ -88,4 +88,12 @@ pub(crate) fn own_references(expr: &Expr) -> Vec<Vec<u8>> {
         }
     });
     names
+}
+
+/// Returns the text of a string literal.
+pub(super) fn quoted_literal(expr: &Expr) -> Option<String> {
+    match expr.as_literal() {
+        Some(Value::Str(text)) => Some(text.to_str_lossy().into_owned()),
+        _ => None,
+    }
 }

@@ -21,7 +21,7 @@ use super::known_attributes::{
 use super::lint_subject::LintSubject;
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
 use super::self_references::find_self_reference;
-use super::type_rules::suggest_truth;
+use super::type_rules::{suggest_truth, suggest_undefined};
 use super::written_pieces::{find_written_piece, replace_if_certain};
 
 /// Number of latest findings among which the same one is looked for.
@@ -88,7 +88,9 @@ pub(super) fn check_meaning<'a>(
         })
     };
     let only = expr.without_parentheses().as_attribute();
+    let is_power_state = types.references.iter().any(|one| check_power_state(entry, one).is_some());
     if let Some(name) = &only
+        && !is_power_state
         && let Some((message, fix)) = check_lone_attribute(subject, name.as_bytes())
     {
         report(findings, LintRule::UnknownAttribute, name.as_bstr(), message, fix);
@@ -225,7 +227,8 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     if is_site_attribute(subject, name) {
         return None;
     }
-    if let Some(fix) = suggest_truth(name).filter(|_| name.len() <= 8) {
+    let truth = suggest_truth(name).filter(|_| name.len() <= 8);
+    if let Some(fix) = truth.or_else(|| suggest_undefined(name)) {
         return Some((message, Some(fix)));
     }
     let has_cron = has_startd_cron(subject);
@@ -238,7 +241,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     {
         return None;
     }
-    Some((message, Some(format!("if jobs have it, write TARGET.{shown}").into())))
+    Some((message, Some(format!("write TARGET.{shown} if it is an attribute of jobs").into())))
 }
 
 /// True if the startd has cron jobs, which may publish any attribute.
@@ -395,7 +398,9 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
         ExpressionScope::Machine => (Some(AttributeOwner::Slot), None),
         ExpressionScope::JobAndSlot => (Some(AttributeOwner::Job), Some(AttributeOwner::Slot)),
         ExpressionScope::Job => (Some(AttributeOwner::Job), None),
-        ExpressionScope::Schedd | ExpressionScope::Submit => (None, Some(AttributeOwner::Job)),
+        ExpressionScope::Schedd | ExpressionScope::Submit => {
+            return check_schedd_owner(reference, owner);
+        }
         _ => return None,
     };
     let (asked, other_scope) = match &reference.scope[..] {
@@ -432,14 +437,36 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
     Some((LintRule::MissingTarget, message, fix))
 }
 
+/// Checks a reference where MY is the schedd's own ad and TARGET a job.
+fn check_schedd_owner(reference: &AttributeReference, owner: AttributeOwner) -> Option<ReferenceProblem> {
+    let name = &reference.name;
+    let (message, fix) = match (&reference.scope[..], owner) {
+        (b"MY", AttributeOwner::Job) => {
+            let message = format!(
+                "MY.{name} is always undefined: MY is the schedd's own ad, and {name} is an attribute of jobs"
+            );
+            (message, Some(Advice::from(format!("write TARGET.{name}"))))
+        }
+        (b"TARGET", AttributeOwner::Slot) => {
+            let message = format!(
+                "TARGET.{name} is always undefined: a job has no {name}, which is an attribute of slots"
+            );
+            let near = job_counterpart(name);
+            (message, near.map(|near| Advice::from(format!("write TARGET.{near}"))))
+        }
+        _ => return None,
+    };
+    Some((LintRule::MissingTarget, message, fix))
+}
+
 /// Returns advice about a name that is a word for true, false or a number.
 fn suggest_word(name: &[u8]) -> Option<Advice> {
     let is_number = NUMBER_WORDS.iter().any(|word| caseless::eq(word.as_bytes(), name));
     let is_unit = UNIT_WORDS.iter().any(|word| caseless::eq(word.as_bytes(), name));
     match () {
         () if is_number => Some("write the number in digits".into()),
-        () if is_unit => Some("expressions have no units: write one number".into()),
-        () => suggest_truth(name).filter(|_| name.len() <= 8),
+        () if is_unit => Some("write one number, without a unit".into()),
+        () => suggest_truth(name).filter(|_| name.len() <= 8).or_else(|| suggest_undefined(name)),
     }
 }
 

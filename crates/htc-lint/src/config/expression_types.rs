@@ -2,55 +2,13 @@
 
 use bstr::{BString, ByteSlice};
 use htc_classad::eval::argument_error;
-use htc_classad::{Expr, ExprKind, Value};
+use htc_classad::{Expr, ExprKind};
 
-use super::expression_parts::{reference_name, shorten};
+use super::argument_types::check_argument_types;
+use super::expression_parts::{quoted_literal, reference_name, shorten};
 use super::known_attributes::{AttributeType, attribute_type};
-
-/// Set of types of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TypeSet(u8);
-
-impl TypeSet {
-    const NUMBER: TypeSet = TypeSet(1);
-    const BOOLEAN: TypeSet = TypeSet(2);
-    const TEXT: TypeSet = TypeSet(4);
-    const LIST: TypeSet = TypeSet(8);
-    const OTHER: TypeSet = TypeSet(16);
-    const ANY: TypeSet = TypeSet(31);
-    /// The empty set: the value is undefined or an error.
-    const NONE: TypeSet = TypeSet(0);
-
-    fn or(self, other: TypeSet) -> TypeSet {
-        TypeSet(self.0 | other.0)
-    }
-
-    /// True if a value that is neither undefined nor an error is a string.
-    pub(super) fn is_only_text(self) -> bool {
-        self == TypeSet::TEXT
-    }
-
-    /// True if a value that is neither undefined nor an error is a number.
-    pub(super) fn is_only_number(self) -> bool {
-        self == TypeSet::NUMBER
-    }
-
-    /// True if a value that is neither undefined nor an error is a number or a truth value.
-    pub(super) fn is_only_number_or_boolean(self) -> bool {
-        self.0 != 0 && self.0 & !(TypeSet::NUMBER.0 | TypeSet::BOOLEAN.0) == 0
-    }
-
-    fn of_value(value: &Value) -> TypeSet {
-        match value {
-            Value::Int(_) | Value::Real(_) => TypeSet::NUMBER,
-            Value::Bool(_) => TypeSet::BOOLEAN,
-            Value::Str(_) => TypeSet::TEXT,
-            Value::List(_) => TypeSet::LIST,
-            Value::Undefined | Value::Error => TypeSet::NONE,
-            _ => TypeSet::OTHER,
-        }
-    }
-}
+use super::type_rules::suggest_undefined;
+pub(super) use super::type_set::TypeSet;
 
 /// Kind of a mistake in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,7 +264,8 @@ impl<'a> ExpressionTypes<'a> {
         }
         let is_text =
             attribute_type(&known) == Some(AttributeType::Text) && !(self.is_site_attribute)(&known);
-        let is_free = !super::known_attributes::is_known_attribute(name)
+        let is_free = suggest_undefined(name).is_none()
+            && !super::known_attributes::is_known_attribute(name)
             && super::known_attributes::nearest_attribute(name).is_none()
             && !(self.is_site_attribute)(name);
         if is_text && is_free {
@@ -321,9 +280,7 @@ impl<'a> ExpressionTypes<'a> {
         let lower = name.to_ascii_lowercase();
         let is = |names: &[&str]| names.iter().any(|known| known.as_bytes() == lower);
         let before = (self.references.len(), self.faults.len());
-        for argument in arguments {
-            self.infer(argument);
-        }
+        let sets: Vec<TypeSet> = arguments.iter().map(|argument| self.infer(argument)).collect();
         if is(&CONTEXT_FUNCTIONS) {
             // Names inside these expressions refer to other ads.
             self.references.truncate(before.0);
@@ -337,6 +294,10 @@ impl<'a> ExpressionTypes<'a> {
         if let Some(order) = swapped_arguments(&lower, arguments) {
             let message = format!("`{}` has its arguments in the wrong order", shorten(whole));
             self.add_fault(ExpressionMistake::AlwaysSame, whole, message, Some(format!("write {order}")));
+        } else if let Some((problem, fix)) = check_argument_types(name, arguments, &sets) {
+            let message = format!("`{}` is an error: {problem}", shorten(whole));
+            self.add_fault(ExpressionMistake::AlwaysError, whole, message, fix);
+            return TypeSet::NONE;
         }
         match () {
             () if is(&TEXT_FUNCTIONS) => TypeSet::TEXT,
@@ -387,9 +348,7 @@ impl<'a> ExpressionTypes<'a> {
                         format!("write {number} without quotes")
                     }
                     Some(_) if parts.len() == 2 => {
-                        format!(
-                            "'{operator}' binds more tightly than comparisons: put the comparison in parentheses"
-                        )
+                        format!("put the comparison in parentheses: '{operator}' binds more tightly than it")
                     }
                     _ => "use strcat() to join strings".to_owned(),
                 };
@@ -456,14 +415,6 @@ fn number_of_word(attribute: &[u8], word: &[u8]) -> Option<i64> {
         }
         () if is("JobUniverse") => htc_base::job::Universe::from_name(word).map(|universe| universe.number()),
         () => None,
-    }
-}
-
-/// Returns the text of a string literal.
-fn quoted_literal(expr: &Expr) -> Option<String> {
-    match expr.as_literal() {
-        Some(Value::Str(text)) => Some(text.to_str_lossy().into_owned()),
-        _ => None,
     }
 }
 

@@ -12,6 +12,7 @@ use htc_config::macro_reference;
 use htc_config::registry::{RegisteredParameter, ValueType};
 use htc_config::value_check::check_value;
 
+use super::environment_names::environment_reference;
 use super::lint_subject::LintSubject;
 use super::parameter_names::is_attribute_list;
 use super::type_rules::has_checked_type;
@@ -31,7 +32,12 @@ pub(super) fn check_leftovers(
     let leftovers = [
         find_template_mark(raw).map(|span| {
             let message = "a template mark was not replaced";
-            (LintRule::TemplateMark, span, message.to_owned(), "run the template engine".into())
+            (
+                LintRule::TemplateMark,
+                span,
+                message.to_owned(),
+                "write the value in place of the mark, or run the template engine".into(),
+            )
         }),
         find_comment(raw).map(|span| {
             let mut message =
@@ -62,6 +68,10 @@ pub(super) fn check_leftovers(
             let message = format!("the '{mark}' at the end is part of the value");
             (LintRule::TrailingText, span, message, "remove it".into())
         }),
+        find_semicolon(raw, parameter).map(|span| {
+            let message = "';' does not separate items: it is part of the item before it";
+            (LintRule::TrailingText, span, message.to_owned(), Advice::Write(",".into()))
+        }),
         find_backslash(raw).map(|span| {
             let message = "text follows the backslash, so it does not continue the line";
             (LintRule::TrailingText, span, message.to_owned(), "remove what follows it".into())
@@ -76,9 +86,11 @@ pub(super) fn check_leftovers(
         let message = format!("{}: {message}", entry.name);
         is_spoilt |= !matches!(rule, LintRule::RelativePath | LintRule::ShellVariable);
         let place = Some((span.start, span.end));
+        let has_more = !raw[span.end..].trim().is_empty();
         let part = &raw[span];
         let finding = subject.make_finding(rule, &entry.current, place, message, fix);
         findings.push(match rule {
+            LintRule::TrailingText if part == b";" && has_more => finding.replaced_by(","),
             LintRule::TrailingText => replace_value(finding, part, ""),
             LintRule::CommentInValue => move_comment(finding, part),
             _ => replace_if_certain(finding, part),
@@ -223,8 +235,18 @@ fn find_shell_variable(
             || name.len() < 2
             || name[0].is_ascii_digit()
             || is_expression && is_quoted(raw, dollar) && subject.view.raw_bytes(name).is_none();
-        let end = start + length + usize::from(has_brace);
-        (!is_other).then(|| (dollar..end, format!("$({})", BStr::new(name))))
+        let mut end = start + length + usize::from(has_brace);
+        let mut reference = format!("$({})", BStr::new(name));
+        if name == b"ENV" && next == Some(&b'[') {
+            let close = raw[end..].find_byte(b']')?;
+            reference = format!("$ENV({})", BStr::new(&raw[end + 1..end + close]));
+            end += close + 1;
+        } else if subject.view.raw_bytes(name).is_none()
+            && let Some(variable) = environment_reference(name)
+        {
+            reference = variable;
+        }
+        (!is_other).then_some((dollar..end, reference))
     })
 }
 
@@ -270,6 +292,21 @@ fn find_trailing_mark(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Op
     let end = raw.trim_end().len();
     let last = raw.get(end.checked_sub(1)?)?;
     (is_single && matches!(last, b',' | b';')).then(|| end - 1..end)
+}
+
+/// Finds a semicolon between the items of a list.
+fn find_semicolon(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
+    let is_list = matches!(
+        parameter?.value_type,
+        ValueType::Hosts | ValueType::Permissions | ValueType::List | ValueType::Interfaces
+    );
+    let at = memchr::memchr_iter(b';', raw).find(|&at| {
+        at > 0
+            && !is_quoted(raw, at)
+            && !raw[at - 1].is_ascii_whitespace()
+            && raw.get(at + 1).is_some_and(u8::is_ascii_whitespace)
+    })?;
+    is_list.then_some(at..at + 1)
 }
 
 /// Finds a backslash with only blanks, or a comment, after it.

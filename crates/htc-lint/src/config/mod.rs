@@ -5,6 +5,7 @@
 
 mod abstract_outcomes;
 mod account_patterns;
+mod argument_types;
 mod attribute_facts;
 mod attribute_owners;
 mod brackets;
@@ -15,11 +16,13 @@ mod condition_outcomes;
 mod constants;
 mod contradictions;
 mod dead_settings;
+mod environment_names;
 mod expanded_values;
 mod expression_parts;
 mod expression_rules;
 mod expression_types;
 mod families;
+mod invalid_references;
 mod known_attributes;
 mod known_names;
 mod leftover_rules;
@@ -42,6 +45,7 @@ mod security_levels;
 mod self_references;
 mod time_kinds;
 mod type_rules;
+mod type_set;
 mod unit_comments;
 mod unit_conversion;
 mod user_map_names;
@@ -49,6 +53,7 @@ mod value_rules;
 mod written_pieces;
 mod wrong_reader;
 
+pub(crate) use attribute_owners::{is_slot_attribute, job_counterpart};
 pub use brackets::{UnbalancedBracket, find_unbalanced};
 pub(crate) use expression_parts::own_references;
 pub use htc_config::finding::{Finding, sort_findings};

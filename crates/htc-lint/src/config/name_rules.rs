@@ -88,6 +88,18 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
         let fix = format!("use {instead}, which is called for accepted and rejected jobs");
         return UnreadReason::new(", though the manual lists it", fix);
     }
+    if rest == "KEYWORD" {
+        let why = ": the keyword of a daemon is <SUBSYSTEM>_JOB_HOOK_KEYWORD".to_owned();
+        let is_caller =
+            ["STARTD", "STARTER", "SHADOW"].iter().any(|known| caseless::eq(known.as_bytes(), keyword));
+        return match is_caller {
+            true => meant(why, format!("{keyword}_JOB_HOOK_KEYWORD")),
+            false => UnreadReason::new(
+                why,
+                "write STARTD_JOB_HOOK_KEYWORD for fetch hooks, STARTER_JOB_HOOK_KEYWORD for those of jobs",
+            ),
+        };
+    }
     let is_hook = HOOK_TYPES.iter().any(|hook| base == hook);
     let near = similar_names::nearest(base, HOOK_TYPES.iter().map(|hook| hook.as_bytes()));
     if of_job.is_some() && near.is_some() {
@@ -97,12 +109,12 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
     if is_hook && part == "_TIMEOUT" {
         let read = read(HOOKS_WITH_TIMEOUT);
-        let fix = format!("only {read} are read; make the hook end by itself, with timeout(1)");
+        let fix = format!("make the hook end by itself, with timeout(1); only {read} are read");
         return UnreadReason::new(format!(": the caller waits for {base} without a limit"), fix);
     }
     if is_hook && part == "_ARGS" {
         let read = read(HOOKS_WITH_ARGUMENTS);
-        let fix = format!("only {read} are read; write a script that calls the hook with arguments");
+        let fix = format!("write a script that calls the hook with arguments; only {read} are read");
         return UnreadReason::new(format!(": {base} has no parameter for arguments"), fix);
     }
     if of_job.is_some() && similar_names::nearest(rest, ["KEYWORD"]).is_some() {
@@ -116,7 +128,7 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let why = format!(": {base} is not a hook type");
     match near {
         Some(near) => meant(why, format!("{keyword}_HOOK_{}{part}", BStr::new(near))),
-        None => UnreadReason::new(why, format!("the types are {}", HOOK_TYPES.join(", "))),
+        None => UnreadReason::new(why, format!("write one of the types {}", HOOK_TYPES.join(", "))),
     }
 }
 

@@ -9,7 +9,7 @@ use super::known_attributes::{
     AttributeType, attribute_of_command, attribute_type, is_exact_attribute, is_known_attribute,
     nearest_attribute,
 };
-use super::type_rules::suggest_truth;
+use super::type_rules::{suggest_truth, suggest_undefined};
 
 /// Kind of a mistake in a printed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(crate) fn check_job_expression(expr: &Expr) -> Option<PrintedValueFinding> {
     examined.references.iter().find_map(|reference| {
         let word = &reference.name;
         let truth = suggest_truth(word).filter(|_| expr.is_reference() && word.len() <= 8);
-        let truth = truth.map(|advice| advice.to_string());
+        let truth = truth.or_else(|| suggest_undefined(word)).map(|advice| advice.to_string());
         let near = || nearest_attribute(word).map(|near| format!("did you mean {}?", near.as_bstr()));
         let command = || attribute_of_command(word).map(|attribute| format!("write {attribute}"));
         if is_exact_attribute(word) || !reference.scope.is_empty() && reference.scope != "MY" {

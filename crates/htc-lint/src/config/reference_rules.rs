@@ -5,6 +5,8 @@ use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashMap;
 
+use super::environment_names::environment_reference;
+use super::invalid_references::find_invalid_references;
 use super::lint_subject::LintSubject;
 use htc_base::text::space::trim;
 use htc_base::text::{caseless, similar_names, unqualified_name};
@@ -13,7 +15,7 @@ use htc_config::FunctionFailure;
 use htc_config::expand::MAX_LENGTH;
 use htc_config::finding::Finding;
 use htc_config::macro_definition::Definition;
-use htc_config::macro_reference::{self, MacroFunction, next_reference};
+use htc_config::macro_reference::{MacroFunction, next_reference};
 use htc_config::statement::is_name_byte;
 
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -197,14 +199,6 @@ pub(super) fn has_invalid_reference(raw: &[u8]) -> bool {
     !find_invalid_references(raw).is_empty()
 }
 
-/// Text that looks like a reference but is not valid.
-struct InvalidReference {
-    start: usize,
-    end: usize,
-    why: String,
-    fix: Advice,
-}
-
 fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
     // A template has references to its arguments: $(1), $(1?), $(2+).
     if caseless::starts_with(unqualified_name(&definition.name), b"SUBMIT_TEMPLATE_") {
@@ -256,114 +250,6 @@ pub(super) fn policy_consequence(name: &[u8]) -> Option<&'static str> {
     .map(|(_, effect)| effect)
 }
 
-fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(more) = memchr::memchr(b'$', &raw[at..]) {
-        let dollar = at + more;
-        at = dollar + 1;
-        if raw.get(at) == Some(&b'$') {
-            // `$$(...)` is for matched jobs; a third dollar starts a new reference.
-            at += usize::from(raw.get(at + 1) != Some(&b'$'));
-            continue;
-        }
-        let letters = raw[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-        if raw.get(at + letters) != Some(&b'(') {
-            continue;
-        }
-        found.extend(check_reference(raw, dollar, at + letters + 1));
-    }
-    found
-}
-
-/// Returns the problem of a text that looks like a reference; `dollar` is the position of its dollar, `body`
-/// that of its body.
-fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidReference> {
-    let name = &raw[dollar + 1..body - 1];
-    let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
-    let dead = |why: &str, fix: String| InvalidReference {
-        start: dollar,
-        end,
-        why: why.to_owned(),
-        fix: fix.into(),
-    };
-    match macro_reference::find_function(name) {
-        None => {
-            let meant = name.to_ascii_uppercase();
-            let is_one = macro_reference::find_function(&meant)
-                .is_some_and(|function| function != MacroFunction::Filename);
-            let fix = || format!("write ${}(...)", BStr::new(&meant));
-            is_one.then(|| dead("names of functions are written in upper case", fix()))
-        }
-        Some(MacroFunction::Plain | MacroFunction::Env) => {
-            let live = next_reference(raw, dollar, &mut None, |_, _| true);
-            let lives =
-                live.is_some_and(|live| live.dollar == dollar) || is_completed_by_inner(raw, body, end);
-            (!lives).then(|| check_plain_reference(raw, dollar, body, end))
-        }
-        Some(MacroFunction::RandomChoice | MacroFunction::Choice) => None,
-        Some(_) => {
-            let inside = &raw[body..end.saturating_sub(1).max(body)];
-            let fix =
-                "define another parameter with this argument as its value, and pass that parameter's name";
-            let why = "references in the argument of a function are not expanded";
-            inside.contains_str("$(").then(|| dead(why, fix.to_owned()))
-        }
-    }
-}
-
-/// Returns true if references inside complete the outer one when they are expanded.
-fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
-    let inside = &raw[body..end.max(body)];
-    let name = inside.split(|&b| b == b':').next().unwrap_or_default();
-    inside.contains(&b'$')
-        && inside.contains(&b')')
-        && name.iter().all(|&b| is_name_byte(b) || b"$()".contains(&b))
-}
-
-fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> InvalidReference {
-    if memchr::memchr(b')', &raw[body..]).is_none() {
-        let why = "its parenthesis is not closed".to_owned();
-        return InvalidReference { start: dollar, end: raw.len(), why, fix: "close it".into() };
-    }
-    let inside = &raw[body..end - 1];
-    let (name, default) = match memchr::memchr(b':', inside) {
-        Some(colon) => (&inside[..colon], Some(&inside[colon + 1..])),
-        None => (inside, None),
-    };
-    let shown = |byte: u8| match byte {
-        b' ' => "a blank".to_owned(),
-        b'\t' => "a tab".to_owned(),
-        b'\n' => "the end of the line".to_owned(),
-        other => format!("'{}'", char::from(other)),
-    };
-    let bad = name.iter().copied().find(|&b| !is_name_byte(b));
-    let Some(bad) = bad else {
-        let bad = default
-            .unwrap_or_default()
-            .iter()
-            .copied()
-            .find(|&b| !is_name_byte(b) && !b"$ ,\\:(".contains(&b))
-            .unwrap_or(b' ');
-        return InvalidReference {
-            start: dollar,
-            end,
-            why: format!("a default cannot contain {}", shown(bad)),
-            fix: "set a parameter to the default: $(NAME:$(DEFAULT_OF_NAME))".into(),
-        };
-    };
-    let trimmed = trim(name);
-    let is_name = !trimmed.is_empty() && trimmed.iter().all(|&b| is_name_byte(b));
-    let fix = if is_name {
-        Advice::Write(format!("$({})", BStr::new(trimmed)).into())
-    } else if inside.iter().any(|b| b"=<>!&|+*".contains(b)) {
-        format!("an expression has no dollar sign: write ({})", BStr::new(inside)).into()
-    } else {
-        "names are made of letters, digits, '_', '.' and '/'".into()
-    };
-    InvalidReference { start: dollar, end, why: format!("a name cannot contain {}", shown(bad)), fix }
-}
-
 /// Reports references without a default to names that nothing defines.
 fn check_undefined_references(
     subject: &LintSubject<'_>,
@@ -402,7 +288,10 @@ fn check_undefined_references(
             && !is_inside_reference(raw, found.dollar)
             && !subject.is_set_with_any_prefix(name)
         {
-            let fix = format!("define {0}, or write $({0}:default)", name.as_bstr());
+            let fix = match environment_reference(name) {
+                Some(reference) => Advice::Write(reference.into()),
+                None => format!("define {0}, or write $({0}:default)", name.as_bstr()).into(),
+            };
             findings.push(subject.make_finding(LintRule::Undefined, definition, part, message, fix));
         }
     }
@@ -439,17 +328,68 @@ fn check_function_failures(
         } else if let Some(failure) = failure {
             let text = failure.text.to_str_lossy();
             let message = format!("{} cannot be expanded: {}", definition.name, text.trim_end_matches('!'));
-            let fix = advise_number_parameter(subject, found.body(raw), &word);
-            let is_number = matches!(found.function, MacroFunction::Int | MacroFunction::Real);
-            let fix = is_number.then_some(Advice::Text(fix));
+            let fix = advise_about_failure(subject, found.function, found.body(raw), &word);
+            findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
+        } else if found.function == MacroFunction::Eval && is_no_expression(subject, found.body(raw)) {
+            let body = found.body(raw).as_bstr();
+            let message = format!("$EVAL({body}) is empty: its argument is not a valid expression");
+            let fix = "correct the expression".to_owned();
             findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
         }
     }
 }
 
-/// Advises to move a calculation from `$INT()` or `$REAL()` to a parameter of its own, in which names need `$(...)`.
-fn advise_number_parameter(subject: &LintSubject<'_>, body: &[u8], function: &str) -> String {
+/// True if the argument of `$EVAL()`, the name of a parameter or an expression, is not an expression.
+fn is_no_expression(subject: &LintSubject<'_>, body: &[u8]) -> bool {
+    let raw = subject.view.raw_bytes(trim(body)).unwrap_or_else(|| trim(body).into());
+    let value = subject.view.expand_raw(BStr::new(""), &raw).unwrap_or_default();
+    subject.view.take_messages();
+    !value.trim().is_empty() && Expr::parse_with(value.trim(), subject.dialect()).is_err()
+}
+
+/// Returns what to write in place of a function that fails.
+fn advise_about_failure(
+    subject: &LintSubject<'_>,
+    function: MacroFunction,
+    body: &[u8],
+    word: &str,
+) -> Option<Advice> {
+    let (letters, example) = match function {
+        MacroFunction::Int => (&b"diouxXcp"[..], "%d"),
+        MacroFunction::Real => (&b"eEfFgGaAp"[..], "%.2f"),
+        MacroFunction::String => (&b"sSp"[..], "%s"),
+        _ => return None,
+    };
+    if let Some(comma) = body.find_byte(b',')
+        && !has_conversion(&body[comma + 1..], letters)
+    {
+        return Some(format!("write a format for {word}(), such as {example}").into());
+    }
+    if function == MacroFunction::String {
+        return None;
+    }
     let calculation = trim(body.split(|&byte| byte == b',').next().unwrap_or_default());
+    let digits = calculation.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    let unit = calculation[digits..].trim();
+    let is_unit = digits > 0 && !unit.is_empty() && unit.iter().all(u8::is_ascii_alphabetic);
+    if is_unit {
+        let number = BStr::new(&calculation[..digits]);
+        let fix = format!("write a number without '{}': {number}, converted to the unit", BStr::new(unit));
+        return Some(format!("{fix} of the parameter").into());
+    }
+    Some(advise_number_parameter(subject, calculation, word).into())
+}
+
+/// True if a format of `printf` has a conversion to one of these letters.
+fn has_conversion(format: &[u8], letters: &[u8]) -> bool {
+    memchr::memchr_iter(b'%', format).any(|percent| {
+        let end = format[percent + 1..].iter().find(|byte| !b"0123456789-+ #.hl'".contains(byte));
+        end.is_some_and(|end| letters.contains(end))
+    })
+}
+
+/// Advises to move a calculation from `$INT()` or `$REAL()` to a parameter of its own, in which names need `$(...)`.
+fn advise_number_parameter(subject: &LintSubject<'_>, calculation: &[u8], function: &str) -> String {
     let mut value = String::new();
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     for word in calculation.chunk_by(|&a, &b| is_name(a) == is_name(b)) {
@@ -505,13 +445,6 @@ fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn dead(raw: &str) -> Vec<String> {
-        find_invalid_references(raw.as_bytes())
-            .into_iter()
-            .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.why))
-            .collect()
-    }
-
     #[test]
     fn arguments_and_defaults_stand_inside_references() {
         for (raw, inside) in [
@@ -525,19 +458,5 @@ mod tests {
             let at = raw.find("$(X)").unwrap();
             assert_eq!(is_inside_reference(raw.as_bytes(), at), inside, "{raw}");
         }
-    }
-
-    #[test]
-    fn references_that_never_expand_are_found() {
-        assert_eq!(dead("$(JobStatus != 3) && x"), ["$(JobStatus != 3)|a name cannot contain a blank"]);
-        assert_eq!(dead("$( x )"), ["$( x )|a name cannot contain a blank"]);
-        assert_eq!(dead("$(X:-1)"), ["$(X:-1)|a default cannot contain '-'"]);
-        assert_eq!(dead("a $(X"), ["$(X|its parenthesis is not closed"]);
-        assert_eq!(dead("$env(HOME)"), ["$env(HOME)|names of functions are written in upper case"]);
-        assert_eq!(dead("$INT($(N)+1)").len(), 1);
-        assert!(
-            dead("$(X) $(X:a b) $$(X Y) $$([ a + $(N) ]) $ENV(A) $FOO(x) $($(LN)) $(A$(B)) $1 $x").is_empty()
-        );
-        assert!(dead("$(A:$(B:$(C)))").is_empty());
     }
 }

@@ -26,7 +26,7 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("GSI_SKIP_HOST_CHECK*", GSI_ADVICE),
     ("GSS_ASSIST_GRIDMAP*", GSI_ADVICE),
     ("GRIDMAP", GSI_ADVICE),
-    ("GLEXEC*", "jobs are no longer started by glexec; remove it"),
+    ("GLEXEC*", "remove it: glexec no longer starts jobs"),
     ("ALWAYS_USE_LOCAL_CKPT_SERVER", STANDARD_UNIVERSE_ADVICE),
     ("CHECKPOINT_PLATFORM", STANDARD_UNIVERSE_ADVICE),
     ("CKPT_*", STANDARD_UNIVERSE_ADVICE),
@@ -61,11 +61,11 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("COLLECTOR_SOCKET_CACHE_SIZE", NO_REPLACEMENT),
     ("DAGMAN_ALLOW_LOG_ERROR", NO_REPLACEMENT),
     ("DAGMAN_PEGASUS_REPORT_*", NO_REPLACEMENT),
-    ("ECRYPTFS_*", "ENCRYPT_EXECUTE_DIRECTORY now uses logical volumes"),
+    ("ECRYPTFS_*", "remove it: ENCRYPT_EXECUTE_DIRECTORY now uses logical volumes"),
     ("EMAIL_NOTIFICATION_CC", NO_REPLACEMENT),
     ("ENABLE_ADDRESS_REWRITING", NO_REPLACEMENT),
     ("ENABLE_VERSIONED_OPSYS", NO_REPLACEMENT),
-    ("ENCRYPT_EXECUTE_DIRECTORY_FILENAMES", "ENCRYPT_EXECUTE_DIRECTORY now uses logical volumes"),
+    ("ENCRYPT_EXECUTE_DIRECTORY_FILENAMES", "remove it: ENCRYPT_EXECUTE_DIRECTORY now uses logical volumes"),
     ("IGNORE_LEAF_OOM", NO_REPLACEMENT),
     ("JAVA_BENCHMARK_TIME", NO_REPLACEMENT),
     ("JOB_PROXY_OVERRIDE_FILE", NO_REPLACEMENT),
@@ -87,16 +87,16 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("XAUTHORITY_USERS", NO_REPLACEMENT),
 ];
 
-const OWNER_ADVICE: &str = "there is no permission level OWNER; ADMINISTRATOR is the nearest";
+const OWNER_ADVICE: &str = "write ADMINISTRATOR, the nearest permission level: there is no level OWNER";
 const SLOTS_ADVICE: &str =
-    "virtual machines are called slots: SLOT_TYPE_<n>, NUM_SLOTS_TYPE_<n>, MAX_SLOT_TYPES";
+    "write SLOT_TYPE_<n>, NUM_SLOTS_TYPE_<n> or MAX_SLOT_TYPES: virtual machines are called slots";
 const GSI_ADVICE: &str =
-    "GSI authentication was removed; see SEC_DEFAULT_AUTHENTICATION_METHODS for the current methods";
-const STANDARD_UNIVERSE_ADVICE: &str = "the standard universe and its checkpoints were removed";
-const SOAP_ADVICE: &str = "the web service was removed";
-const QUILL_ADVICE: &str = "the job database (Quill) was removed";
-const GRID_ADVICE: &str = "grids of this type were removed";
-const NO_REPLACEMENT: &str = "there is no replacement";
+    "remove it, and list other methods in SEC_DEFAULT_AUTHENTICATION_METHODS: GSI authentication was removed";
+const STANDARD_UNIVERSE_ADVICE: &str = "remove it: the standard universe and its checkpoints were removed";
+const SOAP_ADVICE: &str = "remove it: the web service was removed";
+const QUILL_ADVICE: &str = "remove it: the job database (Quill) was removed";
+const GRID_ADVICE: &str = "remove it: grids of this type were removed";
+const NO_REPLACEMENT: &str = "remove it: nothing replaces it";
 
 /// Returns the replacement for a removed parameter, or `None` for any other name.
 pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {

@@ -68,8 +68,8 @@ fn check_comparison(
                 shorten(whole)
             );
             let fix = match found {
-                TimeKind::Past => Some(format!("for the time since then write time() - {shown}")),
-                TimeKind::Point => Some(format!("for the time until then write {shown} - time()")),
+                TimeKind::Past => Some(format!("write time() - {shown} for the time since then")),
+                TimeKind::Point => Some(format!("write {shown} - time() for the time until then")),
                 _ => None,
             };
             (message, fix)

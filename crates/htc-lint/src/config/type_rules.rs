@@ -232,6 +232,14 @@ pub(super) fn suggest_truth(text: &[u8]) -> Option<Advice> {
     }
 }
 
+/// Suggests the literal that a misspelt `undefined` means.
+pub(super) fn suggest_undefined(word: &[u8]) -> Option<Advice> {
+    const MIN_LENGTH: usize = 7;
+    let lower = word.to_ascii_lowercase();
+    let is_near = htc_base::text::similar_names::distance(&lower, b"undefined", 2).is_some();
+    (is_near && word.len() >= MIN_LENGTH).then(|| Advice::DidYouMean("undefined".into()))
+}
+
 /// Advice about a number with a unit, between quotes or with something after it.
 fn suggest_number(text: &[u8]) -> Option<Advice> {
     if text.starts_with(b"\"") {
@@ -251,7 +259,7 @@ fn suggest_number(text: &[u8]) -> Option<Advice> {
     match () {
         () if is_unit => {
             let unit = BStr::new(unit);
-            Some(format!("units are not allowed here: write a plain number without '{unit}'").into())
+            Some(format!("write a plain number, without '{unit}'").into())
         }
         () if is_grouped => {
             let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();

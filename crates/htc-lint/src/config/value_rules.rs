@@ -264,7 +264,7 @@ fn invalid_expression_finding<'a>(
         return subject.make_finding(rule, &entry.current, Some(place), message, fix);
     }
     let (rule, fix) = match looks_like_text {
-        true => (LintRule::UnquotedString, Some(Advice::Text(format!("a string needs quotes: \"{value}\"")))),
+        true => (LintRule::UnquotedString, Some(Advice::Text(format!("write \"{value}\", with the quotes")))),
         false => (LintRule::BadExpression, advise_expression(entry, value, error)),
     };
     if rule == LintRule::UnquotedString && is_same {
@@ -278,7 +278,9 @@ fn invalid_expression_finding<'a>(
     }
     let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
     match &finding.fix {
-        Some(Advice::Write(text)) if is_same && raw.get(place.0..place.1) == Some(b"=") => {
+        Some(Advice::Write(text))
+            if is_same && raw.get(place.0..place.1).is_some_and(|text| operator_for_word(text).is_some()) =>
+        {
             let text = text.clone();
             finding.replaced_by(text)
         }
@@ -286,26 +288,28 @@ fn invalid_expression_finding<'a>(
     }
 }
 
+/// Returns the operator of expressions for one of another language.
+fn operator_for_word(text: &[u8]) -> Option<&'static str> {
+    const OPERATORS: [(&str, &str); 5] =
+        [("=", "=="), ("and", "&&"), ("or", "||"), ("<>", "!="), ("eq", "==")];
+    OPERATORS.iter().find(|(word, _)| caseless::eq(word.as_bytes(), text)).map(|(_, operator)| *operator)
+}
+
 /// Advises about an expression that is not valid.
 fn advise_expression(entry: &MacroEntry, value: &BString, error: &ParseError) -> Option<Advice> {
     let found = value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
-    if found == b"=" {
-        return Some(Advice::Write("==".into()));
+    if let Some(operator) = operator_for_word(found) {
+        return Some(Advice::Write(operator.into()));
     }
     let is_operator = |text: &[u8]| text.starts_with(b"||") || text.starts_with(b"&&");
     if is_operator(value.trim_start()) {
         let operator = value.trim_start()[..2].as_bstr();
         let own = unqualified_name(&entry.name).as_bstr();
-        return Some(
-            format!(
-                "nothing is before {operator}: leave it out, with $({own}) before it, which has no value here"
-            )
-            .into(),
-        );
+        return Some(format!("leave {operator} out, and $({own}) before it, which has no value here").into());
     }
     let is_text = registry::find(&entry.name).is_some_and(|found| found.value_type == ValueType::Text);
     let is_plain = !value.contains(&b'"') && find_unbalanced(value).is_none();
-    (is_text && is_plain).then(|| Advice::Text(format!("a string needs quotes: \"{value}\"")))
+    (is_text && is_plain).then(|| Advice::Text(format!("write \"{value}\", with the quotes")))
 }
 
 /// Reports an advertised value that is the name of an undefined attribute: probably a string without quotes.
@@ -321,7 +325,7 @@ fn check_undefined_attribute<'a>(
             "{} is advertised as the result of a calculation with attributes that nothing here defines: it will be undefined",
             entry.name
         );
-        let fix = format!("a string needs quotes: \"{value}\"");
+        let fix = format!("write \"{value}\", with the quotes");
         let whole = Some((0, raw.len()));
         let finding = subject.make_finding(LintRule::UnquotedString, &entry.current, whole, message, fix);
         return Some(replace_value(finding, raw, format!("\"{value}\"")));
@@ -344,7 +348,7 @@ fn check_undefined_attribute<'a>(
         entry.name,
         BStr::new(attribute)
     );
-    let fix = format!("a string needs quotes: \"{value}\"");
+    let fix = format!("write \"{value}\", with the quotes");
     let finding =
         subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix);
     Some(replace_value(finding, raw, format!("\"{value}\"")))

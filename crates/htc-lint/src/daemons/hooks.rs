@@ -101,7 +101,7 @@ fn note_missing_hooks(
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let shown = bstr::join(", ", shown);
     let message = format!("programs of hooks are not on this machine: {}{more}", BStr::new(&shown));
-    let fix = "this is right if the machines that use the configuration have them";
+    let fix = "check that the machines that use the configuration have them";
     let place = Some((0, entry.raw().len()));
     findings.push(subject.make_finding(LintRule::HookMissing, &entry.current, place, message, fix));
 }

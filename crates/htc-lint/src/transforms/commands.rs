@@ -53,7 +53,7 @@ impl TransformLinter<'_> {
             }
             CommandSyntaxError::BadPattern => (
                 Span::new(word_end, text.len()),
-                "a pattern is /regex/, directly followed by flags (i, m, U or g) and a space".to_owned(),
+                "write /regex/, directly followed by flags (i, m, U or g) and a space".to_owned(),
             ),
         };
         self.report(LintRule::Command, line, at, format!("{error}, so the transform fails"), fix);
@@ -124,7 +124,7 @@ impl TransformLinter<'_> {
         {
             let message =
                 format!("'{}' is not a valid attribute name; the statement does nothing", command.value);
-            let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
+            let fix = "write a letter or '_' followed by letters, digits and '_', without quotes";
             self.report(LintRule::NewName, line, value_at, message, fix);
         }
         self.lint_self_reference(line, command);
@@ -345,7 +345,7 @@ impl TransformLinter<'_> {
         let end = command.value_at + value.len();
         let message =
             format!("the expression ends with an operator; {} does nothing", command.keyword.name());
-        let fix = "write what follows the operator; a string needs quotes";
+        let fix = "write what follows the operator, a string between double quotes";
         self.report(LintRule::Expression, line, Span::new(end - 1, end), message, fix);
     }
 

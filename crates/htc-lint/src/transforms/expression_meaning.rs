@@ -54,7 +54,7 @@ impl TransformLinter<'_> {
         if is_word && count < 2 && !is_known_attribute(name) {
             let shown = BStr::new(name);
             let message = format!("{shown} is the name of an attribute: undefined, unless jobs have it");
-            let advice = format!("a string needs quotes: \"{shown}\"");
+            let advice = format!("write \"{shown}\", with the quotes");
             self.report(LintRule::UnknownAttribute, line, at, message, advice);
         }
     }

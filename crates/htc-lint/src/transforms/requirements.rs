@@ -3,6 +3,7 @@
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
+use crate::config::{is_slot_attribute, job_counterpart};
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use htc_base::job::Universe;
 use htc_base::text::Span;
@@ -34,6 +35,7 @@ impl TransformLinter<'_> {
                 self.report(LintRule::Scope, line, place, message, fix);
             }
         }
+        self.lint_slot_attributes(line, &requirements.expr, at, end);
         self.lint_universe_comparison(line, &requirements.expr, at, end);
         self.lint_job_expression(line, Span::new(at, end), &requirements.expr);
         if references::mentioned_attributes(&requirements.expr).is_empty() {
@@ -45,6 +47,27 @@ impl TransformLinter<'_> {
         } else if let Some(reason) = explain_never_true(&requirements.expr, self.world) {
             let message = format!("these REQUIREMENTS can never be true: {reason}");
             self.report(LintRule::Never, line, Span::new(at, end), message, "correct the condition");
+        }
+    }
+
+    /// Reports attributes that only slots have.
+    fn lint_slot_attributes(&mut self, line: &RuleLine, expr: &Expr, start: usize, end: usize) {
+        for name in references::mentioned_attributes(expr) {
+            let name = name.as_bytes();
+            if !is_slot_attribute(name) {
+                continue;
+            }
+            let shown = name.as_bstr();
+            let message =
+                format!("{shown} is always undefined: a job has no {shown}, which is an attribute of slots");
+            let fix = match job_counterpart(name) {
+                Some(near) => format!("write {near}"),
+                None => format!("remove {shown}, or write an attribute of jobs"),
+            };
+            let text = &line.text[start.min(line.text.len())..end.min(line.text.len())];
+            let place = find_word(text, name)
+                .map_or(Span::new(start, end), |found| Span::new(start + found, start + found + name.len()));
+            self.report(LintRule::UnknownAttribute, line, place, message, fix);
         }
     }
 
