@@ -212,6 +212,24 @@ fn values_of_transforms_that_cannot_be_meant_are_found() {
 }
 
 #[test]
+fn operators_of_other_languages_are_replaced() {
+    for (value, advice) in [
+        ("TARGET.X === true", "write =="),
+        ("TARGET.X !== true", "write !="),
+        ("TARGET.X <> 5", "write !="),
+        ("TARGET.X = 5", "write =="),
+        ("TARGET.X and TARGET.Y", "write &&"),
+        ("TARGET.X OR TARGET.Y", "write ||"),
+        ("not TARGET.X", "write ! instead of not"),
+    ] {
+        assert_eq!(first_advice(&format!("START = {value}\n")), advice, "{value}");
+    }
+    let found = findings("condor_config", "START = TARGET.X === true\n");
+    let replacement = found[0].replacement.as_ref().unwrap();
+    assert_eq!((replacement.span.start, replacement.span.end), (17, 20));
+}
+
+#[test]
 fn advice_about_numbers_keeps_the_number() {
     for (value, advice) in
         [("10,000", "write 10000"), ("5m", "write a plain number, without 'm'"), ("7;", "write 7")]

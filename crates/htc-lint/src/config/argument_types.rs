@@ -106,6 +106,10 @@ fn suggest_call(function: &[u8], at: usize, arguments: &[Expr], wanted: TypeSet)
         (None, None) if wanted == TEXT && argument.is_reference() => {
             Some(format!("write string({})", argument.unparse().as_bstr()))
         }
-        _ => Some(format!("write {} there", wanted.describe())),
+        _ => {
+            let kinds = wanted.describe();
+            let first = kinds.split(" or ").next().unwrap_or_default().to_owned();
+            Some(format!("write {first} as argument {}", at + 1))
+        }
     }
 }

@@ -274,7 +274,8 @@ fn check_undefined_references(
         let part = Some((found.dollar, found.end));
         let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
         // The parameter itself would be an endless reference.
-        let near = suggest_name(subject, name).filter(|near| !caseless::eq(near, &definition.name));
+        let near = suggest_name(subject, name)
+            .filter(|near| !caseless::eq(near, &definition.name) && environment_reference(name).is_none());
         if let Some(near) = near {
             let correct = format!("$({})", near.as_bstr());
             let fix = Advice::DidYouMean(correct.clone().into());

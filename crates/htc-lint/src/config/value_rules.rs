@@ -1,5 +1,7 @@
 //! Values of the wrong type: numbers, booleans, expressions, strings without quotes.
 
+use std::ops::Range;
+
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
@@ -236,8 +238,10 @@ fn invalid_expression_finding<'a>(
     };
     let is_same = raw == value;
     let wrong = find_unbalanced(value);
+    let operator = find_foreign_operator(value, error).map(|found| (found.place.start, found.place.end));
     let place = match &wrong {
         Some(wrong) if is_same => (wrong.at, wrong.at + 1),
+        None if is_same && operator.is_some() => operator.unwrap_or_default(),
         _ if is_same => {
             let start = error.span.start as usize;
             (start, (error.span.end as usize).max(start + 1).min(raw.len()))
@@ -278,9 +282,7 @@ fn invalid_expression_finding<'a>(
     }
     let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
     match &finding.fix {
-        Some(Advice::Write(text))
-            if is_same && raw.get(place.0..place.1).is_some_and(|text| operator_for_word(text).is_some()) =>
-        {
+        Some(Advice::Write(text)) if is_same && operator.as_ref() == Some(&place) => {
             let text = text.clone();
             finding.replaced_by(text)
         }
@@ -288,18 +290,36 @@ fn invalid_expression_finding<'a>(
     }
 }
 
-/// Returns the operator of expressions for one of another language.
-fn operator_for_word(text: &[u8]) -> Option<&'static str> {
-    const OPERATORS: [(&str, &str); 5] =
-        [("=", "=="), ("and", "&&"), ("or", "||"), ("<>", "!="), ("eq", "==")];
-    OPERATORS.iter().find(|(word, _)| caseless::eq(word.as_bytes(), text)).map(|(_, operator)| *operator)
+/// Operator of another language.
+struct ForeignOperator {
+    place: Range<usize>,
+    /// Operator of expressions to write in its place.
+    meant: &'static str,
+}
+
+/// Returns the operator of another language at which the parser stopped.
+fn find_foreign_operator(value: &[u8], error: &ParseError) -> Option<ForeignOperator> {
+    const OPERATORS: [(&str, &str); 7] =
+        [("===", "=="), ("!==", "!="), ("<>", "!="), ("=", "=="), ("and", "&&"), ("or", "||"), ("eq", "==")];
+    let end = error.span.end as usize;
+    let found = value.get(error.span.start as usize..end)?;
+    OPERATORS.iter().find_map(|(text, meant)| {
+        let start = end.checked_sub(text.len())?;
+        // The parser stops at the last sign of `===` and `<>`.
+        let is_written = caseless::eq(&value[start..end], text.as_bytes())
+            && (found.len() == text.len() || !text.as_bytes()[0].is_ascii_alphabetic());
+        is_written.then_some(ForeignOperator { place: start..end, meant })
+    })
 }
 
 /// Advises about an expression that is not valid.
 fn advise_expression(entry: &MacroEntry, value: &BString, error: &ParseError) -> Option<Advice> {
-    let found = value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
-    if let Some(operator) = operator_for_word(found) {
-        return Some(Advice::Write(operator.into()));
+    if let Some(operator) = find_foreign_operator(value, error) {
+        return Some(Advice::Write(operator.meant.into()));
+    }
+    let before = value.get(..error.span.start as usize).unwrap_or_default();
+    if before.fields().last().is_some_and(|word| caseless::eq(word, b"not")) {
+        return Some("write ! instead of not".into());
     }
     let is_operator = |text: &[u8]| text.starts_with(b"||") || text.starts_with(b"&&");
     if is_operator(value.trim_start()) {

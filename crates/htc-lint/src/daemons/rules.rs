@@ -53,14 +53,15 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     findings
 }
 
-/// Drops findings that only say again that a template mark or a comment is in a value.
+/// Drops findings that only say again that a template mark, a comment or a sign too many is in a value.
 fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let names_with = |rule: LintRule| -> FxHashSet<Vec<u8>> {
         let found = findings.iter().filter(|finding| finding.rule == rule);
         found.map(|finding| finding.name.to_ascii_lowercase()).collect()
     };
     let (marked, commented) = (names_with(LintRule::TemplateMark), names_with(LintRule::CommentInValue));
-    if marked.is_empty() && commented.is_empty() {
+    let trailing = names_with(LintRule::TrailingText);
+    if marked.is_empty() && commented.is_empty() && trailing.is_empty() {
         return;
     }
     let may_be_consequence = |finding: &Finding| {
@@ -75,7 +76,7 @@ fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         let name = finding.name.to_ascii_lowercase();
         !may_be_consequence(finding)
-            || ![&commented, &marked, &spoilt].into_iter().any(|names| names.contains(&name))
+            || ![&commented, &marked, &trailing, &spoilt].into_iter().any(|names| names.contains(&name))
     });
 }
 
