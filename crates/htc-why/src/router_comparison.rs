@@ -107,7 +107,7 @@ impl RouterComparison<'_> {
                 .map(|()| RouterOutcome::Edited(route.name.clone(), ad))
         } else {
             let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
-            // The copy is made from a claimed job.
+            // The router copies a job after it has claimed it.
             ad.set("Managed", "External");
             ad.set("ManagedManager", side.parameters.name.clone());
             let source = ad.clone();

@@ -98,7 +98,8 @@ fn random_ad(random: &mut Random, is_slot: bool) -> ClassAd {
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Decision about one pair, by the rules alone: both sides' Requirements, and the job that a claimed slot runs.
+/// Returns the decision about one pair, by the rules alone: both sides' Requirements, and the job that a
+/// claimed slot runs.
 fn is_match(world: &RealWorld, slot: &ClassAd, job: &ClassAd) -> bool {
     let context = Context::new(world);
     let of_slot = context.my(slot).target(job);
@@ -120,7 +121,7 @@ fn add_claims(random: &mut Random, slots: &mut [ClassAd]) {
     }
 }
 
-/// Ads of which some are repeated with another number.
+/// Returns ads of which some are repeated with another number.
 fn random_ads(random: &mut Random, count: usize, is_slot: bool) -> Vec<ClassAd> {
     let mut ads: Vec<ClassAd> = Vec::new();
     while ads.len() < count {

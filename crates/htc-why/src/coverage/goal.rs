@@ -15,7 +15,8 @@ const ALL_OUTCOMES: [Truth; 4] = [Truth::True, Truth::False, Truth::Undefined, T
 impl WantedOutcomes {
     /// The expression must be true.
     pub const TRUE: WantedOutcomes = WantedOutcomes(1);
-    /// The expression counts as false or is undefined, so that the other operand of `||` decides.
+    /// The expression counts as false or is undefined, so that the other operand of `||` determines the
+    /// result.
     pub const FALSE_OR_UNDEFINED: WantedOutcomes = WantedOutcomes(0b110);
     /// The expression is anything but true.
     pub const NOT_TRUE: WantedOutcomes = WantedOutcomes(0b1110);

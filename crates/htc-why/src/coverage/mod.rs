@@ -92,7 +92,7 @@ pub struct ConditionCoverage<'a> {
     opposed: Vec<OpposedGoals>,
     /// Numbers of conditions, of attribute sets and of opposed goals that have been tried.
     tried_counts: (usize, usize, usize),
-    /// Names of opposed goals for which there were too many combinations to try.
+    /// Names of opposed goals for which there were too many combinations to try all of them.
     given_up_names: Vec<String>,
     /// Number of evaluations spent on the search for ads.
     evaluations_spent: usize,
@@ -337,8 +337,7 @@ impl<'a> ConditionCoverage<'a> {
     }
 
     /// Tries the ads of all conditions and then `chance` random ads, until `try_out` returns false.
-    /// `evaluated` adds the conditions that were observed meanwhile; each round may reach conditions behind
-    /// those of the previous one.
+    /// `evaluated` adds the conditions that were observed meanwhile; each round may reach further conditions.
     pub fn search(
         &mut self,
         seeds: &[ClassAd],

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::clauses::ClauseSide;
 
-/// Attribute that a clause reads and that is not there.
+/// Attribute that a clause reads and that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MissingAttribute {
     /// The name.
@@ -37,7 +37,7 @@ pub struct Cause {
     /// Other clauses that compare the same attributes and refuse the same slots.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<String>,
-    /// Attributes that are not there.
+    /// Attributes that the clause reads and that are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingAttribute>,
 }

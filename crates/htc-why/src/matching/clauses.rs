@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::name_closure::expression_key;
 
-/// Maximum depth to which names of the own ad are replaced by their definitions.
+/// Maximum depth to which names of attributes of the same ad are replaced by their definitions.
 const MAX_DEPTH: usize = 8;
 
 /// Side whose Requirements contain a clause.
@@ -134,7 +134,7 @@ fn add_clause(side: ClauseSide, attribute: &str, expr: Expr, clauses: &mut Vec<C
     }
 }
 
-/// Returns the name if an expression is only a name of the own ad: `START` or `MY.START`.
+/// Returns the name if an expression is only the name of an attribute of the same ad: `START` or `MY.START`.
 fn own_attribute(expr: &Expr) -> Option<AttrName> {
     if let Some(name) = expr.as_attribute() {
         return Some(name);

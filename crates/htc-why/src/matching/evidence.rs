@@ -156,7 +156,7 @@ impl ClauseEvidence {
         found.iter().flat_map(|clause| &clause.references).all(|name| name.place != NameLocation::Target)
     }
 
-    /// Adds an attribute that is not there.
+    /// Adds an attribute that is missing.
     fn add_missing(&mut self, analysis: &Analysis<'_>, side: ClauseSide, reference: &Reference) {
         let name = reference.name.to_string();
         match (reference.may_be_of_job(side), reference.may_be_of_slot(side)) {

@@ -8,7 +8,7 @@ use super::key_names::{KeyNames, add_request, is_request};
 use super::name_closure::{NameGraph, ReadNames, close, definitions_key, push_expr_key};
 use super::slot_set::SlotSet;
 
-/// Jobs with equal definitions of everything that is read.
+/// Jobs with equal definitions of all names that are read.
 #[derive(Clone, Debug)]
 pub(super) struct RawGroup {
     pub(super) ad: ClassAd,
@@ -115,7 +115,7 @@ impl<'s> JobGrouper<'s> {
         let start = self.starting_names(&groups);
         let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
         let mut merged: Vec<RawGroup> = Vec::new();
-        // What is read depends on expressions alone, which most jobs have in common.
+        // The names that are read depend only on expressions, and most jobs have the same expressions.
         let mut closures: FxHashMap<Vec<u8>, (Vec<u8>, ReadNames)> = FxHashMap::default();
         let (mut own_key, mut key) = (Vec::new(), Vec::new());
         for group in groups {
@@ -153,7 +153,7 @@ impl<'s> JobGrouper<'s> {
         (merged, self.names.slot_graph)
     }
 
-    /// Returns the names that are read of every job.
+    /// Returns the names that are read from every job.
     fn starting_names(&self, groups: &[RawGroup]) -> ReadNames {
         let mut read = self.names.of_every_job.clone();
         let mut seen: FxHashSet<&[u8]> = FxHashSet::default();

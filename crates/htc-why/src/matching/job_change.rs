@@ -1,4 +1,4 @@
-//! Changes of a job that may win slots.
+//! Changes of a job that may make slots accept it.
 
 use std::fmt;
 

@@ -15,11 +15,11 @@ pub(super) const REQUEST_PREFIXES: [&str; 2] = ["Request", "Require"];
 
 /// Names that the conditions of slots, and those of the jobs added so far, read. The list only grows.
 ///
-/// The key of a job consists of its definitions of these names. It contains all that evaluations of this job can read,
-/// so that jobs with equal keys cannot be distinguished.
+/// The key of a job consists of its definitions of these names. It contains everything that evaluations of this job
+/// can read, so that jobs with equal keys cannot be distinguished.
 pub(super) struct KeyNames<'s> {
     slot_ads: Vec<&'s ClassAd>,
-    /// Names that are read of every job, whatever its Requirements are.
+    /// Names that are read from every job, whatever its Requirements are.
     pub(super) of_every_job: ReadNames,
     pub(super) names: Vec<AttrName>,
     known: FxHashSet<Vec<u8>>,
@@ -46,7 +46,7 @@ impl<'s> KeyNames<'s> {
         names
     }
 
-    /// Writes the key of a job; adds what it reads to the list.
+    /// Writes the key of a job, and adds the names that the job reads to the list.
     pub(super) fn write_key(&mut self, job: &ClassAd, key: &mut Vec<u8>) {
         self.add_request_names(job);
         key.clear();
@@ -103,7 +103,7 @@ impl<'s> KeyNames<'s> {
     }
 }
 
-/// Returns the names that are read of every job, whatever its Requirements are.
+/// Returns the names that are read from every job, whatever its Requirements are.
 fn names_of_every_job(slots: &dyn SlotSet) -> ReadNames {
     let mut read = ReadNames { names: DIRECTLY_READ.map(AttrName::from).into(), reads_any: false };
     slots.hidden_expressions().iter().for_each(|expr| read.add_expr(expr));
@@ -116,8 +116,8 @@ pub(super) fn is_request(name: &[u8]) -> bool {
     name.len() > 7 && REQUEST_PREFIXES.iter().any(|prefix| begins(prefix))
 }
 
-/// Adds what is read because of a request: RequireGPUs is evaluated for the elements of AvailableGPUs, RequestGPUs for
-/// the slot.
+/// Adds the names that are read because of a request: RequireGPUs is evaluated for the elements of AvailableGPUs,
+/// RequestGPUs for the slot.
 pub(super) fn add_request(name: &[u8], read: &mut ReadNames) {
     let available = [&b"Available"[..], &name[7..]].concat();
     read.names.extend([name.into(), available.as_slice().into(), "MachineResources".into()]);

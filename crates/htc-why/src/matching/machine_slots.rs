@@ -36,8 +36,8 @@ impl<'a> MachineSlots<'a> {
         MachineSlots::of_machines(machine, slots, &fetches)
     }
 
-    /// Creates the set of slots of several execution points; the clock of the first one is used. `fetches` tells for each
-    /// slot whether it calls FETCH_WORK.
+    /// Creates the set of slots of several execution points; the clock of the first one is used. `fetches` has for each
+    /// slot true if it calls FETCH_WORK.
     pub fn of_machines(
         first: &'a ExecutionPoint,
         slots: Vec<(&'a ExecutionPoint, SlotKey)>,

@@ -106,13 +106,13 @@ pub(super) fn push_expr_key(expr: &Expr, key: &mut Vec<u8>) -> bool {
     let literal = expr.as_literal();
     match &literal {
         Some(Value::Int(number)) => push(b'i', &number.to_le_bytes(), key),
-        // Text has 16 digits of a real, which has up to 17.
+        // The text of a real has 16 digits, but 17 may be needed to distinguish two reals.
         Some(Value::Real(real)) => push(b'r', &real.to_bits().to_le_bytes(), key),
         Some(_) => push(b'l', &expr.unparse(), key),
         None => {
             let text = expr.unparse();
             push(b'e', &text, key);
-            // Text has 16 digits of a real, as above.
+            // The text of a real has 16 digits, as above.
             if text.windows(2).any(is_part_of_real) {
                 for value in references::literals(expr) {
                     if let Value::Real(real) = value {

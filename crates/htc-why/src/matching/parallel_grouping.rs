@@ -49,8 +49,8 @@ impl<'g, 's> SharedGrouper<'g, 's> {
         JobCounter { shared: self, state }
     }
 
-    /// Adds what the counters have counted to the grouping. `batch_starts` has the number of jobs before each batch, and
-    /// as its last element the number of all jobs; `name` returns the name of a job from its ad and its number, counted
+    /// Adds the groups of all counters to the grouping. `batch_starts` has the number of jobs before each batch, and as
+    /// its last element the number of all jobs; `name` returns the name of a job from its ad and its number, counted
     /// from 1.
     pub fn finish(self, batch_starts: &[u64], name: &dyn Fn(&ClassAd, u64) -> String) {
         let counters = self.counters.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -79,28 +79,29 @@ impl Drop for JobCounter<'_, '_, '_> {
 }
 
 impl JobCounter<'_, '_, '_> {
-    /// Prefixes of attributes that are read of each job in addition to [`JobCounter::names`].
+    /// Prefixes of attributes that are read from each job in addition to [`JobCounter::names`].
     pub const PREFIXES: [&'static str; 2] = REQUEST_PREFIXES;
 
-    /// Returns the number of attributes that have to be read of each job.
+    /// Returns the number of attributes that have to be read from each job.
     pub fn name_count(&self) -> usize {
         self.state.names.len() + self.state.other_labels.len()
     }
 
-    /// Returns the attributes that have to be read of each job, or `None` if these are all attributes. The list only
-    /// grows: when jobs are added, and when other threads add jobs and [`JobCounter::update_names`] is called.
+    /// Returns the attributes that have to be read from each job, or `None` if all attributes have to be read. The
+    /// list only grows: when jobs are added, and when other threads add jobs and [`JobCounter::update_names`] is
+    /// called.
     pub fn names(&self) -> Option<impl Iterator<Item = &AttrName>> {
         (!self.state.reads_any).then(|| self.state.names.iter().chain(&self.state.other_labels))
     }
 
-    /// Takes over the names that other threads have found.
+    /// Adds the names that other threads have found.
     pub fn update_names(&mut self) {
         let labels = self.shared.labels;
         self.shared.lock_names(|names| self.state.update_names(names, labels));
     }
 
-    /// Counts a job, of which the attributes of [`JobCounter::names`] were read, if its group is known, and exchanges its
-    /// ad for another that may be overwritten. Returns false if the whole job has to be added.
+    /// Counts a job if its group is known, and exchanges its ad for another that may be overwritten. At least the
+    /// attributes of [`JobCounter::names`] must have been read. Returns false if the whole job has to be added.
     pub fn count(&mut self, job: &mut ClassAd, place: JobPlace) -> bool {
         let state = &mut self.state;
         let Some(found) = state.write_own_key(job) else { return false };
@@ -197,7 +198,8 @@ impl CounterState {
         }
     }
 
-    /// True if the attributes from which the name of a job is made are literals: others may read further attributes.
+    /// True if the attributes from which the name of a job is made are literals: labels that are not literals may
+    /// read further attributes.
     fn has_plain_labels(&self, job: &ClassAd, labels: &[&str]) -> bool {
         labels.iter().all(|label| job.get(label).is_none_or(|expr| expr.as_literal().is_some()))
     }

@@ -7,7 +7,7 @@ use super::evidence::{ClauseEvidence, RefusedValues, SeenAttribute};
 use super::seen_values::expr_text;
 use super::side_names::SideNames;
 
-/// Returns why a clause is not true.
+/// Returns a sentence about the reason why a clause is not true.
 pub(super) fn clause_sentence(evidence: &ClauseEvidence) -> String {
     let notes = evidence.notes.iter().map(|note| format!("; {note}"));
     reason_sentence(evidence) + &notes.collect::<String>()
@@ -83,7 +83,7 @@ fn reason_sentence(evidence: &ClauseEvidence) -> String {
     if reasons.is_empty() { said } else { format!("{said}: {}", reasons.join(", ")) }
 }
 
-/// Returns the values of a missing attribute at slots that have it and are refused all the same.
+/// Returns the values of a missing attribute at slots that have it and are nevertheless refused.
 fn refused_with_phrase(evidence: &ClauseEvidence, name: &str, with: usize) -> String {
     match evidence.refused_with.iter().find(|refused| refused.name == name) {
         Some(RefusedValues { slot_count, values, .. }) if *slot_count == with => {
@@ -96,7 +96,7 @@ fn refused_with_phrase(evidence: &ClauseEvidence, name: &str, with: usize) -> St
     }
 }
 
-/// Returns that the slots are being drained, if they are.
+/// Returns a phrase that the slots are being drained, or an empty text if they are not.
 fn draining_phrase(evidence: &ClauseEvidence) -> String {
     let slot = evidence.side_names.slot;
     match (evidence.draining_count, evidence.refused_count) {

@@ -3,9 +3,9 @@
 /// Nouns for the two sides of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideNames {
-    /// Noun for what is placed, in the singular.
+    /// Noun for the side that is placed, in the singular.
     pub job: &'static str,
-    /// Noun for the places, in the singular.
+    /// Noun for the side that accepts or refuses it, in the singular.
     pub slot: &'static str,
 }
 

@@ -196,7 +196,7 @@ impl<'a> AdPool<'a> {
         }
     }
 
-    /// Makes claimed slots refuse jobs that they do not prefer to the one that they run.
+    /// Makes claimed slots refuse jobs that they do not prefer to the job that they run.
     #[must_use]
     pub fn with_claims(self) -> Self {
         let has_claims = self.slots.iter().any(|(_, ad)| is_claimed_by_ad(ad, self.world));
@@ -223,7 +223,7 @@ impl<'a> AdPool<'a> {
 }
 
 impl AdPool<'_> {
-    /// Makes the match symmetric: the Requirements of both ads must be there and true, and devices are not compared.
+    /// Makes the match symmetric: both ads must have Requirements that are true, and devices are not compared.
     #[must_use]
     pub fn symmetric(self) -> Self {
         AdPool { is_symmetric: true, ..self }

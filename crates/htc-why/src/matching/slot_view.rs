@@ -1,4 +1,4 @@
-//! The other direction: which jobs a slot accepts, and what refuses the others.
+//! Jobs from the point of view of a slot: the jobs that it accepts, and the clauses that refuse the others.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
-//! Terms of sums that do not count: conditional expressions that are 0.
+//! Terms of sums that have no effect: conditional expressions whose value is 0.
 //!
 //! WithinResourceLimits of 25.14 subtracts the size of catalogs from RequestDisk, which is 0 for jobs that use none.
-//! A sentence about the comparison names only what counts.
+//! A sentence about the comparison names only the terms that have an effect.
 
 use htc_classad::{Context, Expr, ExprKind, Value};
 

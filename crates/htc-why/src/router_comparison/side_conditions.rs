@@ -1,5 +1,5 @@
-//! Conditions that a router evaluates for a job, in order: the basis for jobs that reveal differences between
-//! two routers.
+//! Conditions that a router evaluates for a job, in order: jobs that reveal differences between two routers
+//! are generated from them.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
