@@ -208,7 +208,7 @@ impl<'a> RouteMigration<'a> {
     }
 }
 
-/// The statement of a route, preceded by its comments.
+/// Returns the statement of a route, preceded by its comments.
 fn route_statement(place: &str, route: &OldRoute, name: &str, statement: &[BString]) -> Vec<u8> {
     let mut text = format!("# from {place}\n").into_bytes();
     for comment in &route.comments {
@@ -222,7 +222,7 @@ fn route_statement(place: &str, route: &OldRoute, name: &str, statement: &[BStri
     text
 }
 
-/// The lines of a converted route without its NAME, which the parameter's name already contains.
+/// Returns the lines of a converted route without its NAME, which the parameter's name already contains.
 fn route_lines(text: &[u8]) -> impl Iterator<Item = BString> + '_ {
     text.lines()
         .map(ByteSlice::trim)

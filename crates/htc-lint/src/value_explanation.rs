@@ -229,7 +229,7 @@ fn find_table_entry(name: &BStr) -> Option<TableEntry> {
     })
 }
 
-/// Verdict on a transform or route that has the old syntax (an ad in brackets).
+/// Returns a verdict on a transform or route that has the old syntax (an ad in brackets).
 fn old_syntax_verdict(name: &[u8]) -> Option<&'static str> {
     let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
     if is("JOB_TRANSFORM_") {
@@ -269,7 +269,7 @@ fn look_up_names(name: &BStr, config: &Config, world: &dyn World, is_used: bool)
     all
 }
 
-/// Files that include a source, innermost first.
+/// Returns the files that include a source, innermost first.
 fn including_files(config: &Config, source: SourceId) -> Vec<(BString, u32)> {
     let mut chain = Vec::new();
     let mut at = config.set.source(source).included_from;
@@ -281,7 +281,7 @@ fn including_files(config: &Config, source: SourceId) -> Vec<(BString, u32)> {
     chain
 }
 
-/// Place of the definition that a plain reference refers to.
+/// Returns the place of the definition that a plain reference refers to.
 fn origin_of_reference(
     reference: &[u8],
     config: &Config,
@@ -299,8 +299,8 @@ fn origin_of_reference(
     }
 }
 
-/// Definitions of the name for daemons or local names other than the ones for which the configuration was
-/// read: a text that names the place, and the prefix.
+/// Returns the definitions of the name for daemons or local names other than the ones for which the
+/// configuration was read: a text that names the place, and the prefix.
 fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
     let own = [&config.context.subsystem, &config.context.local_name];
     config.set.entries().filter_map(move |entry| {

@@ -1,4 +1,4 @@
-//! Sets of mistakes that were written without looking at the rules (`tests/data/lint`).
+//! Sets of mistakes that were written without knowledge of the rules (`tests/data/lint`).
 //!
 //! A line is a configuration with one mistake, in which `\n` is the end of a line. A line that begins with `-` has a
 //! mistake that is not found.

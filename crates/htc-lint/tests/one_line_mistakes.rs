@@ -7,7 +7,7 @@ use htc_config::{LoadOptions, LookupContext};
 use htc_lint::daemons::LintRequest;
 use htc_os::RealWorld;
 
-/// Findings in a configuration file of that name.
+/// Returns the findings in a configuration file of that name.
 fn findings(name: &str, text: &str) -> Vec<Finding> {
     let place = tempfile::tempdir().unwrap();
     let files = [place.path().join(name)];
@@ -25,18 +25,19 @@ fn findings(name: &str, text: &str) -> Vec<Finding> {
     request.lint_config(&RealWorld::new()).unwrap().findings
 }
 
-/// Names of the rules that find something in a configuration file of that name, those about unused names left out.
+/// Returns the names of the rules that find something in a configuration file of that name, except rules about
+/// unused names.
 fn rules_in_file(name: &str, text: &str) -> Vec<String> {
     let names = findings(name, text).into_iter().map(|finding| finding.rule.name().to_owned());
     names.filter(|name| name != "unused-macro").collect()
 }
 
-/// As [`rules_in_file`], for a whole configuration.
+/// Does the same as [`rules_in_file`], for a whole configuration.
 fn rules(text: &str) -> Vec<String> {
     rules_in_file("condor_config", text)
 }
 
-/// Advice of the first finding.
+/// Returns the advice of the first finding.
 fn first_advice(text: &str) -> String {
     let found = findings("condor_config", text);
     let advice = found.first().and_then(|finding| finding.fix.as_ref());
@@ -364,11 +365,11 @@ fn long_expressions_have_a_note() {
     let clauses = |count: usize| format!("START = {}false", "Owner == \"ann\" || ".repeat(count));
     assert_eq!(rules(&clauses(1100)), Vec::<String>::new());
     assert_eq!(rules(&clauses(1200)), ["not-checked"]);
-    // Its syntax is checked.
+    // The syntax of a long condition is still checked.
     assert_eq!(rules(&format!("{})", clauses(1200))), ["bad-expression"]);
 }
 
-/// The doctor notes the same.
+/// The doctor has a note about the same settings.
 #[test]
 fn slots_of_a_kind_that_the_manual_does_not_name_have_a_note() {
     assert_eq!(rules("NUM_SLOTS = 4"), ["differs-from-manual"]);

@@ -11,7 +11,7 @@ use htc_lint::transforms::{TransformRunner, lint};
 use htc_os::RealWorld;
 use htc_transform::Transform;
 
-/// Rules that a text finds.
+/// Returns the rules that find something in a text.
 fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
     let world = RealWorld::new();
     let context = LookupContext::default();

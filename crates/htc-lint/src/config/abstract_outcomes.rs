@@ -1,10 +1,10 @@
-//! Outcomes of a condition if something is known about a few of its parts.
+//! Outcomes of a condition if the outcomes of some of its parts are known.
 
 use htc_classad::{Expr, ExprKind, Truth};
 
 use super::condition_outcomes::OutcomeSet;
 
-/// Deepest part of a condition that is examined.
+/// Maximum depth to which a condition is examined.
 const MAX_DEPTH: usize = 100;
 
 /// Returns the outcomes that a condition may have; `known` has those of a part, or `None` if nothing is known about it.

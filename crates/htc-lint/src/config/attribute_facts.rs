@@ -1,8 +1,8 @@
 //! Units, ranges and words of the attributes of slots and jobs.
 //!
 //! A row of the table is `NAME<tab>unit<tab>least<tab>most<tab>words<tab>sensible`, sorted by name without case. Words begin with
-//! `=` if the attribute has no others, with `~` if these are the usual ones, and with `#` if a number follows each of them.
-//! Nobody compares the attribute with a positive number below the last column, except by a mistake of the unit.
+//! `=` if the attribute has no others, with `~` if these are the usual ones, and with `#` if a number follows each of them. A
+//! policy that compares the attribute with a positive number below the last column probably has a mistake of the unit.
 
 use htc_base::text::table::{compare_key, count_lines, line_starts, table_row};
 
@@ -21,7 +21,7 @@ pub(super) enum AttributeUnit {
     MinuteOfDay,
     /// Seconds since 1970.
     Epoch,
-    /// Seconds since 1970, of something in the future.
+    /// Seconds since 1970, at a time in the future.
     Expiry,
 }
 
@@ -49,7 +49,7 @@ impl AttributeUnit {
     }
 }
 
-/// Words that a text attribute has.
+/// Words that are values of a string attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttributeWords {
     /// The attribute has no other value.

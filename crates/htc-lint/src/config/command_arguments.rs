@@ -57,7 +57,8 @@ fn between_quotes(raw: &[u8]) -> Option<&[u8]> {
     (!inner.is_empty() && !inner.contains(&b'"')).then_some(inner)
 }
 
-/// Reports a port without `-p` as the first argument of a daemon, which skips what is not an option (`dc_main`).
+/// Reports a port without `-p` as the first argument of a daemon, which skips arguments that are not options
+/// (`dc_main`).
 fn check_first_argument(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option<Finding> {
     let name = unqualified_name(&entry.name);
     let daemon = name.len().checked_sub(b"_ARGS".len()).filter(|_| caseless::ends_with(name, b"_ARGS"))?;

@@ -1,4 +1,4 @@
-//! Comparisons of attributes with what they never are: numbers out of their range, words that they do not have, values in
+//! Comparisons of attributes with values that they never have: numbers out of their range, unknown words, values in
 //! another unit.
 
 use bstr::{BString, ByteSlice};
@@ -60,7 +60,7 @@ pub(super) fn check_comparisons(
             .or_else(|| check_priorities(part, operator, &left, &right, world));
         problems.extend(problem);
     }
-    // Where one number is above 24, the minutes are meant.
+    // If one of the numbers is above 24, all of them are minutes.
     problems.extend(clock_hours.unwrap_or_default().iter().map(describe_clock_hour));
     problems.extend(check_time_kinds(&parts, world, is_site));
     problems
@@ -135,7 +135,7 @@ fn describe_clock_hour(comparison: &NumberComparison<'_>) -> ComparisonProblem {
     ComparisonProblem::new(LintRule::UnitMismatch, whole, message, fix)
 }
 
-/// Reports a size that no machine or job has, so that the number is in a smaller unit.
+/// Reports a size that no machine or job has: the number is probably in a smaller unit.
 fn check_impossible_size(
     comparison: &NumberComparison<'_>,
     facts: &AttributeFacts,
@@ -190,7 +190,7 @@ fn check_size_units(
 ) -> Option<ComparisonProblem> {
     let (first, second) = (size_unit(left, world, is_site)?, size_unit(right, world, is_site)?);
     let ratio = first.bytes / second.bytes;
-    // 1000 in place of 1024 is not another unit.
+    // 1000 in place of 1024 does not make another unit.
     if (0.5..2.0).contains(&ratio) || matches!(operator, "=?=" | "=!=") {
         return None;
     }
@@ -235,7 +235,7 @@ fn check_words(
         return None;
     }
     let is_always = if operator.contains('!') { "true" } else { "false" };
-    // The number after the word may be any.
+    // Any number may follow the word.
     let stem = match words {
         AttributeWords::Numbered(_) => text.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
         _ => &text[..],
@@ -256,7 +256,7 @@ fn check_words(
                 AttributeWords::All(_) => {
                     similar_names::nearest(stem.as_bytes(), words.words().map(str::as_bytes))
                 }
-                // A word that is not in an open list must be very near.
+                // If other words are possible, only a word that is very similar to a known one is reported.
                 _ => words.words().map(str::as_bytes).find(|word| {
                     stem.len() >= 5 && similar_names::distance(word, stem.as_bytes(), 2).is_some()
                 }),

@@ -1,8 +1,10 @@
-//! Outcomes that a condition can have: conditions that are never true or never false whatever the ads hold.
+//! Outcomes that a condition can have: conditions that are never true or never false, whatever attributes the
+//! ads have.
 //!
 //! For each operand that is compared with constants, each value is tried that can make a difference: the constants,
 //! values between and beyond them, other types and undefined. All other parts may have any outcome. An outcome that no
-//! value of one operand allows is therefore impossible, while possible ones may not occur: a finding is never wrong.
+//! value of one operand allows is therefore impossible, whereas some possible outcomes may not occur. A finding is
+//! therefore never wrong.
 
 use super::constants::constant_value;
 use bstr::{BString, ByteSlice};
@@ -77,9 +79,9 @@ pub(super) enum MissingOutcome {
     NeverFalse,
 }
 
-/// Largest number of comparisons that are examined.
+/// Maximum number of comparisons that are examined.
 const MAX_COMPARISONS: usize = 100;
-/// Deepest part of a condition that is examined.
+/// Maximum depth to which a condition is examined.
 const MAX_DEPTH: usize = 100;
 
 /// Returns the outcome that a condition never has, or `None` if it may have both or is a constant.
@@ -158,7 +160,7 @@ impl AbstractCondition<'_> {
             }
             ExprKind::Compare(operator, left, right) => self.read_comparison(operator, &left, &right),
             ExprKind::Reference => self.add_comparison(expr, "", None, false),
-            // A constant in a condition switches a part on or off; it is not a mistake.
+            // A constant in a condition enables or disables a part; it is not a mistake.
             _ => ConditionTree::Opaque,
         }
     }
@@ -192,7 +194,7 @@ impl AbstractCondition<'_> {
         if operand.is_reference() {
             key.make_ascii_lowercase();
         } else if key.to_ascii_lowercase().contains_str("random") {
-            // Each call has another value.
+            // Each evaluation has another value.
             return ConditionTree::Opaque;
         }
         let literal = constant.clone().map(|value| Expr::literal(value).unparse().to_string());

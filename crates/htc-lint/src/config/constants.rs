@@ -3,7 +3,7 @@
 use htc_base::world::World;
 use htc_classad::{Context, Expr, ExprKind, Value};
 
-/// Deepest expression that is searched for references.
+/// Maximum depth to which an expression is searched for references.
 const MAX_DEPTH: usize = 40;
 
 /// Returns the value of a calculation with numbers alone, such as `18 * 60`, or of a literal; `None` for all other

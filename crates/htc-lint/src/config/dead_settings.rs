@@ -13,7 +13,8 @@ use super::expression_parts::reference_name;
 use super::lint_subject::LintSubject;
 use super::parameter_names::list_items;
 
-/// Switch, and the parameters that nothing reads while it is off. A name that ends in `*` stands for all that begin so.
+/// Switch, and the parameters that nothing reads while it is off. A name that ends in `*` stands for all names with
+/// that beginning.
 struct Switch {
     name: &'static str,
     dependents: &'static [&'static str],
@@ -45,7 +46,7 @@ const SWITCHES: [Switch; 11] = [
     switch("ENABLE_PERSISTENT_CONFIG", &["PERSISTENT_CONFIG_DIR"]),
 ];
 
-/// Numbers of which the first must be below the second, with what happens otherwise.
+/// Pairs of parameters of which the first must be below the second, with the consequence otherwise.
 const LIMITS: [(&str, &str, &str); 11] = [
     ("UPDATE_INTERVAL", "CLASSAD_LIFETIME", "the collector drops each ad before its next update"),
     ("MASTER_UPDATE_INTERVAL", "CLASSAD_LIFETIME", "the collector drops each ad before its next update"),
@@ -149,7 +150,7 @@ fn check_limit(
     findings.push(subject.make_finding(LintRule::Contradiction, &entry.current, place, message, fix));
 }
 
-/// Reports policies that wait for a suspended slot where no slot is ever suspended.
+/// Reports policies that wait for a suspended slot although no slot is ever suspended.
 fn check_suspended(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let why = match () {
         () if is_off(subject, "WANT_SUSPEND") => "WANT_SUSPEND",
@@ -185,7 +186,7 @@ fn is_suspended_activity(part: &Expr) -> bool {
     is_activity(&left) && is_word(&right) || is_activity(&right) && is_word(&left)
 }
 
-/// Reports daemons that another one controls which the master does not start (`masterDaemon.cpp`,
+/// Reports daemons that are controlled by a daemon which the master does not start (`masterDaemon.cpp`,
 /// `daemon::SetupController`).
 fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if written_entry(subject, "DAEMON_LIST").is_none() {
@@ -236,7 +237,7 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Reports that no protocol is left.
+/// Reports a configuration that disables both IPv4 and IPv6.
 fn check_protocols(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let Some(entry) = written_entry(subject, "ENABLE_IPV6").filter(|_| is_off(subject, "ENABLE_IPV6")) else {
         return;

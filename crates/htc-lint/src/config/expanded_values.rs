@@ -94,8 +94,8 @@ impl ExpandedValues {
                 return None;
             };
             count = count.saturating_add(*inner);
-            // As a reference with a value that expands to nothing has no default, a default is certain only if the
-            // value is empty before its expansion, too.
+            // The default of a reference is used only if the value is empty before its expansion. A value that is
+            // not empty but expands to nothing is therefore not handled here.
             match default {
                 Some(_) if value.is_empty() && *inner > 0 => return None,
                 Some(default) if value.is_empty() => text.extend_from_slice(default),

@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 use htc_classad::{Expr, ExprKind, Value};
 
-/// Deepest part of an expression that is visited.
+/// Maximum depth to which the parts of an expression are visited.
 const MAX_DEPTH: usize = 120;
 
 /// Functions whose arguments are evaluated in other ads.

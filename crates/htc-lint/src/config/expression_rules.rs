@@ -1,4 +1,4 @@
-//! Expressions that are valid and can never do what their parameter is for.
+//! Valid expressions that can never serve the purpose of their parameter.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, unqualified_name};
@@ -24,10 +24,10 @@ use super::self_references::find_self_reference;
 use super::type_rules::{suggest_truth, suggest_undefined};
 use super::written_pieces::{find_written_piece, replace_if_certain};
 
-/// Number of latest findings among which the same one is looked for.
+/// Number of latest findings that are searched for a duplicate.
 const LATEST: usize = 200;
 
-/// Longest expression that is examined.
+/// Maximum length of an expression that is examined.
 const MAX_LENGTH: usize = 20_000;
 
 /// Checks an expression in the ads in which it is evaluated.
@@ -127,7 +127,8 @@ pub(super) fn check_meaning<'a>(
 /// Mistake in a part of an expression: rule, text of the part, message, correction.
 type PartProblem = (LintRule, BString, String, Option<Advice>);
 
-/// Finds comparisons that cannot be meant, references of an attribute to itself, and attributes that new jobs do not have.
+/// Finds comparisons that are certainly unintended, references of an attribute to itself, and attributes that new jobs do
+/// not have.
 fn find_part_problems<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -210,12 +211,13 @@ fn written_part<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry, part: &Exp
     name.unwrap_or(whole)
 }
 
-/// True if the configuration advertises an attribute of that name, or makes it of a resource.
+/// True if the configuration advertises an attribute of that name, or defines a resource of that name.
 fn is_advertised(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     subject.known.is_advertised(name) || subject.is_machine_resource(name)
 }
 
-/// True if the configuration makes an attribute of that name: it is advertised, or a transform sets it.
+/// True if the configuration defines an attribute of that name: the attribute is advertised, or a transform
+/// sets it.
 fn is_site_attribute(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     is_advertised(subject, name) || subject.is_in_transforms(name)
 }

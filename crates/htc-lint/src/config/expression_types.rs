@@ -1,4 +1,5 @@
-//! Types that an expression can have whatever the ads hold, and parts of it that are always an error.
+//! Types that the value of an expression can have, whatever attributes the ads have, and parts that are
+//! always an error.
 
 use bstr::{BString, ByteSlice};
 use htc_classad::eval::argument_error;
@@ -116,7 +117,7 @@ const NUMBER_FUNCTIONS: [&str; 14] = [
 /// Functions whose arguments are evaluated in other ads.
 const CONTEXT_FUNCTIONS: [&str; 4] = ["evalineachcontext", "countmatches", "anycompare", "allcompare"];
 
-/// Deepest part of an expression that is examined.
+/// Maximum depth to which an expression is examined.
 const MAX_DEPTH: usize = 120;
 
 impl<'a> ExpressionTypes<'a> {
@@ -338,7 +339,8 @@ impl<'a> ExpressionTypes<'a> {
             _ => {
                 let text = parts.iter().zip(&sets).find(|(_, set)| set.is_only_text()).map(|(part, _)| part);
                 let Some(text) = text else {
-                    // The difference of two times is a time; the difference of their numbers is not.
+                    // The difference of two absolute times is a relative time, and that of two numbers is a
+                    // number.
                     let is_number = sets.iter().all(|set| set.is_only_number_or_boolean());
                     return if is_number { TypeSet::NUMBER } else { TypeSet::NUMBER.or(TypeSet::OTHER) };
                 };
@@ -387,7 +389,7 @@ fn swapped_arguments(function: &[u8], arguments: &[Expr]) -> Option<&'static str
     }
 }
 
-/// Returns the operator of conditions for which an operator of bits was written.
+/// Returns the logical operator in place of which a bitwise operator was written.
 fn logical_operator(operator: &str) -> Option<&'static str> {
     match operator {
         "|" => Some("||"),

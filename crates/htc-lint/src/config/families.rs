@@ -83,7 +83,7 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
     )
 }
 
-/// Returns false if the first two bytes of a name differ from those of a prefix in more than one change.
+/// Returns false if the first two bytes of a name differ from those of a prefix by more than one change.
 fn may_be_slip(name: &[u8], prefix: &[u8]) -> bool {
     let (Some(name), Some(prefix)) = (name.first_chunk::<2>(), prefix.first_chunk::<2>()) else {
         return false;

@@ -125,7 +125,7 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     let letters = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
     };
-    // Names of four letters are near to many others: only a slip of these counts.
+    // Names of four letters are similar to many others: only a misspelling of these three is recognized.
     const SHORT_NAMES: [&[u8]; 3] = [b"Owner", b"State", b"OpSys"];
     let is_slip = |known: &&[u8]| htc_base::text::similar_names::distance(known, name, 1).is_some();
     if name.len() == 4 && !is_exact_attribute(name) {
@@ -134,7 +134,7 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     if name.len() < 5 || is_exact_attribute(name) {
         return None;
     }
-    // A plural, another number or underscore is not a slip.
+    // A plural, another number or another underscore is not a misspelling.
     let stem = |text: &[u8]| letters(text).strip_suffix(b"s").map_or_else(|| letters(text), <[u8]>::to_vec);
     let accept = |known: &[u8]| {
         known.len() >= 5

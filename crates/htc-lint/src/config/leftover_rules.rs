@@ -18,7 +18,7 @@ use super::parameter_names::is_attribute_list;
 use super::type_rules::has_checked_type;
 use super::written_pieces::{replace_if_certain, replace_value};
 
-/// Checks one value; returns true if the text that was found spoils the value for all other rules.
+/// Checks one value; returns true if the text that was found makes the value useless for all other rules.
 pub(super) fn check_leftovers(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -378,7 +378,7 @@ mod tests {
         for good in ["${HOME}", "$ENV(HOME)", "$ENV{", "$ENV{}", "$(A) {b}", "$"] {
             assert_eq!(found(good), None, "{good}");
         }
-        // Many dollars take no quadratic time.
+        // Many dollars do not take quadratic time.
         assert_eq!(found(&("$ENV{".repeat(200_000) + "}")).map(|(text, _)| text.len()), Some(1_000_001));
         assert_eq!(found(&"$ENV{".repeat(200_000)), None);
     }

@@ -101,7 +101,7 @@ impl<'a> LintSubject<'a> {
         })
     }
 
-    /// True if the machine has a resource from which an attribute of that name is made: `Licence`, `TotalLicence`.
+    /// True if the machine has a resource that defines an attribute of that name: `Licence`, `TotalLicence`.
     pub(super) fn is_machine_resource(&self, name: &[u8]) -> bool {
         let tags = self.resource_tags.get_or_init(|| {
             let tag = |entry: &'a MacroEntry| {

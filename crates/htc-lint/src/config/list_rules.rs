@@ -292,13 +292,13 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
                 continue;
             }
             let message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
-            // One or two letters are near to every other short name.
+            // A name of one or two letters is similar to every other short name.
             let near = near_names.nearest(name, |near| near.len() > 2 && name.len() > 2);
             let fix = match near {
                 Some(near) => Advice::DidYouMean((*near).into()),
                 None => format!("set {knob}, or remove the name").into(),
             };
-            // A file that has one member beside the list is expected to have all of them.
+            // A file that contains the list and one member is expected to contain all of them.
             let is_beside = |other: &MacroEntry| other.current.place.source == entry.current.place.source;
             let holds_in_part = defined.iter().any(|(member, other)| {
                 is_beside(other) && names.iter().any(|name| caseless::eq(name, member))
@@ -350,7 +350,8 @@ fn check_unlisted_members(
     }
 }
 
-/// True if a line of a source sets a parameter that is not set: a condition or a syntax error keeps it from being read.
+/// True if a line of a source sets a parameter that is not set: the line is not read because of a condition or a syntax
+/// error.
 fn is_written_somewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
     texts.flat_map(|text| text.lines()).any(|line| {
@@ -414,7 +415,8 @@ fn meant_names(family: &NamedListFamily, named: &[BString]) -> Vec<Vec<u8>> {
     family.lists.iter().map(|list| list.as_bytes().to_vec()).chain(parts).collect()
 }
 
-/// Returns the comments that mention a list of the family: a member in such a comment is an offer, not an omission.
+/// Returns the comments that mention a list of the family: a member that such a comment names was left out of the
+/// list on purpose.
 fn comments_with_list<'a>(subject: &LintSubject<'a>, family: &NamedListFamily) -> Vec<&'a [u8]> {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
     texts

@@ -11,16 +11,16 @@ use htc_config::macro_definition::MacroEntry;
 use super::lint_subject::LintSubject;
 use super::parameter_names::list_items;
 
-/// Family of members whose settings have names of their own.
+/// Family of members with settings in separate parameters.
 struct MemberFamily {
     /// Parameters that list the members; empty if nothing does.
     lists: &'static [&'static str],
     prefix: &'static str,
-    /// End of the parameters that define a member.
+    /// Suffixes of the parameters that define a member.
     definitions: &'static [&'static str],
-    /// End of the settings that mean nothing without the member.
+    /// Suffixes of the settings that have no effect without the member.
     settings: &'static [&'static str],
-    /// Names after the prefix that are parameters of their own.
+    /// Names after the prefix that are other parameters.
     others: &'static [&'static str],
 }
 
@@ -96,7 +96,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the member in the name of a parameter that ends so.
+/// Returns the member in the name of a parameter with one of these suffixes.
 fn member_of<'n>(family: &MemberFamily, name: &'n [u8], end: &str) -> Option<&'n [u8]> {
     let rest = caseless::strip_prefix(unqualified_name(name), family.prefix.as_bytes())?;
     let length = rest.len().checked_sub(end.len()).filter(|length| *length > 0)?;
@@ -156,7 +156,7 @@ fn check_family(subject: &LintSubject<'_>, family: &MemberFamily, findings: &mut
     for (entry, member, end) in settings {
         let is_other = family.others.iter().any(|other| caseless::eq(other.as_bytes(), member));
         let is_listed = listed.iter().any(|known| caseless::eq(known, member));
-        // What defines a member is reported with its list.
+        // A parameter that defines a member is reported by the rules for lists.
         let is_definition = family.definitions.contains(&end) && listed.is_empty();
         let is_defined = !family.definitions.contains(&end)
             && defined.iter().any(|(known, _)| caseless::eq(known, member));
@@ -197,7 +197,7 @@ fn check_family(subject: &LintSubject<'_>, family: &MemberFamily, findings: &mut
         let has_list = family.lists.iter().any(|list| {
             subject.config.set.find_exact(list.as_bytes()).is_some_and(|list| list.current.is_user_written())
         });
-        // A file with settings alone belongs to one with the members.
+        // A file that has only settings belongs to another file, which has the members.
         if near.is_none() && !has_list && !defined.iter().any(|(_, other)| is_beside(other)) {
             continue;
         }

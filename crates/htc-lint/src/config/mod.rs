@@ -1,7 +1,7 @@
 //! Rules that find mistakes in a configuration which the daemons ignore without a message.
 //!
-//! Nearly all findings of a rule must be right: users learn to ignore a rule that is often wrong. What is
-//! only possibly wrong (a name that some script may read) is not reported, or reported with the reason.
+//! Nearly all findings of a rule must be right: users learn to ignore a rule that is often wrong. Text that
+//! is only possibly wrong (a name that some script may read) is not reported, or reported with the reason.
 
 mod abstract_outcomes;
 mod account_patterns;

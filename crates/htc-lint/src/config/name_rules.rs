@@ -212,7 +212,7 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
     }
 }
 
-/// Reports a list to which a file has added items and which it then sets to others alone.
+/// Reports a list to which a file has added items and which the file then replaces by other items.
 fn check_replaced_list(
     subject: &LintSubject<'_>,
     earlier: &Definition,

@@ -79,7 +79,7 @@ pub(super) fn find_missing_attribute(
     found
 }
 
-/// Deepest part of a condition that is examined.
+/// Maximum depth to which a condition is examined.
 const MAX_DEPTH: usize = 100;
 
 /// Returns the outcomes of a part of a condition if some attributes are undefined.

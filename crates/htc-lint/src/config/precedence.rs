@@ -1,4 +1,4 @@
-//! Macros whose values are taken apart by an operator beside them, and `&&` beside `||` without parentheses.
+//! Macros whose values are split by an operator next to them, and `&&` beside `||` without parentheses.
 
 use bstr::{BString, ByteSlice};
 use htc_base::text::caseless;
@@ -11,9 +11,9 @@ use htc_config::macro_reference::{MacroFunction, next_reference};
 use super::lint_subject::LintSubject;
 use super::name_status::NameStatus;
 
-/// Longest value that is examined.
+/// Maximum length of a value that is examined.
 const MAX_LENGTH: usize = 4_000;
-/// Deepest part of an expression that is compared.
+/// Maximum depth to which expressions are compared.
 const MAX_DEPTH: usize = 80;
 
 /// Checks a value that is an expression.
@@ -36,7 +36,7 @@ pub(super) fn check_precedence(
         }
         let Some(inner) = subject.view.raw_bytes(&name) else { continue };
         let Ok(inner) = subject.view.expand_raw(&name, &inner) else { continue };
-        // Only a value with `||` at its top is taken apart by `&&`.
+        // Only a value with `||` at its top is split by `&&`.
         let is_open = !has_outer_parentheses(&inner)
             && Expr::parse_with(&inner, subject.dialect())
                 .is_ok_and(|inner| matches!(inner.kind(), ExprKind::Or(..) | ExprKind::Conditional(..)))
@@ -97,7 +97,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// True for `$(START) && a || b`: one alternative has the earlier value beside a condition, and the last does not have it.
+/// True for `$(START) && a || b`: one alternative contains the earlier value and a condition, and the last alternative
+/// does not contain it.
 fn is_bypassed(written: &[u8], name: &[u8], subject: &LintSubject<'_>) -> bool {
     const OWN: &str = "HtcEarlierValue";
     const OTHER: &str = "HtcMacro";

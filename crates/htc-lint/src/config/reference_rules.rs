@@ -60,7 +60,8 @@ fn check_empty_self_references(subject: &LintSubject<'_>, findings: &mut Vec<Fin
     }
 }
 
-/// Drops findings about text that is never expanded from where a function fails: the text is its argument.
+/// Drops a finding about text that is never expanded if a function fails at the same place: the text is the
+/// argument of the function.
 fn drop_unexpanded_arguments(first: usize, findings: &mut Vec<Finding>) {
     let own = findings.split_off(first);
     let place = |finding: &Finding| finding.spot.as_ref().map(|spot| (spot.line, spot.span.start));
@@ -298,7 +299,7 @@ fn check_undefined_references(
     }
 }
 
-/// Functions that fail when a daemon expands the value, which then exits with an error.
+/// Reports functions that fail when a daemon expands the value, because the daemon then exits with an error.
 fn check_function_failures(
     subject: &LintSubject<'_>,
     definition: &Definition,

@@ -76,7 +76,7 @@ fn add_composed_names(config: &Config, names: &mut FxHashSet<Vec<u8>>) {
     for source in config.set.sources() {
         collect_patterns(source.text.as_deref().unwrap_or_default(), &mut patterns);
     }
-    // More would take too long; then no name is unused.
+    // More patterns would take too long; then no name is reported as unused.
     const MAX_PATTERNS: usize = 500;
     if patterns.is_empty() {
         return;

@@ -61,7 +61,7 @@ fn check_comparison(
     };
     let shown = shorten(part);
     let (message, fix) = match found {
-        // 0 and 1 ask whether the time is set.
+        // A comparison with 0 or 1 tests whether the time is set.
         found if found.is_point() && number > 1.0 && number < FIRST_POINT => {
             let message = format!(
                 "{shown} is a time in seconds since 1970, not a duration: `{}` is always {is_above}",

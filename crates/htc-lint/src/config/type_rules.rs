@@ -1,4 +1,4 @@
-//! Values of another type than the readers of their parameter need.
+//! Values whose type differs from the one that the readers of their parameter need.
 
 use std::ops::Range;
 
@@ -193,7 +193,7 @@ fn describe_fault(
     }
 }
 
-/// Consequence of an invalid word, for those that mean something else.
+/// Returns the consequence of an invalid word, for those that mean something else.
 fn describe_effect(name: &[u8]) -> &'static str {
     match registry::find(name).map(|found| found.name) {
         Some("CGROUP_MEMORY_LIMIT_POLICY") => ": memory is not limited",
@@ -219,7 +219,7 @@ fn describe_fallback(name: &[u8]) -> String {
     }
 }
 
-/// The correction of a truth value.
+/// Returns the correction of a truth value.
 pub(super) fn suggest_truth(text: &[u8]) -> Option<Advice> {
     let lower = text.trim().to_ascii_lowercase();
     let is_near = |word: &[u8]| htc_base::text::similar_names::distance(&lower, word, 2).is_some();

@@ -88,7 +88,8 @@ const SENSIBLE: [(&str, f64, &str); 5] = [
     ("JOB_DEFAULT_REQUESTDISK", 100.0, "KiB"),
 ];
 
-/// Smallest size of a log: less than that is a number of other things.
+/// Smallest plausible size of a log, in bytes; a smaller number was meant in a larger unit or as a number of
+/// files.
 const MIN_LOG_SIZE: f64 = 4096.0;
 
 /// Templates whose first argument is a number of seconds.
@@ -116,7 +117,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             check_expression(subject, entry, findings);
         }
     }
-    // The comment says more than the size of the number.
+    // A finding about the comment is more specific than one about the size of the number.
     let reported = mismatches(&findings[first..]);
     if !reported.is_empty() {
         findings
@@ -210,7 +211,7 @@ fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
         }) else {
             return;
         };
-        // A number with a factor is only wrong if the factor is one of 1024.
+        // A size that differs from that of the comment is wrong only if the ratio is 1024 or its square.
         let wrong = said.iter().filter(|said| said.is_time == is_time).find(|said| {
             let ratio = number * unit.0 / (said.number * said.factor);
             let is_plain = is_equal(said.number, number) && said.factor > unit.0;

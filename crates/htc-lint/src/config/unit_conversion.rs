@@ -34,7 +34,7 @@ impl SizeUnit {
     }
 }
 
-/// Deepest calculation that is examined.
+/// Maximum depth to which a calculation is examined.
 const MAX_DEPTH: usize = 20;
 
 /// Returns the unit of a size, or `None` if it is not known.

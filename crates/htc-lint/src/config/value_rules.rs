@@ -109,7 +109,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     check_port_ranges(subject, findings);
 }
 
-/// Checks what a template made of the arguments that a user gave it.
+/// Checks the values that a template made of the arguments of its user.
 fn check_template_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let entries = subject.config.set.entries().filter(|entry| {
         let is_file = subject.config.set.source(entry.current.place.source).kind == SourceKind::File;
@@ -125,7 +125,7 @@ fn check_template_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>)
             }
             _ => {}
         }
-        // What the template itself says is right.
+        // The text of the template itself is correct.
         let own = findings.split_off(first);
         let is_value =
             |finding: &Finding| matches!(finding.rule, LintRule::BadExpression | LintRule::BadValue);

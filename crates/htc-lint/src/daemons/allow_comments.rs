@@ -25,7 +25,7 @@ pub(super) struct AllowComments {
     invalid: Vec<Finding>,
 }
 
-/// Text of an `allow` comment after `allow`, or `None` if the line is not one.
+/// Returns the text of an `allow` comment after `allow`, or `None` if the line is not one.
 fn allow_text(line: &[u8]) -> Option<&[u8]> {
     let comment = line.trim().strip_prefix(b"#")?.trim_start();
     let rest = comment.strip_prefix(b"htc:")?.trim_start().strip_prefix(b"allow")?;

@@ -1,4 +1,4 @@
-//! Cron jobs that never run, or not as configured.
+//! Cron jobs that never run, or do not run as configured.
 
 use bstr::{BStr, ByteSlice};
 use htc_config::lint_rule::LintRule;

@@ -138,7 +138,7 @@ fn check_reply_hooks(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Describes a path that no daemon accepts, whatever is on its machine.
+/// Describes a path that no daemon accepts on any machine.
 fn path_fault(path: &[u8]) -> Option<(&'static str, String)> {
     let first = *path.first()?;
     let inner = BStr::new(path.trim_with(|c| c == '"' || c == '\''));

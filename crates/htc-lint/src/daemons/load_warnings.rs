@@ -1,4 +1,4 @@
-//! Findings about what HTCondor warns of while it reads a configuration.
+//! Findings for the warnings that HTCondor prints while it reads a configuration.
 
 use bstr::ByteSlice;
 
@@ -46,7 +46,7 @@ pub(super) fn add_findings<'w>(
                 let message = format!("daemons reject {name}: {text}");
                 findings.push(subject.make_finding(LintRule::BadValue, &entry.current, part, message, None));
             }
-            // Files for another machine are checked here.
+            // The warning is about the machine on which lint runs, but the files are for another one.
             LoadWarningSubject::ThisMachine if scope.for_other_machine => {}
             LoadWarningSubject::ThisMachine | LoadWarningSubject::Other => others.push(warning),
         }

@@ -11,9 +11,9 @@ use htc_config::macro_definition::MacroEntry;
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
 
-/// Largest file of a map that is read.
+/// Maximum size of a map file that is read, in bytes.
 const MAX_MAP_BYTES: u64 = 8 << 20;
-/// Most lines of one map that are reported.
+/// Maximum number of lines of one map that are reported.
 const MAX_FINDINGS: usize = 10;
 
 /// Start of the parameters that contain a map.
@@ -111,7 +111,7 @@ struct LineMistake {
 
 fn check_data(subject: &LintSubject<'_>, entry: &MacroEntry, syntax: MapSyntax, findings: &mut Vec<Finding>) {
     let raw = &entry.current.raw;
-    // The places are those of the text as it is written; macros in it are not followed.
+    // Findings are located in the text as it is written, so a map with macros is not checked.
     if raw.contains_str("$(") {
         return;
     }

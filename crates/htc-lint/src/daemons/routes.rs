@@ -1,4 +1,4 @@
-//! Routes that the router leaves out, or loads with other values than they name, and routes that get no jobs.
+//! Routes that the router skips or loads with values other than those written, and routes that get no jobs.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::job::Universe;

@@ -14,8 +14,8 @@ use crate::config::LintSubject;
 /// Default of MAX_SLOT_TYPES.
 const DEFAULT_MAX_TYPES: i64 = 10;
 
-/// Share of the machine that the slot types before and at one take together; more is refused. Three times `33.4%` is
-/// rounded down.
+/// Maximum share of the machine that the slot types may take together; more is refused. It is above 1 because three
+/// times `33.4%` is rounded down.
 const MAX_TOTAL: f64 = 1.005;
 
 pub(super) fn lint(
@@ -49,7 +49,7 @@ fn check_slot_count(subject: &LintSubject<'_>, scope: LintScope, findings: &mut 
     let counts: Vec<(String, i64)> = (1..=limit).filter_map(count_of).collect();
     let total: i64 = counts.iter().map(|(_, count)| *count).fold(0, i64::saturating_add);
     let message = match (counts.first(), integer(subject, "NUM_SLOTS")) {
-        // The same number twice is how the manual writes it.
+        // The manual's own example sets the same number twice.
         (Some((name, _)), Some(number)) if number != total => {
             format!("NUM_SLOTS has no effect, because {name} is set")
         }
@@ -62,8 +62,8 @@ fn check_slot_count(subject: &LintSubject<'_>, scope: LintScope, findings: &mut 
     findings.push(subject.make_finding(LintRule::NoEffect, &entry.current, None, message, None));
 }
 
-/// Reports NUM_SLOTS without the kind of its slots, which is not the one that the manual names (`slot_builder.cpp`,
-/// `initTypes`).
+/// Reports NUM_SLOTS without a setting for the kind of slots, because the default kind is not the one in the manual
+/// (`slot_builder.cpp`, `initTypes`).
 fn check_slot_kind(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     const KIND: &str = "SLOT_TYPE_0_PARTITIONABLE";
     if subject.view.text(KIND).is_some() {

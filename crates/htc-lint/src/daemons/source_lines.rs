@@ -1,4 +1,4 @@
-//! Statements that a daemon reads without a message although something is missing in them.
+//! Incomplete statements that a daemon reads without a message.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless};

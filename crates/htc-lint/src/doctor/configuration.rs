@@ -48,7 +48,7 @@ fn stops_execution_point(finding: &Finding) -> bool {
     finding.rule.severity() == LintSeverity::Error && is_read
 }
 
-/// `FILE:LINE: MESSAGE [RULE]`.
+/// Formats a finding as `FILE:LINE: MESSAGE [RULE]`.
 fn describe(finding: &Finding) -> String {
     match &finding.spot {
         Some(spot) => format!("{}:{}: {} [{}]", spot.name, spot.line, finding.message, finding.rule),

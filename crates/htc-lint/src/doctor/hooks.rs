@@ -61,7 +61,7 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     vec![hooks, DoctorCheck::passed("users", jobs)]
 }
 
-/// Returns the account for our helper programs, or `None` if it is our own, or known only with the job.
+/// Returns the account for our helper programs, or `None` if it is our own account, or depends on the job.
 fn account_for_caller<'a>(patient: &'a DoctorInput<'_>, caller: HookCaller) -> Option<&'a ProcessIdentity> {
     match caller {
         HookCaller::Startd => patient.account.as_ref().ok()?.identity.as_ref(),

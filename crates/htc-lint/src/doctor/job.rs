@@ -80,8 +80,8 @@ pub fn rehearse_job(
     })
 }
 
-/// Job ad for the rehearsal. It names an image, which SINGULARITY_JOB may require, so that a failure is
-/// caused by the configuration alone.
+/// Returns the job ad for the rehearsal. It names an image, which SINGULARITY_JOB may require, so that a
+/// failure is caused by the configuration alone.
 fn rehearsal_job_ad(owner: &str) -> ClassAd {
     let mut ad = ClassAd::new();
     for (name, value) in [

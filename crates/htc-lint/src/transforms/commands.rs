@@ -17,7 +17,7 @@ use htc_transform::{
     nearest_command,
 };
 
-/// Hint that describes the arguments of a command.
+/// Returns a hint that describes the arguments of a command.
 fn expected_arguments(keyword: CommandKeyword) -> &'static str {
     match keyword {
         CommandKeyword::Copy | CommandKeyword::Rename => "give an attribute or /regex/ and a new name",
@@ -393,7 +393,7 @@ fn can_be_attribute_name(command: &TransformCommand) -> bool {
     attribute_pattern::is_attribute_name(&name)
 }
 
-/// Hint for a text that is not a valid expression.
+/// Returns a hint for a text that is not a valid expression.
 fn suggest_expression(value: &BString) -> String {
     if !value.contains(&b'"') && value.len() < 80 {
         return format!("correct the expression; a string must be quoted: \"{value}\"");

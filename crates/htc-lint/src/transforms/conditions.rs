@@ -79,7 +79,7 @@ impl ConstantConditions {
     }
 }
 
-/// Value of a condition that is a plain word or number.
+/// Returns the value of a condition that is a plain word or number.
 fn evaluate_constant(condition: &[u8]) -> Option<bool> {
     match condition.to_ascii_lowercase().as_slice() {
         b"true" | b"yes" | b"t" | b"1" => Some(true),

@@ -1,4 +1,4 @@
-//! Expressions of transforms that are valid and do not mean what they seem to mean.
+//! Valid expressions of transforms that do not mean what they seem to mean.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless, similar_names};
@@ -12,7 +12,7 @@ use crate::config::{
 };
 use crate::transforms::finding::TransformLinter;
 
-/// Types of grid, the first word of `GridResource` (`GridManager`'s `BaseJob`s, and `INFNBatchJob`).
+/// Grid types, the first word of `GridResource` (`GridManager`'s `BaseJob`s, and `INFNBatchJob`).
 const GRID_TYPES: [&str; 13] =
     ["arc", "azure", "batch", "blah", "boinc", "condor", "ec2", "gce", "lsf", "nqs", "pbs", "sge", "slurm"];
 
@@ -47,7 +47,7 @@ impl TransformLinter<'_> {
         let is_string = attribute_type_word(attribute) == Some("string");
         let is_lower = |byte: &u8| byte.is_ascii_lowercase() || b"_0123456789".contains(byte);
         let is_word = name.len() > 2 && (is_string || name.iter().all(is_lower));
-        // A name that stands elsewhere, and not in a string, is that of an attribute.
+        // A name that also appears elsewhere outside of strings is that of an attribute.
         let unquoted = line.source.text.split(|byte| *byte == b'"').step_by(2);
         let count =
             unquoted.flat_map(|part| part.fields()).filter(|word| caseless::contains(word, name)).count();

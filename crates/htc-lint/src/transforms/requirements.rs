@@ -109,7 +109,7 @@ impl TransformLinter<'_> {
     }
 }
 
-/// Position of a word in a text, compared without regard to case.
+/// Returns the position of a word in a text, compared without regard to case.
 pub(super) fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     (0..text.len().saturating_sub(word.len() - 1)).find(|&at| {
@@ -247,7 +247,7 @@ impl ConstantComparison {
         }
     }
 
-    /// The range in which the attribute's value must be.
+    /// Returns the range in which the attribute's value must be.
     fn value_bounds(&self, value: f64) -> (f64, f64) {
         match self.sign {
             "<" | "<=" => (f64::NEG_INFINITY, value),

@@ -11,7 +11,7 @@ use htc_transform::{CommandAttribute, CommandKeyword, RuleLine, TransformCommand
 use super::finding::TransformLinter;
 use crate::config::own_references;
 
-/// Largest number of attributes that are followed.
+/// Maximum number of attributes that are followed.
 const MAX_STEPS: usize = 50;
 
 impl TransformLinter<'_> {

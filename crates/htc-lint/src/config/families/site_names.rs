@@ -30,7 +30,7 @@ pub(in crate::config) struct SiteNames {
     set_members: FxHashSet<Vec<u8>>,
 }
 
-/// Starts of the names whose other settings are looked up.
+/// Beginnings of the names whose other settings are looked up.
 const FAMILIES_OF_MEMBERS: [&str; 4] =
     ["STARTD_CRON_", "SCHEDD_CRON_", "SUBMIT_REQUIREMENT_", "SYSTEM_PERIODIC_"];
 
