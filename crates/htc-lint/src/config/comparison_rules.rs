@@ -245,7 +245,7 @@ fn check_words(
     let (message, fix) = match (same, operator) {
         (Some(word), "=?=" | "=!=") if word != stem => (
             format!(
-                "{operator} compares with case, and {name} has the value \"{word}{rest}\": `{}` is always {is_always}",
+                "{operator} is case-sensitive, and {name} has the value \"{word}{rest}\": `{}` is always {is_always}",
                 shorten(whole)
             ),
             format!("write \"{word}{rest}\""),

@@ -186,8 +186,10 @@ impl<'a> ExpressionTypes<'a> {
     /// Examines an operand of a logical operator.
     fn infer_condition(&mut self, operand: &Expr) {
         if self.infer(operand).is_only_text() {
-            let message =
-                format!("`{}` is a string, which is neither true nor false: an error", shorten(operand));
+            let message = format!(
+                "`{}` is a string, which is neither true nor false: the result is an error",
+                shorten(operand)
+            );
             self.add_fault(ExpressionMistake::AlwaysError, operand, message, None);
         }
     }
@@ -220,7 +222,7 @@ impl<'a> ExpressionTypes<'a> {
             let message = format!("`{}` compares a number with a string: {outcome}", shorten(whole));
             self.add_fault(mistake, whole, message, fix);
         } else if !is_identity && (sets[0] == TypeSet::LIST || sets[1] == TypeSet::LIST) {
-            let message = format!("`{}` compares a list: an error", shorten(whole));
+            let message = format!("`{}` compares a list: the result is an error", shorten(whole));
             self.add_fault(ExpressionMistake::AlwaysError, whole, message, None);
         } else if let Some(number) = self.quoted_number(operator, left, right) {
             let message =
@@ -289,7 +291,12 @@ impl<'a> ExpressionTypes<'a> {
         }
         let first = arguments.first().and_then(Expr::as_literal);
         if let Some(problem) = argument_error(name, arguments.len(), first.as_ref()) {
-            self.add_fault(ExpressionMistake::AlwaysError, whole, format!("{problem}: an error"), None);
+            self.add_fault(
+                ExpressionMistake::AlwaysError,
+                whole,
+                format!("{problem}: the result is an error"),
+                None,
+            );
             return TypeSet::NONE;
         }
         if let Some(order) = swapped_arguments(&lower, arguments) {
@@ -327,7 +334,7 @@ impl<'a> ExpressionTypes<'a> {
             && sets.contains(&TypeSet::BOOLEAN)
         {
             let message = format!(
-                "`{}`: '{operator}' joins bits of integers, not conditions: an error",
+                "`{}`: '{operator}' joins bits of integers, not conditions: the result is an error",
                 shorten(whole)
             );
             self.add_fault(ExpressionMistake::AlwaysError, whole, message, Some(format!("write {logical}")));
@@ -344,7 +351,8 @@ impl<'a> ExpressionTypes<'a> {
                     let is_number = sets.iter().all(|set| set.is_only_number_or_boolean());
                     return if is_number { TypeSet::NUMBER } else { TypeSet::NUMBER.or(TypeSet::OTHER) };
                 };
-                let message = format!("`{}` calculates with a string: an error", shorten(whole));
+                let message =
+                    format!("`{}` calculates with a string: the result is an error", shorten(whole));
                 let fix = match quoted_literal(text) {
                     Some(number) if number.trim().parse::<f64>().is_ok() => {
                         format!("write {number} without quotes")

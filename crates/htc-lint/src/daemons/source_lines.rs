@@ -163,7 +163,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
                     Some((LintRule::ElseIf, message, "write 'elif'".to_owned()))
                 } else {
                     condition.map(|condition| {
-                        let message = "else ignores the condition after it: its lines are read whenever no condition before is true";
+                        let message = "else ignores the condition after it: its lines are read whenever no condition before it is true";
                         (LintRule::ElseIf, message.to_owned(), format!("write 'elif {}'", BStr::new(condition)))
                     })
                 }

@@ -39,7 +39,7 @@ pub(super) fn check_disk_limits(patient: &DoctorInput<'_>) -> Option<DoctorCheck
     };
     let asked = asked.origin.describe();
     let found = format!(
-        "{LIMIT_PARAMETER} ({asked}): the size of scratch directories is only watched, not limited: {why}"
+        "{LIMIT_PARAMETER} ({asked}): the size of scratch directories is only monitored, not limited: {why}"
     );
     Some(DoctorCheck::noted("disk", found, todo))
 }

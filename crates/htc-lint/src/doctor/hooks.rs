@@ -47,7 +47,7 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
             }
             (Some(identity), None) if identity.uid == 0 => DoctorCheck::failed(
                 "users",
-                "CONDOR_IDS is root's: hooks do not run as root",
+                "CONDOR_IDS names root, but hooks do not run as root",
                 "set CONDOR_IDS = UID.GID to an ordinary account",
             ),
             (Some(identity), None) => {
