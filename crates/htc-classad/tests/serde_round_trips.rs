@@ -290,7 +290,10 @@ fn what_no_ad_can_hold_is_refused_by_name() {
     );
     assert_eq!(refused(BTreeMap::from([("", 1)])), "an attribute has an empty name");
     assert!(refused(BTreeMap::from([(Some(1), 1), (None, 2)])).contains("the key of a map"));
-    assert_eq!(refused(State::Idle), "only a structure or a map can become an ad, not a value of type string");
+    assert_eq!(
+        refused(State::Idle),
+        "only a structure or a map can become an ad, not a value of type string"
+    );
 }
 
 #[test]

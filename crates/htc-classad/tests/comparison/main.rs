@@ -11,6 +11,9 @@ use htc_classad::{ClassAd, Context, Dialect, Expr, System};
 /// Inputs with the results of the other libraries, written by `record.py`.
 const RECORDED: &str = include_str!("recorded.tsv");
 
+/// Nanoseconds that each library needs for an ad, written by `speed/measure.py`.
+const SPEED: &str = include_str!("speed/speed.tsv");
+
 /// Inputs for which results differ. `classad2` puts an expression in brackets before it parses the expression, so this input
 /// ends at the `]` within it.
 const DIFFERENT: [&str; 1] = ["\"([^\"]+)\""];
@@ -73,6 +76,26 @@ fn answer(input: &str) -> String {
     values.collect::<Vec<_>>().join("; ")
 }
 
+/// Returns the rows about speed, one per kind of work: how many times as long as this crate each library takes.
+fn speed_rows() -> Vec<String> {
+    let lines = SPEED.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let mut fields = line.split('\t');
+            let work = match fields.next().unwrap() {
+                "read" => "read an ad of 30 attributes in long form",
+                "print" => "print it in long form",
+                "evaluate" => "evaluate a constraint of five clauses",
+                "match" => "match a job and a slot, both Requirements",
+                other => panic!("no such work: {other}"),
+            };
+            let times: Vec<f64> = fields.map(|field| field.parse().unwrap()).collect();
+            let [own, reference, go] = times[..] else { panic!("three times are expected: {line}") };
+            format!("| time to {work} | 1 | {:.1} | {:.1} |", reference / own, go / own)
+        })
+        .collect()
+}
+
 /// Returns the table for the README.
 fn table() -> String {
     let recorded = recorded();
@@ -84,19 +107,22 @@ fn table() -> String {
     let go_equal = go.iter().filter(|(one, _)| one.go.as_ref() == Some(&one.reference)).count();
     let own_equal = go.iter().filter(|(one, answer)| one.reference == **answer).count();
     let cases = go.len();
-    [
+    let mut rows = vec![
         "| | htc-classad | `classad2` (Python, C++) | PelicanPlatform/classad (Go) |".to_owned(),
         "|---|---|---|---|".to_owned(),
         "| formats | long, new, JSON, JSON lines, XML | long, new, JSON, XML | long, new, JSON |".to_owned(),
         "| places in errors, explanations, mistakes | yes | no | no |".to_owned(),
         "| structures | `serde` | no | tags, `Marshal`, `Unmarshal` |".to_owned(),
-        "| threads | all types are `Send` and `Sync`; streams on all cores | one at a time | yes |".to_owned(),
+        "| threads | all types are `Send` and `Sync`; streams on all cores | one at a time | yes |"
+            .to_owned(),
         "| without C, in browsers | without `regex` | no | yes |".to_owned(),
-        format!("| answers of `classad2` 25.14 to {total} inputs of PelicanPlatform's tests | {equal} | {total} | not recorded |"),
+        format!(
+            "| answers of `classad2` 25.14 to {total} inputs of PelicanPlatform's tests | {equal} | {total} | not recorded |"
+        ),
         format!("| the same, those of `TestCppParity` ({cases}) | {own_equal} | {cases} | {go_equal} |"),
-    ]
-    .join("\n")
-        + "\n"
+    ];
+    rows.extend(speed_rows());
+    rows.join("\n") + "\n"
 }
 
 #[test]
