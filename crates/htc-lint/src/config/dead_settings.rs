@@ -186,7 +186,7 @@ fn is_suspended_activity(part: &Expr) -> bool {
     is_activity(&left) && is_word(&right) || is_activity(&right) && is_word(&left)
 }
 
-/// Reports daemons that are controlled by a daemon which the master does not start (`masterDaemon.cpp`,
+/// Reports daemons that another one controls which is not in DAEMON_LIST, so that the master exits (`masterDaemon.cpp`,
 /// `daemon::SetupController`).
 fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if written_entry(subject, "DAEMON_LIST").is_none() {
@@ -207,7 +207,7 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let message = format!(
-            "{} controls {}, but DAEMON_LIST does not have it: the master starts neither",
+            "{0} controls {1}, but DAEMON_LIST does not have {0}: the master exits with an error",
             controller.as_bstr(),
             controlled.as_bstr()
         );

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice;
 use htc_config::load::LoadAttempt;
-use htc_config::{UnreadSource, UnreadSourceKind};
+use htc_config::macro_definition::SourceKind;
+use htc_config::{Config, UnreadSource, UnreadSourceKind};
 
 /// Facts about a configuration that are not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +17,8 @@ pub struct LintScope {
     /// True if all sources that the configuration names were read. An unread source may define and use any
     /// name.
     pub is_complete: bool,
-    /// True if the files are only a part of a configuration: their names suggest this, and they neither set
-    /// DAEMON_LIST nor name further files.
+    /// True if the files are only a part of a configuration: their names suggest this, and they do not name
+    /// further files. A part may set DAEMON_LIST: the files of HTCondor's own config.d packages do.
     pub is_partial: bool,
 }
 
@@ -25,9 +27,12 @@ impl LintScope {
     /// any.
     pub fn from_attempt(attempt: &LoadAttempt, files: &[PathBuf]) -> LintScope {
         let elsewhere = !files.is_empty();
-        let is_whole = |source: &UnreadSource| source.kind == UnreadSourceKind::Directory && !elsewhere;
+        let is_whole = |source: &UnreadSource| match elsewhere {
+            true => is_read_elsewhere(&attempt.config, source),
+            false => source.kind == UnreadSourceKind::Directory,
+        };
         let complete = attempt.error.is_none() && attempt.config.unread_sources.iter().all(is_whole);
-        let names_more = ["DAEMON_LIST", "LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"]
+        let names_more = ["LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"]
             .iter()
             .any(|name| attempt.config.set.find_exact(name.as_bytes()).is_some());
         let part = elsewhere && !names_more && files.iter().all(|file| is_partial_config_name(file));
@@ -38,6 +43,28 @@ impl LintScope {
             is_partial: part,
         }
     }
+}
+
+/// Returns true if files with the name of a source that does not exist here, or of its files' directory, were read from
+/// another place: `config.d/10-slots` of a checkout for the directory `/etc/condor/config.d`.
+pub(super) fn is_read_elsewhere(config: &Config, source: &UnreadSource) -> bool {
+    let (parameter, is_directory) = match source.kind {
+        UnreadSourceKind::Directory => (&b"LOCAL_CONFIG_DIR"[..], true),
+        UnreadSourceKind::File => (&b"LOCAL_CONFIG_FILE"[..], false),
+        UnreadSourceKind::Command => return false,
+    };
+    let path = source.name.to_path_lossy();
+    let Some(wanted) = path.file_name() else { return false };
+    let of_parameter = || config.set.find_exact(parameter).map(|entry| entry.current.place.source);
+    // The file that names the directory may itself be in one of that name.
+    let named_in = source.from.map(|(id, _)| id).or_else(of_parameter);
+    let others = config.set.source_ids().filter(|id| Some(*id) != named_in).map(|id| config.set.source(id));
+    let mut files = others.filter(|other| other.kind == SourceKind::File && other.text.is_some());
+    files.any(|file| {
+        let path = file.name.to_path_lossy();
+        let name = if is_directory { path.parent().and_then(Path::file_name) } else { path.file_name() };
+        name == Some(wanted)
+    })
 }
 
 /// Returns true if a file has a name or directory like the files of a LOCAL_CONFIG_DIR: `50-site.conf`,

@@ -5,13 +5,15 @@ use super::transforms::is_route_or_transform;
 use super::{cron_jobs, hook_callers, hooks, map_lines, routes, slots, source_lines, transforms};
 use crate::config as lint;
 use crate::config::LintSubject;
+use bstr::ByteSlice;
 use htc_base::text::caseless;
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lines::LogicalLines;
 use htc_config::lint_rule::LintRule;
-use htc_config::macro_definition::MacroEntry;
+use htc_config::macro_definition::{Definition, MacroEntry};
 use htc_config::macro_reference::{MacroFunction, next_reference};
+use htc_config::statement::{StatementOperator, split_line};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules that report that something is missing.
@@ -45,12 +47,21 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
         // A name that is similar to a known one is misspelled, even if other files are not known.
         let is_slip = |finding: &Finding| matches!(finding.fix, Some(Advice::DidYouMean(_)));
         findings.retain(|finding| {
-            !ABSENCE_RULES.contains(&finding.rule) || is_slip(finding) || finding.holds_in_part
+            let is_absence = ABSENCE_RULES.contains(&finding.rule) || is_about_daemon_list(finding);
+            !is_absence || is_slip(finding) || finding.holds_in_part
         });
     }
     drop_consequences(subject, &mut findings);
     lint::sort_findings(&mut findings);
     findings
+}
+
+/// True if a finding reports a daemon that DAEMON_LIST lacks, which another file may add.
+fn is_about_daemon_list(finding: &Finding) -> bool {
+    let is_controller = caseless::starts_with(&finding.name, b"MASTER_")
+        && caseless::ends_with(&finding.name, b"_CONTROLLER");
+    finding.rule == LintRule::Contradiction
+        && (is_controller || caseless::eq(&finding.name, b"HAD_USE_REPLICATION"))
 }
 
 /// Drops findings that only say again that a template mark, a comment or a sign too many is in a value.
@@ -68,7 +79,11 @@ fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         VALUE_RULES.contains(&finding.rule)
             || matches!(
                 finding.rule,
-                LintRule::HookPath | LintRule::RelativePath | LintRule::NamedNotDefined | LintRule::NotRead
+                LintRule::HookPath
+                    | LintRule::RelativePath
+                    | LintRule::NamedNotDefined
+                    | LintRule::NotRead
+                    | LintRule::CronJob
             )
     };
     let roots = findings.iter().filter(|finding| may_be_consequence(finding));
@@ -97,7 +112,10 @@ fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
     let is_value =
         |finding: &Finding| VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
     let roots = findings.iter().filter(|finding| is_value(finding));
-    let incomplete = macros_needing(subject, roots, |_, raw| raw.is_none());
+    let lacks_value = |name: &[u8]| {
+        subject.config.set.find_exact(name).is_some_and(|entry| lacks_earlier_value(subject, entry))
+    };
+    let incomplete = macros_needing(subject, roots, |name, raw| raw.is_none() || lacks_value(name));
     findings.retain(|finding| {
         let entry = subject.config.set.find_exact(&finding.name).filter(|_| is_value(finding));
         entry.is_none_or(|entry| {
@@ -106,17 +124,37 @@ fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
     });
 }
 
-/// True if a value refers to an earlier value of its own name, which only another file can have set.
+/// True if a value extends an earlier value of its own name, and each earlier definition does so, too, so that only
+/// another file can have set the first one.
 fn lacks_earlier_value(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
-    let place = &entry.current.place;
+    let has_default = || {
+        let default = htc_config::registry::default_value(&entry.name);
+        default.as_deref().is_some_and(|default| !default.is_empty())
+    };
+    let mut definitions = std::iter::once(&entry.current).chain(entry.replaced.iter().rev());
+    definitions.all(|definition| extends_itself(subject, definition)) && !has_default()
+}
+
+/// True if a definition contains the earlier value of its own name, by a reference or `+=`.
+fn extends_itself(subject: &LintSubject<'_>, definition: &Definition) -> bool {
+    let place = &definition.place;
     let text = subject.config.set.source(place.source).text.as_deref().unwrap_or_default();
-    let line = LogicalLines::new(text.get(place.offset as usize..).unwrap_or_default()).next_line();
-    let is_first = entry.replaced.is_empty()
-        && htc_config::registry::default_value(&entry.name).as_deref().is_none_or(<[u8]>::is_empty);
-    is_first
-        && line.is_some_and(|line| {
-            referenced_macros(subject, &line.text).contains(&entry.name.to_ascii_lowercase())
-        })
+    let mut lines = LogicalLines::new(text.get(place.offset as usize..).unwrap_or_default());
+    let Some(line) = lines.next_line() else { return false };
+    let own = definition.name.to_ascii_lowercase();
+    let refers = |text: &[u8]| referenced_macros(subject, text).contains(&own);
+    let Ok(split) = split_line(&line.text) else { return refers(&line.text) };
+    match split.operator {
+        StatementOperator::Append { .. } => true,
+        // The lines of a value in several lines follow the statement; the value has their text, with the earlier value.
+        StatementOperator::Here => {
+            let rest = text.get(place.offset as usize..).unwrap_or_default();
+            let tag = [b"@", split.value.trim()].concat();
+            let lines = rest.lines().skip(1).take_while(|line| line.trim() != tag);
+            lines.into_iter().any(refers)
+        }
+        _ => refers(&line.text),
+    }
 }
 
 /// Returns the macros, in lower case, whose values refer to one that `is_wanted` accepts by its name in lower case and its

@@ -1,14 +1,16 @@
 //! Parts of a configuration that were not read: sources that it names, and the statements after one at which
 //! daemons stop.
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 
-use super::lint_scope::LintScope;
+use super::lint_scope::{LintScope, is_read_elsewhere};
 use crate::config::LintSubject;
-use htc_base::text::{Span, caseless, similar_names};
+use htc_base::text::{Span, caseless, list, similar_names};
 use htc_config::finding::{Finding, Replacement};
+use htc_config::macro_definition::MacroEntry;
+use htc_config::macro_reference::{MacroFunction, next_reference};
 use htc_config::source_location::SourceLocation;
 use htc_config::template;
 use htc_config::{ConfigError, SourceId};
@@ -25,6 +27,11 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what:
         text: place.text.clone().into(),
         span: place.span,
     });
+    if spot.as_ref().is_some_and(|spot| starts_with_template_mark(spot.text.as_bytes())) {
+        let message = format!("{what}: a template mark was not replaced");
+        let fix = "write the value in place of the mark, or run the template engine";
+        return Finding::at(LintRule::TemplateMark, spot, message, fix);
+    }
     let hint = suggest_continuation(subject, error).or_else(|| error.hint.clone());
     let said = if said.is_empty() { "not a valid statement".to_owned() } else { said.join("; ") };
     let finding = Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), hint.map(Advice::Text));
@@ -32,6 +39,19 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what:
         correct_template(spot.text.as_bytes(), spot.span).or_else(|| correct_include(spot.text.as_bytes()))
     });
     Finding { replacement, ..finding }
+}
+
+/// True if the mark of a template engine is before the value of a statement: `{{ if .Env.HOST }}`, `SLOT_{{ n }} = 1`.
+fn starts_with_template_mark(line: &[u8]) -> bool {
+    let line = line.trim_start();
+    // A line that begins with a mark may have no other text before an equals sign of its own.
+    let name = match line.starts_with(b"{") || line.starts_with(b"<%") {
+        true => line,
+        false => line.split(|&byte| byte == b'=').next().unwrap_or_default(),
+    };
+    [(&b"{{"[..], &b"}}"[..]), (b"{%", b"%}"), (b"<%", b"%>")]
+        .iter()
+        .any(|(open, close)| name.find(open).is_some_and(|at| name[at + open.len()..].contains_str(close)))
 }
 
 /// Corrects `use CATEGORY : NAME` with a name that is near to one of the category.
@@ -81,6 +101,7 @@ pub fn check_unread_sources(subject: &LintSubject<'_>, scope: LintScope) -> Vec<
         .config
         .unread_sources
         .iter()
+        .filter(|source| !(scope.for_other_machine && is_read_elsewhere(subject.config, source)))
         .filter_map(|source| unread_source_finding(subject, scope, source))
         .collect()
 }
@@ -122,11 +143,19 @@ fn unread_source_finding(
             "create it, or use 'include ifexist' or REQUIRE_LOCAL_CONFIG_FILE = false".to_owned(),
         ),
     };
-    let named = match kind {
-        UnreadSourceKind::Directory => &b"LOCAL_CONFIG_DIR"[..],
-        UnreadSourceKind::File | UnreadSourceKind::Command => b"LOCAL_CONFIG_FILE",
+    let entry = naming_entry(subject, source);
+    let (message, fix) = match find_empty_macro(subject, source) {
+        Some(name) => (
+            format!("{message}; $({name}) in its path has no value"),
+            match (scope.for_other_machine, &name[..]) {
+                // It is the home directory of the account condor.
+                (true, b"TILDE") => "pass the files on the command line".to_owned(),
+                (true, _) => format!("set {name}, or pass the files on the command line"),
+                (false, _) => format!("set {name}"),
+            },
+        ),
+        None => (message, fix),
     };
-    let entry = subject.config.set.find_exact(named).filter(|_| from.is_none());
     let mut finding = match entry {
         Some(entry) => {
             let raw = &entry.current.raw;
@@ -139,6 +168,50 @@ fn unread_source_finding(
         finding.spot = line_location(subject, source, line);
     }
     Some(finding)
+}
+
+/// Returns the parameter that names a source, or `None` if an include does.
+fn naming_entry<'a>(subject: &LintSubject<'a>, source: &UnreadSource) -> Option<&'a MacroEntry> {
+    let named = match source.kind {
+        UnreadSourceKind::Directory => &b"LOCAL_CONFIG_DIR"[..],
+        UnreadSourceKind::File | UnreadSourceKind::Command => b"LOCAL_CONFIG_FILE",
+    };
+    subject.config.set.find_exact(named).filter(|_| source.from.is_none())
+}
+
+/// Returns the macro in the path of a source that has no value: `WORK_DIR` of `$(WORK_DIR)/config.d`.
+fn find_empty_macro(subject: &LintSubject<'_>, source: &UnreadSource) -> Option<BString> {
+    let name = &source.name[..];
+    if let Some((id, line)) = source.from {
+        return empty_macro_in(subject, line_location(subject, id, line)?.text.as_bytes(), 0);
+    }
+    let entry = naming_entry(subject, source)?;
+    let is_path = |item: &&[u8]| {
+        subject.view.expand_raw(&entry.name, item).is_ok_and(|path| path.trim() == name.trim())
+    };
+    let item = list::split(entry.raw()).find(is_path);
+    let found = empty_macro_in(subject, item.unwrap_or(entry.raw()), 0);
+    subject.view.take_messages();
+    found
+}
+
+/// Returns the first macro in a text that has no value and no default, or the one from which it gets its empty value.
+fn empty_macro_in(subject: &LintSubject<'_>, text: &[u8], depth: usize) -> Option<BString> {
+    const MAX_DEPTH: usize = 20;
+    let mut at = 0;
+    while let Some(found) =
+        next_reference(text, at, &mut None, |function, _| function == MacroFunction::Plain)
+    {
+        at = found.end;
+        let (name, default) = found.name_and_default(text);
+        let raw = subject.view.raw_bytes(name).unwrap_or_default();
+        let value = subject.view.expand_raw(name, &raw).unwrap_or_default();
+        if default.is_none() && value.trim().is_empty() && !name.is_empty() {
+            let origin = (depth < MAX_DEPTH).then(|| empty_macro_in(subject, &raw, depth + 1)).flatten();
+            return Some(origin.unwrap_or_else(|| name.into()));
+        }
+    }
+    None
 }
 
 /// Returns the location of a line.
