@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::expanded_values::ExpandedValues;
 use super::known_names::KnownParameterNames;
-use super::referenced_names::collect_referenced_names;
+use super::referenced_names::{ReferencedNames, collect_referenced_names};
 use super::script_mentions::find_mentions;
 use htc_base::text::similar_names::SimilarNames;
 use htc_base::text::{caseless, unqualified_name};
@@ -35,9 +35,11 @@ pub struct LintSubject<'a> {
     pub used_by: Vec<PathBuf>,
     /// False if sources that cannot be searched may use a macro: macros that nothing refers to are not reported.
     pub reports_unused_macros: bool,
+    /// False if the environment was not read, which may set any parameter.
+    pub reads_environment: bool,
     own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
     names_after_prefix: OnceCell<FxHashSet<Vec<u8>>>,
-    referenced: OnceCell<FxHashSet<Vec<u8>>>,
+    referenced: OnceCell<ReferencedNames>,
     mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
     sources: Vec<OnceCell<SourceIndex>>,
     transform_text: OnceCell<Vec<u8>>,
@@ -59,6 +61,7 @@ impl<'a> LintSubject<'a> {
             known,
             used_by: Vec::new(),
             reports_unused_macros: true,
+            reads_environment: true,
             own_names_cache: OnceCell::new(),
             names_after_prefix: OnceCell::new(),
             referenced: OnceCell::new(),
@@ -84,8 +87,15 @@ impl<'a> LintSubject<'a> {
 
     /// Returns these values in lower case, with a zero byte after each.
     fn transform_text(&self) -> &[u8] {
-        const STARTS: [&str; 5] =
-            ["JOB_TRANSFORM_", "JOB_ROUTER_", "SUBMIT_ATTRS", "SUBMIT_EXPRS", "STARTD_JOB_"];
+        const STARTS: [&str; 7] = [
+            "JOB_TRANSFORM_",
+            "JOB_ROUTER_",
+            "SUBMIT_ATTRS",
+            "SUBMIT_EXPRS",
+            "STARTD_JOB_",
+            "EXTENDED_SUBMIT_COMMANDS",
+            "SUBMIT_TEMPLATE_",
+        ];
         self.transform_text.get_or_init(|| {
             let is_transform = |name: &[u8]| {
                 let own = unqualified_name(name);
@@ -125,8 +135,16 @@ impl<'a> LintSubject<'a> {
             .get_or_init(|| SimilarNames::new(self.config.set.entries().map(|entry| entry.name.as_bytes())))
     }
 
-    /// Returns the names that something refers to, in lower case.
-    pub(super) fn referenced_names(&self) -> &FxHashSet<Vec<u8>> {
+    /// Returns the text that limits what is known of a parameter that is not set: `, unless the environment sets _condor_X`.
+    pub(super) fn environment_limit(&self, name: &[u8]) -> String {
+        match self.reads_environment {
+            true => String::new(),
+            false => format!(", unless the environment, which was not read, sets _condor_{}", name.as_bstr()),
+        }
+    }
+
+    /// Returns the names that something refers to.
+    pub(super) fn referenced_names(&self) -> &ReferencedNames {
         self.referenced
             .get_or_init(|| collect_referenced_names(self.config, &self.view, self.names_set(), &self.known))
     }

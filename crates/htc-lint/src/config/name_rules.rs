@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::lint_subject::LintSubject;
 use super::name_status::UnreadReason;
-use super::name_usage::{self, NameUsage};
+use super::name_usage::{self, NameUsage, is_slip_in_words};
 use super::parameter_names::is_attribute_list;
 use super::referenced_names::collect_names;
 use htc_base::text::{caseless, list, similar_names, unqualified_name};
@@ -135,18 +135,26 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
 /// Reports a name that nothing reads and nothing refers to.
 fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let name = &entry.name;
-    let mut holds_in_part = false;
+    let (mut holds_in_part, mut is_certain) = (false, true);
     let (rule, message, fix) = match name_usage::classify_usage(subject, name) {
         NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
         NameUsage::Unread(unread) => {
             holds_in_part = unread.holds_in_part;
             (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), unread.fix)
         }
-        NameUsage::Misspelled(near) => (
-            LintRule::UnknownParameter,
-            format!("HTCondor has no parameter {name}, and nothing refers to it"),
-            Advice::DidYouMean(near),
-        ),
+        NameUsage::Misspelled(near) => {
+            let refers_to_itself = subject.referenced_names().is_self_reference(name);
+            let bare = unqualified_name(name);
+            // The new name would not fit the reference in the value.
+            is_certain = !refers_to_itself && is_slip_in_words(bare, &near);
+            let other = if refers_to_itself { "nothing else" } else { "nothing" };
+            let prefix = &name[..name.len() - bare.len()];
+            (
+                LintRule::UnknownParameter,
+                format!("HTCondor has no parameter {name}, and {other} refers to it"),
+                Advice::DidYouMean([prefix, &near[..]].concat().into()),
+            )
+        }
         NameUsage::Removed(instead) => (
             LintRule::RemovedParameter,
             format!("HTCondor 25 no longer reads {name} (earlier versions did)"),
@@ -162,7 +170,8 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
         ),
     };
     let finding = subject.make_finding(rule, &entry.current, None, message, fix);
-    findings.push(Finding { holds_in_part, ..replace_name(subject, finding) });
+    let finding = if is_certain { replace_name(subject, finding) } else { finding };
+    findings.push(Finding { holds_in_part, ..finding });
 }
 
 /// Adds the correction of a misspelled name where the finding's place is the name, and something reads the name that was
@@ -315,17 +324,29 @@ fn is_heading(line: &[u8]) -> bool {
     rest.len() >= 3 && rest[..3].iter().all(|b| b"-=#*~".contains(b))
 }
 
+/// Returns the hosts on which a name is detected, or `None` if it is detected on all (condor_config.cpp,
+/// `reinsert_specials`).
+fn detection_condition(name: &[u8]) -> Option<&'static str> {
+    [
+        ("IPV4_ADDRESS", "on a host with IPv4"),
+        ("IPV6_ADDRESS", "on a host with IPv6"),
+        ("TILDE", "on a host with an account condor"),
+    ]
+    .into_iter()
+    .find(|(detected, _)| caseless::eq(detected.as_bytes(), name))
+    .map(|(_, condition)| condition)
+}
+
 /// Reports settings of names that are always detected, and general settings that a default of the subsystem
 /// overrides.
 fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.config.set.displaced_entries().filter(|entry| entry.current.is_user_written()) {
-        findings.push(subject.make_finding(
-            LintRule::NoEffect,
-            &entry.current,
-            None,
-            format!("{} is always detected: setting it has no effect", entry.name),
-            None,
-        ));
+        let name = &entry.name;
+        let message = match detection_condition(name) {
+            Some(condition) => format!("{name} is detected {condition}: setting it has no effect there"),
+            None => format!("{name} is always detected: setting it has no effect"),
+        };
+        findings.push(subject.make_finding(LintRule::NoEffect, &entry.current, None, message, None));
     }
     let names: FxHashSet<Vec<u8>> = defaults::subsystem_names().map(<[u8]>::to_ascii_lowercase).collect();
     for entry in subject.user_written_entries() {

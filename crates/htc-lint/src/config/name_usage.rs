@@ -4,8 +4,9 @@ use bstr::BString;
 
 use super::lint_subject::LintSubject;
 use super::name_status::{NameStatus, UnreadReason};
+use super::parameter_names::is_parameter;
 use super::removed_parameters;
-use htc_base::text::unqualified_name;
+use htc_base::text::{similar_names, unqualified_name};
 
 /// Usage of a name that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,19 +49,95 @@ pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
     let referenced = subject.referenced_names();
     // A reference to the plain name does not use a setting with an unknown prefix.
     let plain = if matches!(standing, NameStatus::Unread(_)) { name } else { bare };
-    if [name, plain].iter().any(|name| referenced.contains(&name.to_ascii_lowercase())) {
-        return NameUsage::ReferredTo;
+    let removed = removed_parameters::replacement_for(name);
+    if [name, plain].iter().any(|name| referenced.contains(name)) {
+        let is_own = [name, plain].iter().all(|name| !referenced.is_used_elsewhere(name));
+        let meant = || find_list_of_names(bare).or_else(|| subject.known.nearest_known(bare));
+        return match standing {
+            NameStatus::Unread(unread) if is_own => NameUsage::Unread(unread),
+            NameStatus::SiteOwn if is_own => match removed {
+                Some(instead) => NameUsage::Removed(instead),
+                None => meant()
+                    .filter(|near| is_list_without_names(bare, near) || is_slip_in_words(bare, near))
+                    .map_or(NameUsage::ReferredTo, NameUsage::Misspelled),
+            },
+            _ => NameUsage::ReferredTo,
+        };
     }
     match standing {
-        NameStatus::Unread(unread) => NameUsage::Unread(unread),
+        NameStatus::Unread(unread) => match removed {
+            Some(instead) => NameUsage::Removed(instead),
+            None => NameUsage::Unread(unread),
+        },
         NameStatus::Read | NameStatus::SiteOwn
             if bare.len() > 1 && subject.file_mentioning(bare).is_some() =>
         {
             NameUsage::Mentioned(subject.file_mentioning(bare).cloned().unwrap_or_default())
         }
-        NameStatus::Read | NameStatus::SiteOwn => match removed_parameters::replacement_for(bare) {
-            Some(instead) => NameUsage::Removed(instead),
-            None => subject.known.nearest_known(bare).map_or(NameUsage::SiteOwn, NameUsage::Misspelled),
-        },
+        NameStatus::Read | NameStatus::SiteOwn => {
+            match removed.or_else(|| removed_parameters::replacement_for(bare)) {
+                Some(instead) => NameUsage::Removed(instead),
+                None => find_list_of_names(bare)
+                    .or_else(|| subject.known.nearest_known(bare))
+                    .map_or(NameUsage::SiteOwn, NameUsage::Misspelled),
+            }
+        }
+    }
+}
+
+/// Returns the list of names that a plural means: JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for
+/// JOB_ROUTER_PRE_ROUTE_TRANSFORMS. A name of one word, such as GROUPS, may be a macro of the site.
+fn find_list_of_names(name: &[u8]) -> Option<BString> {
+    let upper = name.to_ascii_uppercase();
+    let stem = upper.strip_suffix(b"S").unwrap_or(&upper);
+    let list = [stem, b"_NAMES"].concat();
+    (stem.contains(&b'_') && is_parameter(&list)).then(|| list.into())
+}
+
+/// True if a name is that of a list of names without its ending.
+fn is_list_without_names(name: &[u8], list: &[u8]) -> bool {
+    find_list_of_names(name).is_some_and(|found| found == list)
+}
+
+/// True if each word of a name differs from that of the other in one letter at most, or the names as a whole do. Otherwise
+/// the names may be different on purpose: PRUNE_INTERVAL and PREEN_INTERVAL.
+pub(super) fn is_slip_in_words(name: &[u8], other: &[u8]) -> bool {
+    let is_slip = |a: &[u8], b: &[u8]| similar_names::distance(a, b, 1).is_some();
+    let words = |name: &'_ [u8]| name.split(|&byte| byte == b'_').count();
+    is_slip(name, other)
+        || words(name) == words(other)
+            && name
+                .split(|&byte| byte == b'_')
+                .zip(other.split(|&byte| byte == b'_'))
+                .all(|(a, b)| is_slip(a, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_correction_is_certain_if_each_word_has_one_slip() {
+        for (name, other) in [
+            ("MAX_JOBSRUNNING", "MAX_JOBS_RUNNING"),
+            ("STRATD_DEBGU", "STARTD_DEBUG"),
+            ("ALLOW_REDA", "ALLOW_READ"),
+        ] {
+            assert!(is_slip_in_words(name.as_bytes(), other.as_bytes()), "{name}");
+        }
+        assert!(!is_slip_in_words(b"PRUNE_INTERVAL", b"PREEN_INTERVAL"));
+        assert!(!is_slip_in_words(b"SCHEDD_LIFETIME", b"SCHEDD_LIFE"));
+    }
+
+    #[test]
+    fn a_plural_means_the_list_of_names() {
+        let list = |name: &str| find_list_of_names(name.as_bytes()).map(|list| list.to_string());
+        assert_eq!(list("JOB_TRANSFORMS").as_deref(), Some("JOB_TRANSFORM_NAMES"));
+        assert_eq!(
+            list("job_router_pre_route_transforms").as_deref(),
+            Some("JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES")
+        );
+        assert_eq!(list("GROUPS"), None);
+        assert_eq!(list("SITE_NODES"), None);
     }
 }

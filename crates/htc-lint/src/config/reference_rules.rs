@@ -273,7 +273,8 @@ fn check_undefined_references(
             continue;
         }
         let part = Some((found.dollar, found.end));
-        let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
+        let limit = subject.environment_limit(name);
+        let message = format!("{} is not defined: the reference expands to nothing{limit}", name.as_bstr());
         // The parameter itself would be an endless reference.
         let near = suggest_name(subject, name)
             .filter(|near| !caseless::eq(near, &definition.name) && environment_reference(name).is_none());

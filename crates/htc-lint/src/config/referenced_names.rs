@@ -5,29 +5,93 @@ use rustc_hash::FxHashSet;
 
 use super::known_names::KnownParameterNames;
 use super::parameter_names::is_attribute_list;
+use super::removed_parameters::replacement_for;
 use htc_base::text::similar_names::SimilarNames;
 use htc_base::text::table::matches_family_pattern;
 use htc_base::text::{caseless, list, unqualified_name};
 use htc_config::condition::split_if_keyword;
 use htc_config::lines::LogicalLines;
 use htc_config::macro_reference::{MacroFunction, next_reference};
+use htc_config::statement::{StatementOperator, split_line};
 use htc_config::{Config, ConfigView, defaults, template};
 
-/// Returns the names that any value, condition or statement refers to, in lower case.
+/// Names that the texts of a configuration refer to, in lower case.
+#[derive(Debug, Default)]
+pub(super) struct ReferencedNames {
+    /// Names that the value of another name, a condition or another statement refers to.
+    elsewhere: FxHashSet<Vec<u8>>,
+    /// Names whose own values refer to them.
+    in_own_value: FxHashSet<Vec<u8>>,
+    /// References of removed parameters to other removed parameters: the name that is set, and the one it refers to.
+    between_removed: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl ReferencedNames {
+    /// Returns true if something refers to a name.
+    pub(super) fn contains(&self, name: &[u8]) -> bool {
+        self.is_used_elsewhere(name) || self.is_self_reference(name)
+    }
+
+    /// Returns true if something other than its own value refers to a name.
+    pub(super) fn is_used_elsewhere(&self, name: &[u8]) -> bool {
+        self.elsewhere.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Returns true if its own value refers to a name.
+    pub(super) fn is_self_reference(&self, name: &[u8]) -> bool {
+        self.in_own_value.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Adds the names to which the value of `owner` refers.
+    fn add_value(&mut self, owner: &[u8], names: FxHashSet<Vec<u8>>) {
+        let owner = owner.to_ascii_lowercase();
+        let is_removed = |name: &[u8]| replacement_for(unqualified_name(name)).is_some();
+        let is_owner_removed = is_removed(&owner);
+        for name in names {
+            if name == owner {
+                self.in_own_value.insert(name);
+            } else if is_owner_removed && is_removed(&name) {
+                self.between_removed.push((owner.clone(), name));
+            } else {
+                self.elsewhere.insert(name);
+            }
+        }
+    }
+
+    /// Counts the references of those removed parameters to which something else refers.
+    fn follow_removed(&mut self) {
+        loop {
+            let before = self.between_removed.len();
+            let (used, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.between_removed)
+                .into_iter()
+                .partition(|(owner, _)| self.elsewhere.contains(owner));
+            self.between_removed = rest;
+            self.elsewhere.extend(used.into_iter().map(|(_, name)| name));
+            if self.between_removed.len() == before {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns the names that any value, condition or statement refers to.
 pub(super) fn collect_referenced_names(
     config: &Config,
     view: &ConfigView<'_>,
     own: &SimilarNames<&[u8]>,
     known: &KnownParameterNames,
-) -> FxHashSet<Vec<u8>> {
-    let mut names = FxHashSet::default();
+) -> ReferencedNames {
+    let mut all = ReferencedNames::default();
     for entry in config.set.entries() {
         for definition in entry.replaced.iter().chain([&entry.current]) {
+            let mut names = FxHashSet::default();
             collect_names(&definition.raw, &mut names);
+            all.add_value(&entry.name, names);
         }
     }
+    let names = &mut all.elsewhere;
     for parameter in defaults::all() {
-        collect_names(&parameter.default(), &mut names);
+        collect_names(&parameter.default(), names);
     }
     let undefined: Vec<Vec<u8>> =
         names.iter().filter(|name| view.raw_bytes(name).is_none() && name.len() >= 6).cloned().collect();
@@ -52,17 +116,18 @@ pub(super) fn collect_referenced_names(
         }
     }
     for template in template::all() {
-        collect_statement_names(&template.body(), &mut names);
+        collect_statement_names(&template.body(), &mut all);
     }
     // Conditions, includes, composed names, and self references that were expanded immediately.
     for source in config.set.sources() {
         let Some(text) = &source.text else {
             continue;
         };
-        collect_statement_names(text, &mut names);
+        collect_statement_names(text, &mut all);
     }
-    add_composed_names(config, &mut names);
-    names
+    add_composed_names(config, &mut all.elsewhere);
+    all.follow_removed();
+    all
 }
 
 /// Adds the names that references with others in them can mean: `$(ROLE_$(ROLE)_MEM)` means every `ROLE_..._MEM`.
@@ -149,19 +214,26 @@ pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
 }
 
 /// Adds the names that the statements of a text refer to.
-fn collect_statement_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
+fn collect_statement_names(text: &[u8], all: &mut ReferencedNames) {
     let mut lines = LogicalLines::new(text);
     while let Some(line) = lines.next_line() {
         if line.text.first() == Some(&b'#') {
             continue;
         }
-        collect_names(&line.text, names);
+        let mut names = FxHashSet::default();
+        collect_names(&line.text, &mut names);
+        match split_line(&line.text) {
+            Ok(statement) if statement.operator != StatementOperator::Here => {
+                all.add_value(statement.name, names);
+            }
+            _ => all.elsewhere.extend(names),
+        }
         if let Some(("if" | "elif", condition)) = split_if_keyword(&line.text) {
             let mut words = condition.split(|b| b" \t!".contains(b)).filter(|word| !word.is_empty());
             if words.next().is_some_and(|word| caseless::eq(word, b"defined"))
                 && let Some(name) = words.next()
             {
-                names.insert(name.to_ascii_lowercase());
+                all.elsewhere.insert(name.to_ascii_lowercase());
             }
         }
     }

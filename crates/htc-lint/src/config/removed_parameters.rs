@@ -5,6 +5,8 @@ use htc_base::text::caseless;
 
 /// Names of removed parameters, with a star for any text, and their replacements.
 const REMOVED_PARAMETERS: &[(&str, &str)] = &[
+    ("HOSTALLOW_OWNER*", OWNER_ADVICE),
+    ("HOSTDENY_OWNER*", OWNER_ADVICE),
     ("HOSTALLOW_*", "write ALLOW_ instead of HOSTALLOW_"),
     ("HOSTDENY_*", "write DENY_ instead of HOSTDENY_"),
     ("ALLOW_OWNER*", OWNER_ADVICE),
@@ -82,6 +84,12 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("STARTER_HANDLES_ALIVES", NO_REPLACEMENT),
     ("TRANSFERD", NO_REPLACEMENT),
     ("USE_AFS", NO_REPLACEMENT),
+    ("VMWARE_BRIDGE_NETWORKING_TYPE", VMWARE_ADVICE),
+    ("VMWARE_LOCAL_SETTINGS_FILE", VMWARE_ADVICE),
+    ("VMWARE_NAT_NETWORKING_TYPE", VMWARE_ADVICE),
+    ("VMWARE_NETWORKING_TYPE", VMWARE_ADVICE),
+    ("VMWARE_PERL", VMWARE_ADVICE),
+    ("VMWARE_SCRIPT", VMWARE_ADVICE),
     ("VMP_HOST_MACHINE", NO_REPLACEMENT),
     ("VMP_VM_LIST", NO_REPLACEMENT),
     ("XAUTHORITY_USERS", NO_REPLACEMENT),
@@ -96,7 +104,41 @@ const STANDARD_UNIVERSE_ADVICE: &str = "remove it: the standard universe and its
 const SOAP_ADVICE: &str = "remove it: the web service was removed";
 const QUILL_ADVICE: &str = "remove it: the job database (Quill) was removed";
 const GRID_ADVICE: &str = "remove it: grids of this type were removed";
+const VMWARE_ADVICE: &str = "remove it: virtual machines of VMware were removed";
 const NO_REPLACEMENT: &str = "remove it: nothing replaces it";
+
+/// Daemons that were removed, whose settings nothing reads (param_info.in, `$UPGRADE.DISCARD`). LEASEMANGER is misspelled
+/// there.
+const REMOVED_DAEMONS: [&str; 7] =
+    ["LEASEMANAGER", "LEASEMANGER", "STORK", "QUILL", "DBMSD", "CKPT_SERVER", "TRANSFERD"];
+const DAEMON_ADVICE: &str = "remove it: this daemon was removed";
+
+/// True for a removed daemon, and for the settings that each daemon has.
+fn is_setting_of_removed_daemon(name: &[u8]) -> bool {
+    const ENDINGS: [&str; 12] = [
+        "_ADDRESS_FILE",
+        "_ARGS",
+        "_DAEMON_AD_FILE",
+        "_DEBUG",
+        "_ENVIRONMENT",
+        "_HOST",
+        "_LOCK",
+        "_LOG",
+        "_LOG_BASE",
+        "_PORT",
+        "_LOG_ON_OPEN",
+        "_BACKOFF_CEILING",
+    ];
+    let own = ["MAX_NUM_", "MAX_", "TRUNC_", "MASTER_"]
+        .iter()
+        .find_map(|start| caseless::strip_prefix(name, start.as_bytes()))
+        .unwrap_or(name);
+    REMOVED_DAEMONS.iter().filter_map(|daemon| caseless::strip_prefix(own, daemon.as_bytes())).any(|rest| {
+        rest.is_empty() && own.len() == name.len()
+            || rest.starts_with(b".")
+            || ENDINGS.iter().any(|ending| caseless::eq(ending.as_bytes(), rest))
+    })
+}
 
 /// Returns the replacement for a removed parameter, or `None` for any other name.
 pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {
@@ -108,7 +150,8 @@ pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {
         }
         None => caseless::eq(name, removed.as_bytes()),
     };
-    REMOVED_PARAMETERS.iter().find(|(removed, _)| is_meant(removed)).map(|&(_, instead)| instead)
+    let found = REMOVED_PARAMETERS.iter().find(|(removed, _)| is_meant(removed)).map(|&(_, instead)| instead);
+    found.or_else(|| is_setting_of_removed_daemon(name).then_some(DAEMON_ADVICE))
 }
 
 #[cfg(test)]
@@ -123,6 +166,18 @@ mod tests {
         }
         assert!(replacement_for(b"hostallow_read").is_some() && replacement_for(b"QUILL_NAME").is_some());
         assert!(replacement_for(b"DATABASE_PURGE_INTERVAL").is_some());
-        assert_eq!(replacement_for(b"GRIDMAPS"), None);
+        for name in [
+            "LeaseManager",
+            "LeaseManager.PRUNE_INTERVAL",
+            "MAX_LeaseManager_LOG",
+            "STORK_LOG_BASE",
+            "MAX_QUILL_LOG",
+        ] {
+            assert!(replacement_for(name.as_bytes()).is_some(), "{name}");
+        }
+        assert_eq!(replacement_for(b"HOSTALLOW_OWNER"), Some(OWNER_ADVICE));
+        for name in ["GRIDMAPS", "DEFRAG_STATE_FILE", "MAX_STORK", "STORKS_LOG"] {
+            assert_eq!(replacement_for(name.as_bytes()), None, "{name}");
+        }
     }
 }

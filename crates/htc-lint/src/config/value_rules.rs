@@ -150,7 +150,7 @@ fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredP
         return Some(found);
     }
     // A value that others refer to is a macro of the site: MEM_LIMIT = 4GB.
-    let is_macro = || subject.referenced_names().contains(&name.to_ascii_lowercase());
+    let is_macro = || subject.referenced_names().contains(name);
     let is_limit = found.value_type == ValueType::Real && found.name == CONCURRENCY_LIMITS;
     let is_read = subject.known.classify(name) == NameStatus::Read && !(is_limit && is_macro());
     is_read.then_some(found)

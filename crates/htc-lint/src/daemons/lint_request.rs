@@ -102,6 +102,7 @@ impl LintRequest<'_> {
         }
         let mut subject = LintSubject::new(&attempt.config, world);
         subject.used_by = self.used_by.to_vec();
+        subject.reads_environment = self.options.environment;
         let mut scope = LintScope::from_attempt(attempt, self.files);
         scope.is_isolated |= !self.options.environment;
         // Other files, scripts, and statements that could not be parsed may refer to any name.
