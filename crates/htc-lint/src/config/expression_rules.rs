@@ -16,7 +16,7 @@ use super::contradictions::find_contradiction;
 use super::expression_parts::{for_each_part, reference_name, with_short_numbers};
 use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionTypes, TypeSet};
 use super::known_attributes::{
-    attribute_of_command, is_exact_attribute, is_known_attribute, nearest_attribute,
+    attribute_of_command, is_exact_attribute, is_known_attribute, nearest_attribute, renamed_attribute,
 };
 use super::lint_subject::LintSubject;
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
@@ -99,7 +99,8 @@ pub(super) fn check_meaning<'a>(
         }
         return;
     }
-    for reference in types.references.iter().filter(|reference| !quoted(&reference.name)) {
+    let is_checked = |one: &&AttributeReference| !quoted(&one.name) && !is_superseded(one, &types.references);
+    for reference in types.references.iter().filter(is_checked) {
         if let Some((message, fix)) = check_power_state(entry, reference) {
             report(findings, LintRule::UnquotedString, reference.name.as_bstr(), message, Some(fix));
             continue;
@@ -122,6 +123,13 @@ pub(super) fn check_meaning<'a>(
             report(findings, rule, part.as_bstr(), message, fix);
         }
     }
+}
+
+/// True if an expression has a reference with the present name of a renamed attribute, too: the one with the old name is
+/// for old versions, and does no harm.
+fn is_superseded(reference: &AttributeReference, all: &[AttributeReference]) -> bool {
+    let new = renamed_attribute(&reference.name);
+    new.is_some_and(|new| all.iter().any(|other| caseless::eq(&other.name, new.as_bytes())))
 }
 
 /// Mistake in a part of an expression: rule, text of the part, message, correction.
@@ -247,7 +255,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
 }
 
 /// True if the startd has cron jobs, which may publish any attribute.
-fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
+pub(super) fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
     subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty())
 }
 
@@ -343,6 +351,10 @@ fn check_reference(
             message,
             Some(format!("write $({name}){advertise}").into()),
         ));
+    }
+    if let Some(new) = renamed_attribute(name) {
+        let message = format!("HTCondor no longer has the attribute {name}, which is now called {new}");
+        return Some((LintRule::UnknownAttribute, message, Some(Advice::Write(new.into()))));
     }
     if let Some(attribute) = attribute_of_command(name) {
         let message = format!("{name} is a command of submit files; as an attribute it is undefined");

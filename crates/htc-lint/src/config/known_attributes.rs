@@ -120,6 +120,16 @@ pub(super) fn attribute_of_command(name: &[u8]) -> Option<&'static str> {
         .map(|(_, attribute)| *attribute)
 }
 
+/// Returns the present name of an attribute that HTCondor renamed in 6.9.3.
+pub(super) fn renamed_attribute(name: &[u8]) -> Option<&'static str> {
+    const RENAMED: [(&str, &str); 3] = [
+        ("VirtualMachineID", "SlotID"),
+        ("RemoteVirtualMachineID", "RemoteSlotID"),
+        ("TotalVirtualMachines", "TotalSlots"),
+    ];
+    RENAMED.iter().find(|(old, _)| caseless::eq(old.as_bytes(), name)).map(|(_, new)| *new)
+}
+
 /// Returns the known attribute that a name was probably meant to be.
 pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     let letters = |text: &[u8]| -> Vec<u8> {

@@ -7,9 +7,11 @@ use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
+use super::attribute_owners::AttributeOwner;
 use super::brackets::find_unbalanced;
+use super::expression_rules::has_startd_cron;
 use super::families::accounting_groups;
-use super::known_attributes::is_known_attribute;
+use super::known_attributes::{is_exact_attribute, is_known_attribute};
 use super::lint_subject::LintSubject;
 use super::name_status::UnreadReason;
 use super::parameter_names::{DAEMON_NAMES, is_attribute_list, list_items};
@@ -121,8 +123,9 @@ static NAMED_LIST_FAMILIES: [NamedListFamily; 13] = [
     },
 ];
 
-/// Parameters of the old router language, which 24.10.2 removed.
-const OLD_ROUTER_PARAMETERS: [(&str, &str); 5] = [
+/// Parameters of the old router language, which 24.10.2 removed. JOB_ROUTER_ENTRIES_REFRESH still has a timer that reads the
+/// routes again (`JobRouter::config`).
+const OLD_ROUTER_PARAMETERS: [(&str, &str); 4] = [
     (
         "JOB_ROUTER_ENTRIES",
         "write each route as JOB_ROUTER_ROUTE_<NAME> and list it in JOB_ROUTER_ROUTE_NAMES; htc-router-translate convert does it",
@@ -132,7 +135,6 @@ const OLD_ROUTER_PARAMETERS: [(&str, &str); 5] = [
         "write each route as JOB_ROUTER_ROUTE_<NAME> in a configuration file; htc-router-translate convert does it",
     ),
     ("JOB_ROUTER_ENTRIES_CMD", "write the routes with 'include command'"),
-    ("JOB_ROUTER_ENTRIES_REFRESH", "remove it; routes are read again at condor_reconfig"),
     ("JOB_ROUTER_DEFAULTS", "use JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for what all routes share"),
 ];
 
@@ -217,7 +219,7 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
     for (word, part) in list_words(subject, entry) {
         // `+Name` in SUBMIT_ATTRS replaces what the submit file says (`SubmitHash::SetForcedSubmitAttrs`).
         let word = BString::from(word.strip_prefix(b"+").unwrap_or(&word));
-        if is_latch && is_known_attribute(&word) {
+        if is_latch && is_known_attribute(&word) || is_published(subject, &entry.name, &word) {
             continue;
         }
         let is_set = subject.view.raw_bytes(&word).is_some()
@@ -230,14 +232,41 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
             .names_set()
             .nearest(&word, |near| !is_attribute_list(near))
             .map(|near| BString::from(*near));
-        let message =
-            format!("attribute '{word}' is named here, but no parameter {word} is set: it is not advertised");
+        // A cron job publishes attributes that no parameter sets.
+        if near.is_none() && is_startd_list(&entry.name) && has_startd_cron(subject) {
+            continue;
+        }
+        let limit = subject.environment_limit(&word);
+        let message = format!(
+            "attribute '{word}' is named here, but no parameter {word} is set: it is not advertised{limit}"
+        );
         let fix = match near {
             Some(near) => Advice::DidYouMean(near),
             None => format!("set {word}, or remove the name").into(),
         };
         findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
     }
+}
+
+/// True for the lists of the startd, and those of its slots.
+fn is_startd_list(name: &[u8]) -> bool {
+    let name = unqualified_name(name);
+    caseless::ends_with(name, b"STARTD_ATTRS") || caseless::ends_with(name, b"STARTD_EXPRS")
+}
+
+/// True if HTCondor itself sets an attribute in the ads to which a list adds attributes, always or on some machines
+/// (`MachAttributes::publish_static`), so that no parameter has to.
+fn is_published(subject: &LintSubject<'_>, list: &[u8], attribute: &[u8]) -> bool {
+    let own = unqualified_name(list);
+    let is_of_jobs = caseless::starts_with(own, b"SUBMIT_");
+    let owner = AttributeOwner::of(attribute);
+    let is_possible = match () {
+        () if is_of_jobs => owner != Some(AttributeOwner::Slot),
+        () if is_startd_list(list) => owner != Some(AttributeOwner::Job),
+        () => owner.is_none(),
+    };
+    let is_of_resource = is_startd_list(list) && subject.is_machine_resource(attribute);
+    is_possible && is_exact_attribute(attribute) || is_of_resource
 }
 
 /// Returns true if a name is `<PREFIX>_<attribute>`: slots and local names may have their own values.
