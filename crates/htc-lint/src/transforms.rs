@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice};
 
+pub(crate) use crate::transforms::attribute_references::attributes_set_by;
 use crate::transforms::conditions::ConstantConditions;
 use crate::transforms::finding::TransformLinter;
 pub use crate::transforms::finding::{TransformFinding, TransformRunner};

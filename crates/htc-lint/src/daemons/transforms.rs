@@ -9,8 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
-use crate::transforms::{TransformFinding, TransformRunner, lint as lint_transform};
+use crate::transforms::{TransformFinding, TransformRunner, attributes_set_by, lint as lint_transform};
 use htc_base::text::{Span, caseless, unqualified_name};
+use htc_classad::AttrName;
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
 use htc_transform::{RuleLine, Transform, TransformHeader, TransformLoadError};
@@ -55,6 +56,51 @@ impl BodyWords {
     }
 }
 
+/// Returns the attributes that some route or transform of a configuration sets.
+fn attributes_set_by_all(subject: &LintSubject<'_>) -> FxHashSet<AttrName> {
+    let bodies = subject.config.set.entries().filter(|entry| is_route_or_transform(&entry.name));
+    let transforms = bodies.filter_map(|entry| {
+        let read = |raw: &[u8]| Transform::from_parameter(&entry.name.to_str_lossy(), raw, subject.dialect());
+        match read(entry.raw()) {
+            Ok(transform) => Some(transform),
+            Err(TransformLoadError::Requirements { text, .. }) => {
+                read(&replace_condition(entry.raw(), &text)?).ok()
+            }
+        }
+    });
+    transforms.flat_map(|transform| attributes_set_by(&transform)).collect()
+}
+
+/// True if jobs may have an attribute because of the configuration: another transform of the chain sets it, or a submit
+/// template or an additional submit command does.
+fn is_set_for_jobs(subject: &LintSubject<'_>, set: &FxHashSet<AttrName>, name: &[u8]) -> bool {
+    let is_command = || {
+        let commands = subject.view.raw_bytes(b"EXTENDED_SUBMIT_COMMANDS").unwrap_or_default();
+        commands.lines().any(|line| {
+            line.split_once_str("=").is_some_and(|(command, _)| caseless::eq(command.trim(), name))
+        })
+    };
+    let is_in_template = || {
+        let mut templates = subject
+            .config
+            .set
+            .entries()
+            .filter(|entry| caseless::starts_with(unqualified_name(&entry.name), b"SUBMIT_TEMPLATE_"));
+        templates.any(|template| {
+            template.raw().lines().any(|line| {
+                let line = line.trim_start();
+                let own = line.strip_prefix(b"+").or_else(|| caseless::strip_prefix(line, b"MY."));
+                own.and_then(|own| own.split_once_str("="))
+                    .is_some_and(|(attribute, _)| caseless::eq(attribute.trim(), name))
+            })
+        })
+    };
+    set.contains(&AttrName::from(name))
+        || subject.known.is_advertised(name)
+        || is_command()
+        || is_in_template()
+}
+
 /// Parses the transform of an entry, whose value or the value with a TRANSFORM replaced is `raw`. If its condition is invalid, reports this, and the other statements are
 /// checked with a valid condition.
 fn read_transform(
@@ -79,6 +125,7 @@ fn read_transform(
 /// Checks the bodies of routes and transforms with the rules of the transform language.
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let bodies = LazyCell::new(|| BodyWords::collect(subject));
+    let set = LazyCell::new(|| attributes_set_by_all(subject));
     let line_of = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
     let unbalanced: FxHashSet<(SharedText, Option<u32>)> = findings
         .iter()
@@ -122,6 +169,11 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             if let Some(name) = &told.macro_name
                 && (!scope.is_complete || bodies.is_in_other_body(&own_words, name))
             {
+                continue;
+            }
+            let (from, to) = (told.at.start as usize, told.at.end as usize);
+            let word = told.line.text.get(from..to).unwrap_or_default();
+            if told.rule == LintRule::UnknownAttribute && is_set_for_jobs(subject, &set, word) {
                 continue;
             }
             let span = told.line.locate(told.at);

@@ -76,7 +76,7 @@ impl TransformLinter<'_> {
 }
 
 /// Returns the attributes that some statement of a transform sets, and the macros that hide attributes.
-fn attributes_set_by(transform: &Transform) -> FxHashSet<AttrName> {
+pub(crate) fn attributes_set_by(transform: &Transform) -> FxHashSet<AttrName> {
     let mut set = FxHashSet::default();
     for (_, statement) in transform.statements() {
         match statement {
