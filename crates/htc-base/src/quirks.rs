@@ -164,7 +164,7 @@ quirks! {
     FetchedUsageUnseen, "fetched-usage-unseen",
         "the slot ad of a fetched job never has MemoryUsage and ResidentSetSize, because its starter does not report to the startd", "s01 to s22; JICShadow::updateStartd";
     CronConfigValUnread, "cron-config-val-unread",
-        "STARTD_CRON_CONFIG_VAL and similar parameters are not read, so cron jobs do not get the variable", "condor_cron_job_mgr.cpp";
+        "STARTD_CRON_CONFIG_VAL and similar parameters have no effect: cron jobs do not get the variable", "condor_cron_job_mgr.cpp";
     HibernatePause, "hibernate-pause",
         "a sleep state that the machine does not support ends all jobs and stops the execution point for 10 s", "p85; ResMgr.cpp checkHibernate";
     DrainExprDropped, "drain-expr-dropped",

@@ -25,10 +25,39 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             let fix = "use Never, Always or If_Changed";
             findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, fix));
         }
+        check_config_val(subject, manager, &entries, findings);
         for name in manager.job_names(&subject.view) {
             check_job(subject, scope, (manager, &name), &entries, findings);
         }
     }
+}
+
+/// Returns the parameter that the manual describes as the path of condor_config_val.
+fn config_val_parameter(manager: CronManager) -> String {
+    format!("{}_CONFIG_VAL", manager.parameter_prefix())
+}
+
+/// Reports the path of condor_config_val, which no cron job gets. Jobs of the schedd get that of their own parameter
+/// (`ClassAdCronJob::Initialize`, which `StartdCronJob` does not call).
+fn check_config_val(
+    subject: &LintSubject<'_>,
+    manager: CronManager,
+    entries: &CronEntries<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let knob = config_val_parameter(manager);
+    let Some(entry) = entries.find(&knob).filter(|entry| !entry.raw().is_empty()) else { return };
+    let prefix = manager.parameter_prefix();
+    let message = format!(
+        "{knob} has no effect: HTCondor 25.14 does not pass it to cron jobs, though the manual says so"
+    );
+    let fix = match manager {
+        CronManager::Schedd => {
+            format!("set {prefix}_<JOB>_CONFIG_VAL_PROG: the job gets its value as SCHEDD_CONFIG_VAL")
+        }
+        _ => format!("pass the path in {prefix}_<JOB>_ENV"),
+    };
+    findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, fix));
 }
 
 fn check_job(
@@ -73,8 +102,12 @@ fn check_job(
             return;
         }
     };
+    let config_val = config_val_parameter(manager);
     for warning in &job.warnings {
         let at = warning.split([' ', ':']).next().unwrap_or_default();
+        if at == config_val {
+            continue;
+        }
         let at = if at == "METRICS" { knob(at) } else { at.to_owned() };
         tell(&at, warning.clone());
     }
