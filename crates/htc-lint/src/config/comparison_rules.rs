@@ -203,9 +203,9 @@ fn check_size_units(
     let message = format!(
         "`{}` compares different units: {} is in {}, {} in {}",
         shorten(whole),
-        first.name,
+        shorten(&left.without_parentheses()),
         first.shown(),
-        second.name,
+        shorten(&right.without_parentheses()),
         second.shown()
     );
     // A calculation may convert in the wrong direction.

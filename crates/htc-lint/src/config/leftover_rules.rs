@@ -9,12 +9,12 @@ use htc_config::finding::{Finding, Replacement};
 use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::MacroEntry;
 use htc_config::macro_reference;
-use htc_config::registry::{RegisteredParameter, ValueType};
+use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::check_value;
 
 use super::environment_names::environment_reference;
 use super::lint_subject::LintSubject;
-use super::parameter_names::is_attribute_list;
+use super::parameter_names::{is_attribute_list, is_parameter};
 use super::type_rules::has_checked_type;
 use super::written_pieces::{replace_if_certain, replace_value};
 
@@ -51,13 +51,17 @@ pub(super) fn check_leftovers(
             let fix = "put the comment on its own line";
             (LintRule::CommentInValue, span, message, fix.into())
         }),
-        find_braced_function(raw).or_else(|| find_shell_variable(subject, raw, parameter)).map(
-            |(span, reference)| {
+        find_braced_function(raw)
+            .map(|(span, reference)| (span, Advice::Write(reference.into())))
+            .or_else(|| {
+                let (span, reference) = find_shell_variable(subject, raw, parameter)?;
+                Some((span, advise_reference(subject, entry, reference)))
+            })
+            .map(|(span, advice)| {
                 let shown = BStr::new(&raw[span.clone()]);
                 let message = format!("'{shown}' is not a reference: it stays in the value as it is");
-                (LintRule::ShellVariable, span, message, Advice::Write(reference.into()))
-            },
-        ),
+                (LintRule::ShellVariable, span, message, advice)
+            }),
         find_quotes(raw, parameter).or_else(|| find_quoted_item(entry, parameter)).map(|span| {
             let inner = raw[span.clone()].trim_with(|c| c == '"' || c == '\'' || c.is_whitespace());
             let message = "the quotes are part of the value".to_owned();
@@ -181,6 +185,15 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
             return Some(start..body + length + close.len());
         }
     }
+    // An item of a list: MASTER, @DAEMONS@.
+    let is_item_mark = |item: &[u8]| {
+        let inner = item.strip_prefix(b"@").and_then(|rest| rest.strip_suffix(b"@")).unwrap_or_default();
+        inner.len() > 1 && inner.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    let mut items = raw.split(|byte| b", \t".contains(byte)).filter(|item| !item.is_empty());
+    if let Some(item) = items.find(|item| is_item_mark(item) && *item != raw) {
+        return raw.find(item).map(|start| start..start + item.len());
+    }
     // One sign or two on each side.
     let inner = raw.strip_prefix(b"@")?;
     if let Some(inner) = inner.strip_prefix(b"@") {
@@ -213,6 +226,27 @@ fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
         let meant = || format!("${}({})", BStr::new(word), BStr::new(body));
         (!body.is_empty()).then(|| (dollar..close + 1, meant()))
     })
+}
+
+/// Returns the correction of a variable. Without a macro of its name, it may be one of the environment, or of a template.
+fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: String) -> Advice {
+    let name = reference.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let is_known = |name: &str| {
+        let name = name.as_bytes();
+        // `A = $(A)` is the earlier value.
+        if caseless::eq(name, &entry.name) {
+            let default = registry::default_value(name);
+            return !entry.replaced.is_empty() || default.is_some_and(|default| !default.is_empty());
+        }
+        subject.view.raw_bytes(name).is_some() || subject.is_set_with_any_prefix(name) || is_parameter(name)
+    };
+    match name.filter(|name| !is_known(name)) {
+        Some(name) => format!(
+            "write $ENV({name}) for a variable of the environment, or define {name} and write $({name})"
+        )
+        .into(),
+        None => Advice::Write(reference.into()),
+    }
 }
 
 /// Finds `$NAME` and `${NAME}`; returns the place and what was meant.

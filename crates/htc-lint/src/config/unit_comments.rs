@@ -180,7 +180,10 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
         findings.push(subject.make_finding(LintRule::UnitMismatch, &entry.current, place, message, fix));
         return;
     }
-    let sensible = SENSIBLE.iter().find(|(name, ..)| caseless::eq(name.as_bytes(), own));
+    // The least request means that the default never decides where a job runs.
+    let is_no_request = number <= 1.0 && caseless::starts_with(own, b"JOB_DEFAULT_REQUEST");
+    let sensible =
+        SENSIBLE.iter().find(|(name, ..)| caseless::eq(name.as_bytes(), own)).filter(|_| !is_no_request);
     if let Some((_, _, unit)) = sensible.filter(|(_, least, _)| number < *least) {
         let message = format!("{} is in {unit}; {number} is very small", entry.name);
         let fix = "write the number in this unit";
