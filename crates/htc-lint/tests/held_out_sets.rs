@@ -70,6 +70,7 @@ fn mistakes_in_parts_of_a_configuration_are_found() {
     check_set("parts-8.txt", WHOLE, |text| format!("{text}\n"));
     check_set("families-8.txt", WHOLE, |text| format!("{text}\n"));
     check_set("parts-9.txt", WHOLE, |text| format!("{text}\n"));
+    check_set("families-9.txt", WHOLE, |text| format!("{text}\n"));
 }
 
 /// Correct parts that need other files, and values that only look wrong.
@@ -106,6 +107,9 @@ fn nothing_is_found_in_the_correct_parts_of_a_set() {
         for name in [PART, WHOLE] {
             assert!(!has_finding(name, &format!("{}\n", line.replace("\\n", "\n"))), "{name}: {line}");
         }
+    }
+    for line in read("good-parts-9.txt").lines().filter(|line| !line.starts_with('#')) {
+        assert!(!has_finding(PART, &format!("{}\n", line.replace("\\n", "\n"))), "{line}");
     }
 }
 
