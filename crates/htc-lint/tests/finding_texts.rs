@@ -115,7 +115,7 @@ fn settings_of_removed_daemons_are_removed_parameters() {
         "HOSTALLOW_OWNER = *",
         LintRule::RemovedParameter,
         "HOSTALLOW_OWNER",
-        "no permission level OWNER",
+        "there is no level OWNER",
     );
     assert_finding("HOSTALLOW_READ = *", LintRule::RemovedParameter, "HOSTALLOW_READ", "write ALLOW_");
     for text in

@@ -255,7 +255,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
 }
 
 /// True if the startd has cron jobs, which may publish any attribute.
-pub(super) fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
+fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
     subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty())
 }
 

@@ -9,7 +9,6 @@ use rustc_hash::FxHashSet;
 
 use super::attribute_owners::AttributeOwner;
 use super::brackets::find_unbalanced;
-use super::expression_rules::has_startd_cron;
 use super::families::accounting_groups;
 use super::known_attributes::{is_exact_attribute, is_known_attribute};
 use super::lint_subject::LintSubject;
@@ -233,7 +232,7 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
             .nearest(&word, |near| !is_attribute_list(near))
             .map(|near| BString::from(*near));
         // A cron job publishes attributes that no parameter sets.
-        if near.is_none() && is_startd_list(&entry.name) && has_startd_cron(subject) {
+        if near.is_none() && is_startd_list(&entry.name) && cron_may_publish(subject, &word) {
             continue;
         }
         let limit = subject.environment_limit(&word);
@@ -246,6 +245,21 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
         };
         findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
     }
+}
+
+/// Maximum size of the script of a cron job that is searched, in bytes.
+const MAX_SCRIPT_BYTES: u64 = 1 << 20;
+
+/// True if a cron job of the startd may publish an attribute: its executable cannot be read, is not a script, or mentions the name.
+fn cron_may_publish(subject: &LintSubject<'_>, attribute: &[u8]) -> bool {
+    let word = attribute.to_ascii_lowercase();
+    list_items(&subject.view, "STARTD_CRON_JOBLIST").iter().any(|job| {
+        let name = format!("STARTD_CRON_{job}_EXECUTABLE");
+        let Some(executable) = subject.view.text(&name) else { return false };
+        let path = executable.to_path_lossy().into_owned();
+        let Ok(text) = subject.world.read_file(&path, Some(MAX_SCRIPT_BYTES)) else { return true };
+        !text.starts_with(b"#!") || text.to_ascii_lowercase().contains_str(&word)
+    })
 }
 
 /// True for the lists of the startd, and those of its slots.
