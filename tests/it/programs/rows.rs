@@ -601,7 +601,7 @@ fn aggregates_have_a_heading_on_terminals() {
 #[test]
 fn rows_have_a_header_even_if_there_are_none() {
     let place = tempfile::tempdir().unwrap();
-    for (name, text) in [("a.conf", "START = True\n"), ("b.conf", "START = False\n")] {
+    for (name, text) in [("a.conf", "START = True\n"), ("b.conf", "START = (1\n")] {
         std::fs::write(place.path().join(name), text).unwrap();
     }
     const DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");

@@ -121,7 +121,11 @@ fn another_starter_tells_itself_what_it_can_do() {
             assert!(!stdout.contains(line), "{program}: {line} in {stdout}{stderr}");
         }
         assert!(stderr.contains(said), "{program}: {stderr}");
-        assert_eq!(stderr.contains("without its Has* attributes"), !said.is_empty(), "{program}: {stderr}");
+        assert_eq!(
+            stderr.contains("the slots lack its Has* attributes"),
+            !said.is_empty(),
+            "{program}: {stderr}"
+        );
     }
 }
 
