@@ -177,7 +177,7 @@ impl TransformLinter<'_> {
                 line,
                 whole,
                 message,
-                "each if needs one endif, and else must be the last branch",
+                "write one endif for each if, and else as the last branch",
             );
         }
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
@@ -222,7 +222,7 @@ impl TransformLinter<'_> {
             return None;
         }
         let hint = error.correction_hint(condition).unwrap_or_else(|| {
-            "a condition is 'defined NAME', 'version >= 25.0', true, false, a number, or a macro with one of them"
+            "write 'defined NAME', 'version >= 25.0', true, false, a number, or a macro with one of them"
                 .into()
         });
         Some((error.to_string(), hint))

@@ -264,7 +264,7 @@ fn check_words(
             let fix = match (near, words) {
                 (Some(near), _) => format!("did you mean \"{}{rest}\"?", near.as_bstr()),
                 (None, AttributeWords::All(_)) => {
-                    format!("the values are {}", words.words().collect::<Vec<_>>().join(", "))
+                    format!("compare it with one of {}", words.words().collect::<Vec<_>>().join(", "))
                 }
                 (None, _) => return None,
             };

@@ -385,14 +385,14 @@ fn swapped_arguments(function: &[u8], arguments: &[Expr]) -> Option<&'static str
     let is_pattern = pattern.is_some_and(|text| text.contains(['^', '$', '*', '[', '|']));
     match function {
         b"stringlistmember" | b"stringlistimember" if is_list_text && second.is_reference() => {
-            Some("the item first, then the list")
+            Some("write the item first, then the list")
         }
         b"member" | b"identicalmember"
             if is_list && (second.is_reference() || quoted_literal(second).is_some()) =>
         {
-            Some("the item first, then the list")
+            Some("write the item first, then the list")
         }
-        b"regexp" if first.is_reference() && is_pattern => Some("the pattern first, then the text"),
+        b"regexp" if first.is_reference() && is_pattern => Some("write the pattern first, then the text"),
         _ => None,
     }
 }

@@ -138,9 +138,8 @@ fn describe_fault(
         }
         ValueFault::UnknownWord(near) => {
             let words: Vec<&str> = parameter.words().collect();
-            let fix = did_you_mean(near).or_else(|| {
-                (!words.is_empty()).then(|| format!("the valid values are {}", words.join(", ")).into())
-            });
+            let fix = did_you_mean(near)
+                .or_else(|| (!words.is_empty()).then(|| format!("write one of {}", words.join(", ")).into()));
             (format!("'{text}' is not a valid value of {name}{}", describe_effect(name)), fix)
         }
         ValueFault::UnknownDebugLevel(near) => {

@@ -151,7 +151,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             let message = format!("{} has the old syntax: {effect}", entry.name);
             let fix = match runner {
                 TransformRunner::Schedd => "write REQUIREMENTS, SET and the other statements of transforms",
-                _ => "htc-router-translate convert rewrites it",
+                _ => "rewrite it with htc-router-translate convert",
             };
             let fix = fix.to_owned();
             findings.push(subject.make_finding(LintRule::OldSyntax, &entry.current, None, message, fix));

@@ -33,7 +33,7 @@ pub fn configuration_checks(findings: &[Finding]) -> Vec<DoctorCheck> {
     if let Some(first) = others.first().or(errors.get(MAX_ERRORS)) {
         let plural = if left == 1 { "" } else { "s" };
         let found = format!("lint has {left} finding{plural}, the first is {}", describe(first));
-        checks.push(DoctorCheck::noted(SUBJECT, found, "htc-config-dump lint shows all"));
+        checks.push(DoctorCheck::noted(SUBJECT, found, "run htc-config-dump lint to see all findings"));
     }
     if checks.is_empty() {
         checks.push(DoctorCheck::passed(SUBJECT, "execution point and starters can read it"));

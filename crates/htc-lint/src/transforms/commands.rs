@@ -141,7 +141,7 @@ impl TransformLinter<'_> {
                 let fix = match groups {
                     0 => "put parentheses around a part of the pattern, or write '\\0' for all of it"
                         .to_owned(),
-                    last => format!("'\\0' is the whole match; the last group is '\\{last}'"),
+                    last => format!("write '\\0' for the whole match, or at most '\\{last}' for a group"),
                 };
                 self.report(LintRule::Regex, line, place, message, fix);
                 return;
@@ -160,7 +160,7 @@ impl TransformLinter<'_> {
             let message =
                 format!("'{name}' is not a valid attribute name; the stored attribute cannot be read");
             let fix = if starts {
-                "patterns work with COPY, RENAME and DELETE only"
+                "use patterns only with COPY, RENAME and DELETE"
             } else {
                 "use letters, digits and '_'"
             };
@@ -400,7 +400,7 @@ fn suggest_expression(value: &BString) -> String {
     }
     match value.starts_with(b"\"") {
         true => {
-            "a string has one pair of quotes; write \\\" for a quote inside it, and use strcat() to join strings".to_owned()
+            "write one pair of quotes around a string, \\\" for a quote inside it, and strcat() to join strings".to_owned()
         }
         false => "correct the expression".to_owned(),
     }

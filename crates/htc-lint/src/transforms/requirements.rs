@@ -88,7 +88,7 @@ impl TransformLinter<'_> {
                 Some(universe) => {
                     format!("the universe is a number: write JobUniverse == {}", universe.number())
                 }
-                None => "the attribute is called JobUniverse".to_owned(),
+                None => "write JobUniverse, the name of the attribute".to_owned(),
             };
             self.report(LintRule::Universe, line, found, message, fix);
         }

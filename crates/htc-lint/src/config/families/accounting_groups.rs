@@ -79,7 +79,10 @@ fn classify_misspelt_setting(rest: &[u8], groups: &[BString]) -> Option<NameStat
     let why = format!("a group has no {}", BStr::new(what));
     match near {
         Some(near) => UnreadReason::misspelled_status(why, format!("GROUP_{}_{group}", BStr::new(near))),
-        None => UnreadReason::unread_status(why, format!("what a group has: {}", GROUP_SETTINGS.join(", "))),
+        None => UnreadReason::unread_status(
+            why,
+            format!("use one of the settings of a group: {}", GROUP_SETTINGS.join(", ")),
+        ),
     }
 }
 

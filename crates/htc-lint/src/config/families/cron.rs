@@ -135,7 +135,10 @@ fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameSta
         let why = format!("a cron job has no {}", BStr::new(knob));
         return match similar_names::nearest(knob, known()) {
             Some(near) => UnreadReason::misspelled_status(why, format!("{base}_{job}_{}", BStr::new(near))),
-            None => UnreadReason::unread_status(why, format!("what a job has: {}", JOB_SETTINGS.join(", "))),
+            None => UnreadReason::unread_status(
+                why,
+                format!("use one of the settings of a cron job: {}", JOB_SETTINGS.join(", ")),
+            ),
         };
     }
     let underscores = rest.iter().enumerate().filter(|&(at, &byte)| byte == b'_' && at > 0).map(|(at, _)| at);
