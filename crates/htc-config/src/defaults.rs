@@ -100,7 +100,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the raw text of the default, empty if there is none.
+    /// Returns the raw text of the default, or an empty text if the parameter has no default.
     pub fn default(self) -> Cow<'static, [u8]> {
         if self.subsystem {
             return unescape(self.row().field(2));
@@ -117,7 +117,7 @@ impl Parameter {
         Some((&range[..comma], &range[comma + 1..]))
     }
 
-    /// Returns the raw text of the default, or `None` if there is none; the output distinguishes this from an
+    /// Returns the raw text of the default, or `None` if the parameter has no default; the output distinguishes this from an
     /// empty default.
     pub fn explicit_default(self) -> Option<Cow<'static, [u8]>> {
         Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))

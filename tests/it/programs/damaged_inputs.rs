@@ -17,13 +17,13 @@ const SUBMIT: &str = "000 (001.000.000) 2026-11-30 08:00:00 Job submitted from h
 const ROUTER: &str =
     "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=end\n  REQUIREMENTS true\n  UNIVERSE vanilla\n@end\n";
 
-struct Ended {
+struct ProgramResult {
     status: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
-fn run(place: &Path, program: &str, words: &[&str]) -> Ended {
+fn run(place: &Path, program: &str, words: &[&str]) -> ProgramResult {
     let output = Command::new(program)
         .args(words)
         .current_dir(place)
@@ -31,7 +31,7 @@ fn run(place: &Path, program: &str, words: &[&str]) -> Ended {
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
-    Ended {
+    ProgramResult {
         status: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

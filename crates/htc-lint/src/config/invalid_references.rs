@@ -141,7 +141,7 @@ const FUNCTION_NAMES: [&str; 11] = [
     "SUBSTR",
 ];
 
-/// Returns why a function is not expanded that is none of the macro language, and what to write.
+/// Returns why a name that is not a function of the macro language is not expanded, and what to write.
 fn check_unknown_function(name: &[u8]) -> (String, Advice) {
     let shown = BStr::new(name);
     let meant = name.to_ascii_uppercase();

@@ -15,7 +15,7 @@ use super::wrong_scope::WrongScope;
 /// Maximum number of groups of slots that are searched for a note.
 const MAX_GROUPS: usize = 100;
 
-/// Maximum number of groups of slots whose times are compared.
+/// Number of groups of slots whose times are compared, at most; the time is not stated for more.
 const MAX_CLOCK_GROUPS: usize = 3;
 
 /// Clause that is not true for a group of jobs and some groups of slots.
@@ -161,12 +161,21 @@ impl<'a> RefusingClause<'a> {
             let (slot, job) = self.pair(group);
             ClockDependence { slots: self.analysis.slots, side: self.clause.side, slot, job, part }
         };
-        let groups: Vec<usize> = self.slots.iter().take(MAX_CLOCK_GROUPS).collect();
-        let first = dependence(*groups.first()?);
+        let mut groups = self.slots.iter();
+        let first = dependence(groups.next()?);
         let used = first.used_phrase()?;
-        // Slots may have other limits.
         let change = first.change_phrase();
-        let is_common = groups.iter().skip(1).all(|group| dependence(*group).change_phrase() == change);
+        // Slots may have other limits, which the part reads.
+        let side = self.analysis.slots.reading_side(self.clause.side);
+        let (slot, job) = self.pair(self.slots.iter().next()?);
+        let is_same_for_all = |reference: &Reference| {
+            let value = || job.get(&reference.name).is_some_and(|value| value.as_literal().is_some());
+            reference.defining_side(side, slot, job) == Some(ClauseSide::Job) && value()
+        };
+        let others: Vec<usize> = groups.take(MAX_CLOCK_GROUPS).collect();
+        let is_common = mentioned_references(part).iter().all(is_same_for_all)
+            || others.len() < MAX_CLOCK_GROUPS
+                && others.iter().all(|group| dependence(*group).change_phrase() == change);
         Some(if is_common { used + &change } else { used })
     }
 

@@ -128,7 +128,7 @@ pub enum What {
 
 impl What {
     /// Returns the arguments with which `htc-slot-run` sends the same command to a running execution point,
-    /// if there is such a command. There is none for updates of a job's starter, output of cron jobs, and
+    /// if there is such a command. No command corresponds to updates of a job's starter, output of cron jobs, and
     /// input at the machine.
     pub fn words(&self) -> Option<Vec<String>> {
         let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
