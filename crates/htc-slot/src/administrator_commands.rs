@@ -50,7 +50,11 @@ impl ExecutionPoint {
         match (refused.pop(), id) {
             (Some((key, why)), Some(_)) => core.refuse(Some(key), format!("{word} refused: {why}")),
             (Some(_), None) if !done => {
-                let what = if stop { "runs a job" } else { "has a job that a command has suspended" };
+                let what = if stop {
+                    "runs a job that can be suspended"
+                } else {
+                    "has a job that a command has suspended"
+                };
                 core.refuse(None, format!("{word} refused: no slot {what}"));
             }
             _ => {}
@@ -73,6 +77,12 @@ impl Slot {
                 _ => "it runs no job",
             };
             return Err(format!("the slot is {state}/{activity}: {why}"));
+        }
+        if self.activity == Activity::Suspended && self.claims.suspended_by_command {
+            return Err(format!(
+                "the slot is {}/{}: its job is already suspended",
+                self.state, self.activity
+            ));
         }
         self.change_state(core, SlotState::Claimed, Activity::Suspended, "asked to suspend");
         self.claims.suspended_by_command = true;

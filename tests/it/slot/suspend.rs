@@ -119,7 +119,7 @@ fn a_slot_without_a_job_refuses_both() {
         machine.claim("slot1", "", 1800);
         machine.warnings.clear();
         machine.step(StartdEvent::Suspend { slot: None });
-        assert_eq!(machine.warnings, ["suspend refused: no slot runs a job"]);
+        assert_eq!(machine.warnings, ["suspend refused: no slot runs a job that can be suspended"]);
         assert!(machine.ad(SlotKey::from_number(1)).contains("Activity = \"Idle\""));
     }
 }
@@ -150,9 +150,10 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     std::fs::write(point.path("job.ad"), JOB).unwrap();
     let ad = point.path("job.ad").display().to_string();
     let refused = |verb: &str, why: &str| format!("htc-slot-run: {verb} refused: {why}\n");
-    says(&point.ask(["suspend"]), 1, &refused("suspend", "no slot runs a job"));
-    let nothing = "htc-slot-run: slot1 is Unclaimed/Idle: there is nothing to vacate\n";
-    says(&point.ask(["vacate", "slot1"]), 0, nothing);
+    says(&point.ask(["suspend"]), 1, &refused("suspend", "no slot runs a job that can be suspended"));
+    says(&point.ask(["vacate"]), 1, &refused("vacate", "no slot has a claim"));
+    let nothing = refused("vacate", "slot1 is Unclaimed/Idle: there is nothing to vacate");
+    says(&point.ask(["vacate", "slot1"]), 1, &nothing);
     says(&point.ask(["claim", "slot1", "--ads", &ad]), 0, "");
     let idle = "htc-slot-run: slot1 is Claimed/Idle: ";
     says(&point.ask(["hold", "slot1"]), 1, &format!("{idle}it runs no job\n"));
@@ -163,6 +164,17 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     );
     says(&point.ask(["activate", "slot1", "--ads", &ad]), 0, "");
     crate::support::waiting::wait_until("the job is up", || point.path("up").exists());
+    says(&point.ask(["suspend", "slot1"]), 0, "");
+    point.wait_for(&mut child, &[("event", "state"), ("activity", "Suspended")]);
+    let twice = "the slot is Claimed/Suspended: its job is already suspended";
+    says(&point.ask(["suspend", "slot1"]), 1, &refused("suspend", twice));
+    says(&point.ask(["suspend"]), 1, &refused("suspend", "no slot runs a job that can be suspended"));
+    says(&point.ask(["continue", "slot1"]), 0, "");
+    says(
+        &point.ask(["continue", "slot1"]),
+        1,
+        &refused("continue", "the slot is Claimed/Busy: nothing is suspended"),
+    );
     says(&point.ask(["vacate", "slot1"]), 0, "");
     point.wait_for(&mut child, &[("event", "state"), ("state", "Preempting")]);
     let preempting = "slot1 is Preempting/Vacating: ";
@@ -182,8 +194,8 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
     }
     says(
         &point.ask(["vacate", "slot1"]),
-        0,
-        &format!("htc-slot-run: {preempting}its job is already being vacated\n"),
+        1,
+        &refused("vacate", &format!("{preempting}its job is already being vacated")),
     );
     says(&point.ask(["vacate", "slot1", "--fast"]), 0, "");
     says(&point.ask(["off", "--fast"]), 0, "htc-slot-run: the execution point is stopping\n");

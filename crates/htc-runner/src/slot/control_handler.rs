@@ -31,7 +31,7 @@ impl LiveExecutionPoint<'_> {
         let request = SlotControlRequest::parse(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
         self.check_claim(&request).map_err(RequestRefusal::by_state)?;
-        let nothing = self.why_nothing_to_vacate(&request);
+        self.check_vacate(&request).map_err(RequestRefusal::by_state)?;
         let host = self.options.world.full_host();
         let slot = request.slot().unwrap_or_default().to_owned();
         let asked = RequestContext {
@@ -61,7 +61,7 @@ impl LiveExecutionPoint<'_> {
             Command::Event(mut event) => {
                 self.resolve_slot_references(&mut event).map_err(RequestRefusal::by_state)?;
                 self.try_step(*event)?;
-                SlotControlAnswer { note: nothing, ..done }
+                done
             }
             Command::Hold(event, reason) => {
                 self.hold_reason = Some(reason);
@@ -130,22 +130,35 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Returns a message if a slot to be vacated has no claim, or `None` if it can be vacated
-    /// (`command_name_handler`).
-    fn why_nothing_to_vacate(&self, request: &SlotControlRequest) -> Option<String> {
-        let SlotControlRequest::Vacate { slot: Some(named), how } = request else { return None };
-        let (key, id, state, activity) = self.find_slot(named)?;
+    /// Checks that there is a claim to vacate (`command_name_handler`, which reports nothing if there is none).
+    fn check_vacate(&self, request: &SlotControlRequest) -> Result<(), String> {
+        let SlotControlRequest::Vacate { slot, how } = request else { return Ok(()) };
+        let is_fast = *how == Some(VacateSpeed::Fast);
+        let is_vacatable = |state: SlotState| match state {
+            SlotState::Claimed | SlotState::Matched | SlotState::Backfill => true,
+            SlotState::Preempting => is_fast,
+            SlotState::Owner | SlotState::Unclaimed | SlotState::Drained => false,
+        };
+        let Some(named) = slot else {
+            let mut states = self.machine.slots().map(|(.., state, _)| state);
+            let is_any_vacatable = states.any(is_vacatable);
+            return if is_any_vacatable {
+                Ok(())
+            } else {
+                Err("vacate refused: no slot has a claim".to_owned())
+            };
+        };
+        let Some((key, id, state, activity)) = self.find_slot(named) else { return Ok(()) };
+        if is_vacatable(state) {
+            return Ok(());
+        }
         let is_split = || self.machine.slots().any(|(other, ..)| other.number == key.number && other != key);
         let why = match state {
-            SlotState::Claimed | SlotState::Matched | SlotState::Backfill => return None,
-            SlotState::Preempting if *how == Some(VacateSpeed::Fast) => return None,
             SlotState::Preempting => "its job is already being vacated",
-            SlotState::Owner | SlotState::Unclaimed | SlotState::Drained if is_split() => {
-                "there is nothing to vacate; name one of its dynamic slots"
-            }
-            SlotState::Owner | SlotState::Unclaimed | SlotState::Drained => "there is nothing to vacate",
+            _ if is_split() => "there is nothing to vacate; name one of its dynamic slots",
+            _ => "there is nothing to vacate",
         };
-        Some(format!("{id} is {state}/{activity}: {why}"))
+        Err(format!("vacate refused: {id} is {state}/{activity}: {why}"))
     }
 
     /// Finds the slot with the given name, ignoring case.

@@ -192,7 +192,7 @@ pub struct SlotControlAnswer {
     /// For `status` with `counters`: counts since the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<RunCounters>,
-    /// Note about the command. For `vacate`: why there is nothing to vacate. For `claim`: which attribute of the job
+    /// Note about the command. For `claim`: which attribute of the job
     /// has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
