@@ -76,11 +76,13 @@ pub fn lint(
     };
     lint.lint_requirements(transform);
     lint.lint_statements(transform);
-    lint.lint_attribute_references(transform);
-    lint.lint_iteration(transform);
-    lint.lint_end(transform);
-    let uses = MacroUses::collect(transform, Dialect::of_world(world));
-    lint.findings.extend(uses.findings(knobs));
+    if !lint.has_stopped() {
+        lint.lint_attribute_references(transform);
+        lint.lint_iteration(transform);
+        lint.lint_end(transform);
+        let uses = MacroUses::collect(transform, Dialect::of_world(world));
+        lint.findings.extend(uses.findings(knobs));
+    }
     lint.findings.sort_by_key(|finding| (finding.line.number, finding.at, finding.rule));
     lint.findings.dedup();
     lint.findings
@@ -107,6 +109,9 @@ impl TransformLinter<'_> {
                     block = None;
                 }
                 continue;
+            }
+            if self.is_full(line) {
+                return;
             }
             let whole = Span::new(0, line.text.len());
             self.inside_if = conditions.depth() > 0;

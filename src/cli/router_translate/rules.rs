@@ -301,6 +301,10 @@ pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bo
         let message = format!("{name}:{}: a NUL byte: this is not a rules file", line + 1);
         return Err(Problem::unreadable(message).into());
     }
+    if statement_lines(text).count() > MAX_STATEMENTS {
+        let message = format!("'{name}' has more than {MAX_STATEMENTS} lines of rules");
+        return Err(Problem::unreadable(message).into());
+    }
     if has_rule_statement(text) {
         return Ok(());
     }
@@ -316,6 +320,19 @@ pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bo
         _ => return Ok(()),
     };
     Err(Problem::unreadable(format!("'{name}' is not a rules file: it contains {kind}")).hint(hint).into())
+}
+
+/// Maximum number of statements of a rules file. A parsed statement needs about one kilobyte.
+const MAX_STATEMENTS: usize = 100_000;
+
+/// Returns the lines of rules: those before TRANSFORM which are neither empty nor comments.
+fn statement_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_end = |line: &&[u8]| {
+        line.get(..9).is_some_and(|word| word.eq_ignore_ascii_case(b"transform"))
+            && line.get(9).is_none_or(u8::is_ascii_whitespace)
+    };
+    let lines = text.lines().map(|line| line.trim_start()).take_while(move |line| !is_end(line));
+    lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"))
 }
 
 /// Maximum size of a rules file in bytes.

@@ -48,10 +48,12 @@ impl TransformLinter<'_> {
         let is_lower = |byte: &u8| byte.is_ascii_lowercase() || b"_0123456789".contains(byte);
         let is_word = name.len() > 2 && (is_string || name.iter().all(is_lower));
         // A name that also appears elsewhere outside of strings is that of an attribute.
-        let unquoted = line.source.text.split(|byte| *byte == b'"').step_by(2);
-        let count =
-            unquoted.flat_map(|part| part.fields()).filter(|word| caseless::contains(word, name)).count();
-        if is_word && count < 2 && !is_known_attribute(name) {
+        let unquoted = || line.source.text.split(|byte| *byte == b'"').step_by(2);
+        let is_used_twice = || {
+            let words = unquoted().flat_map(|part| part.fields());
+            words.filter(|word| caseless::contains(word, name)).nth(1).is_some()
+        };
+        if is_word && !is_known_attribute(name) && !is_used_twice() {
             let shown = BStr::new(name);
             let message = format!("{shown} is the name of an attribute: undefined, unless jobs have it");
             let advice = format!("write \"{shown}\", with the quotes");

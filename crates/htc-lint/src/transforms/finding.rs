@@ -61,7 +61,31 @@ pub(super) struct TransformLinter<'a> {
     pub(super) set_references: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
 }
 
+/// Maximum number of findings in one transform, so that a file without a valid line does not fill the memory.
+const MAX_FINDINGS: usize = 10_000;
+
 impl TransformLinter<'_> {
+    /// Returns true if no further statements are checked. The first call that does adds a finding that says so.
+    pub(super) fn is_full(&mut self, line: &RuleLine) -> bool {
+        if self.findings.len() == MAX_FINDINGS {
+            let message =
+                format!("the lines from here on are not checked: there are {MAX_FINDINGS} findings");
+            self.report(
+                LintRule::NotRead,
+                line,
+                Span::new(0, line.text.len()),
+                message,
+                "correct those first",
+            );
+        }
+        self.has_stopped()
+    }
+
+    /// Returns true if there were too many findings to check all statements.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.findings.len() > MAX_FINDINGS
+    }
+
     /// Adds a correction of the latest finding: text that replaces its place.
     pub(super) fn correct_last(&mut self, text: impl Into<BString>) {
         if let Some(finding) = self.findings.last_mut() {
