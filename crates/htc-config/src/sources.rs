@@ -23,7 +23,7 @@ mod finalize;
 mod special_values;
 
 /// Maximum size of a source; offsets have 32 bits.
-const MAX_SOURCE_BYTES: u64 = 1 << 30;
+const MAX_SOURCE_BYTES: u64 = 64 << 20;
 
 /// An opened source: its number and text, and the exit of a command.
 pub(crate) struct OpenedSource {
@@ -286,8 +286,8 @@ impl Loader<'_> {
         if self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory) {
             return Ok(Vec::new());
         }
-        match self.world.read_file(file, Some(MAX_SOURCE_BYTES)) {
-            Ok(text) if text.len() as u64 >= MAX_SOURCE_BYTES => Err(format!("{name} is larger than 1 GiB")),
+        match self.world.read_file(file, Some(MAX_SOURCE_BYTES + 1)) {
+            Ok(text) if text.len() as u64 > MAX_SOURCE_BYTES => Err(format!("{name} is larger than 64 MiB")),
             Ok(text) => Ok(text),
             Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(Vec::new()),
             Err(error) => Err(command::error_text(&error)),
