@@ -93,14 +93,27 @@ impl OpenInput {
         let mut text = match compression {
             None => raw,
             Some(Compression::Unsupported(format)) => {
+                let command = Compression::Unsupported(format).unpacking_command();
                 let message = format!(
-                    "it is compressed with {format}, which is unsupported (supported: gzip, bzip2, xz, zstd)"
+                    "it is compressed with {format}, which is unsupported (supported: gzip, bzip2, xz, zstd); unpack it with \
+                     '{command}'"
                 );
                 return Err(io::Error::new(io::ErrorKind::Unsupported, message));
             }
             Some(supported) => supported.decompress(raw),
         };
-        let start = read_start(&mut text, InputKind::needs_more_bytes)?;
+        let needs_more =
+            |start: &[u8]| InputKind::needs_more_bytes(start) || compression.is_some() && is_open(start);
+        let start = read_start(&mut text, needs_more)?;
+        if let (Some(outer), Some(inner)) = (compression, Compression::detect(&start)) {
+            let message = format!(
+                "it is compressed twice, with {} and then {}; unpack it once with '{}'",
+                inner.name(),
+                outer.name(),
+                outer.unpacking_command()
+            );
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
         let kind = InputKind::detect(&start);
         let reader = Box::new(Cursor::new(start).chain(text));
         Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })

@@ -43,13 +43,18 @@ impl Compression {
             [0x04, 0x22, 0x4d, 0x18, ..] => Some(Compression::Unsupported("lz4")),
             [0x1f, 0x9d, ..] => Some(Compression::Unsupported("compress")),
             [b'P', b'K', 3, 4, ..] => Some(Compression::Unsupported("zip")),
+            // The properties and the lower half of the dictionary size, as every encoder writes them.
+            [b']', 0, 0, ..] => Some(Compression::Unsupported("lzma")),
+            [0x89, b'L', b'Z', b'O', ..] => Some(Compression::Unsupported("lzop")),
+            [b'L', b'Z', b'I', b'P', 1, ..] => Some(Compression::Unsupported("lzip")),
+            [b'7', b'z', 0xbc, 0xaf, ..] => Some(Compression::Unsupported("7z")),
             _ => None,
         }
     }
 
     /// True if more bytes after `start` could make it the beginning of a supported format.
     pub(super) fn may_begin(start: &[u8]) -> bool {
-        const BEGINNINGS: [&[u8]; 8] = [
+        const BEGINNINGS: [&[u8]; 12] = [
             b"\x1f\x8b",
             b"\xfd7zXZ\0",
             b"\x28\xb5\x2f\xfd",
@@ -58,6 +63,10 @@ impl Compression {
             b"PK\x03\x04",
             b"BZh",
             b"\x2a\x4d\x18",
+            b"]\0\0",
+            b"\x89LZO",
+            b"LZIP\x01",
+            b"7z\xbc\xaf",
         ];
         let is_prefix = |magic: &&[u8]| magic.starts_with(start);
         let is_skippable = matches!(start, [0x50..=0x5f, rest @ ..] if b"\x2a\x4d\x18".starts_with(rest));
@@ -67,7 +76,24 @@ impl Compression {
         is_skippable || is_bzip2 || BEGINNINGS.iter().any(is_prefix)
     }
 
-    /// Returns the name of the format, which is also the name of the program that decompresses it.
+    /// Returns a command that decompresses a file of this format to standard output.
+    pub(super) fn unpacking_command(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip -dc",
+            Compression::Bzip2 => "bzip2 -dc",
+            Compression::Xz => "xz -dc",
+            Compression::Zstd => "zstd -dc",
+            Compression::Unsupported("lz4") => "lz4 -dc",
+            Compression::Unsupported("compress") => "uncompress -c",
+            Compression::Unsupported("zip") => "unzip -p",
+            Compression::Unsupported("lzma") => "unlzma -c",
+            Compression::Unsupported("lzop") => "lzop -dc",
+            Compression::Unsupported("lzip") => "lzip -dc",
+            Compression::Unsupported(_) => "7z x -so",
+        }
+    }
+
+    /// Returns the name of the format.
     pub(super) fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
