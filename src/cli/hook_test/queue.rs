@@ -97,6 +97,7 @@ pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContex
         id,
         keyword: args.keyword.as_deref().map(BString::from),
         patience: cli.events.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        copy_time: cli.events.timeout,
         quirks: cli.quirks.quirks,
         seed: cli.clock.seed.unwrap_or_else(|| world.random()),
         world: &world,
@@ -138,6 +139,7 @@ fn queue_problem(error: QueueError) -> anyhow::Error {
         ),
         QueueError::NoJobs => Some("fill the queue first, or use --fill COMMAND"),
         QueueError::CallDirectories(_) | QueueError::System(_) => return error.into(),
+        QueueError::CopyTimedOut => return Problem::new(Status::TimedOut, error.to_string()).into(),
         QueueError::Directory { .. }
         | QueueError::FillFailed(_)
         | QueueError::Config(_)

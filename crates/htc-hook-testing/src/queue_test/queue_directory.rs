@@ -11,11 +11,16 @@ use bstr::{BString, ByteSlice};
 use tempfile::TempDir;
 
 use super::queue_error::QueueError;
+use htc_base::time::MonotonicTime;
+use htc_os::clock;
 
 /// Maximum number of files and directories that are copied.
 const MAX_ENTRIES: u32 = 20_000;
 /// Maximum size in bytes of a file in which paths are replaced; a longer file is copied unchanged.
 const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// Number of bytes of a file that are copied between two checks of the time.
+const COPIED_BYTES: u64 = 16 << 20;
 
 /// Directory with the configuration, the hooks and the queue.
 pub(super) struct QueueDirectory {
@@ -42,12 +47,13 @@ impl QueueDirectory {
 
     /// Copies the directory of the configuration. In text files (configuration, scripts, ads), absolute paths of the
     /// original are replaced by those of the copy. Symbolic links into the original lead into the copy.
-    pub(super) fn copy_of(config_file: &Path) -> Result<Self, QueueError> {
+    /// Copying ends with an error at the time `end`.
+    pub(super) fn copy_of(config_file: &Path, end: Option<MonotonicTime>) -> Result<Self, QueueError> {
         let original = DirectoryNames::of_config(config_file)?;
         let copy = tempfile::Builder::new().prefix("htc-hook-queue.").tempdir()?;
         let root = copy.path().canonicalize()?;
         let mut left = MAX_ENTRIES;
-        TreeCopier { original: &original, root: &root }.copy_tree(&original.real, &root, &mut left)?;
+        TreeCopier { original: &original, root: &root, end }.copy_tree(&original.real, &root, &mut left)?;
         let config_file = root.join(config_file.file_name().unwrap_or_default());
         Ok(QueueDirectory { copy: Some(copy), original, config_file })
     }
@@ -128,6 +134,8 @@ fn replace_path(text: &[u8], path: &[u8], by: &[u8]) -> Vec<u8> {
 struct TreeCopier<'a> {
     original: &'a DirectoryNames,
     root: &'a Path,
+    /// Time at which copying ends with an error, or `None` for no limit.
+    end: Option<MonotonicTime>,
 }
 
 impl TreeCopier<'_> {
@@ -137,6 +145,7 @@ impl TreeCopier<'_> {
         std::fs::create_dir_all(to)?;
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
+            self.check_time()?;
             *left = left.checked_sub(1).ok_or_else(|| QueueError::TooManyFiles { path: from.to_owned() })?;
             let (source, target) = (entry.path(), to.join(entry.file_name()));
             let kind = entry.file_type()?;
@@ -153,11 +162,23 @@ impl TreeCopier<'_> {
         Ok(())
     }
 
+    /// Returns an error if the time has ended.
+    fn check_time(&self) -> Result<(), QueueError> {
+        match self.end {
+            Some(end) if clock::monotonic_now() >= end => Err(QueueError::CopyTimedOut),
+            _ => Ok(()),
+        }
+    }
+
     /// Copies a file with its permissions and modification time. In text files, paths of the original are replaced by
     /// those of the copy.
     fn copy_file(&self, source: &Path, target: &Path) -> Result<(), QueueError> {
-        std::fs::copy(source, target)?;
         let status = std::fs::metadata(source)?;
+        let (mut from, mut to) = (std::fs::File::open(source)?, std::fs::File::create(target)?);
+        while std::io::copy(&mut (&mut from).take(COPIED_BYTES), &mut to)? == COPIED_BYTES {
+            self.check_time()?;
+        }
+        std::fs::set_permissions(target, status.permissions())?;
         if status.len() <= MAX_TEXT_BYTES as u64 {
             let text = std::fs::read(source)?;
             let new = self.original.replace_in(&text, self.root);
@@ -189,7 +210,8 @@ impl TreeCopier<'_> {
             return Err(QueueError::LinkElsewhere { link: source.to_owned(), target: real });
         }
         let mut head = [0; 4];
-        let is_program = status.mode() & 0o111 != 0
+        let is_program = status.is_file()
+            && status.mode() & 0o111 != 0
             && std::fs::File::open(&real).and_then(|mut file| file.read_exact(&mut head)).is_ok()
             && head == *b"\x7fELF";
         if status.is_file() && !is_program {
@@ -264,7 +286,7 @@ mod tests {
         std::fs::write(elsewhere.path().join("data"), "y").unwrap();
         symlink(root.join("new"), root.join("link")).unwrap();
         symlink(elsewhere.path().join("data"), root.join("data")).unwrap();
-        let copy_of_queue = QueueDirectory::copy_of(&root.join("config")).unwrap();
+        let copy_of_queue = QueueDirectory::copy_of(&root.join("config"), None).unwrap();
         let copy = copy_of_queue.path().canonicalize().unwrap();
         let read = |name: &str| std::fs::read_to_string(copy.join(name)).unwrap();
         assert_eq!(read("config"), format!("HOOK = {}/hook\n", copy.display()));
@@ -277,6 +299,8 @@ mod tests {
         assert_eq!(mapped, format!("{}/hook", copy_of_queue.path().display()));
         assert!(copy_of_queue.hook_path("K", "/bin/true".into()).is_err());
         symlink(elsewhere.path(), root.join("queue")).unwrap();
-        assert!(QueueDirectory::copy_of(&root.join("config")).is_err(), "a link out of the tree");
+        assert!(QueueDirectory::copy_of(&root.join("config"), None).is_err(), "a link out of the tree");
+        let late = QueueDirectory::copy_of(&root.join("config"), Some(clock::monotonic_now()));
+        assert!(matches!(late, Err(QueueError::CopyTimedOut)));
     }
 }

@@ -27,6 +27,9 @@ pub enum QueueError {
         /// Directory at which the limit was reached.
         path: PathBuf,
     },
+    /// The time limit ended before the directory was copied.
+    #[error("the time limit ended before the directory was copied")]
+    CopyTimedOut,
     /// A symbolic link leads to a directory outside of the copied directory, which the hooks would change.
     #[error("'{}' is a link to '{}': the hooks would work on that, not on a copy", link.display(), target.display())]
     LinkElsewhere {

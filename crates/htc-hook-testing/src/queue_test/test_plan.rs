@@ -6,9 +6,10 @@ use std::time::Duration;
 use bstr::BString;
 
 use htc_base::quirks::QuirkMode;
+use htc_base::time::MonotonicTime;
 use htc_classad::Expr;
 use htc_config::LoadOptions;
-use htc_os::RealWorld;
+use htc_os::{RealWorld, clock};
 use htc_runner::hook_environment::ConfigSelection;
 
 /// Queue test: the hooks to be tested, the rounds and their options.
@@ -31,12 +32,21 @@ pub struct QueueTest<'a> {
     pub keyword: Option<BString>,
     /// Time after which a hook is killed because it is considered to hang.
     pub patience: Duration,
+    /// Maximum time of copying the directory once, or `None` for no limit.
+    pub copy_time: Option<Duration>,
     /// Quirks of 25.14 to reproduce, which affect the keyword and the environment of the hooks.
     pub quirks: QuirkMode,
     /// Seed of the random choices.
     pub seed: u64,
     /// Access to the operating system.
     pub world: &'a RealWorld,
+}
+
+impl QueueTest<'_> {
+    /// Returns the time at which a copy that begins now ends with an error, or `None` for no limit.
+    pub(super) fn copy_end(&self) -> Option<MonotonicTime> {
+        self.copy_time.map(|time| clock::monotonic_now().plus(time))
+    }
 }
 
 /// One round of a queue test.

@@ -97,7 +97,7 @@ impl QueueTest<'_> {
         for &round in &self.rounds {
             let directory = match self.in_place {
                 true => QueueDirectory::in_place(&self.config_file)?,
-                false => QueueDirectory::copy_of(&self.config_file)?,
+                false => QueueDirectory::copy_of(&self.config_file, self.copy_end())?,
             };
             proof.interrupted = self.fill_queue(round, &directory, reactor)?;
             if proof.interrupted.is_some() {
