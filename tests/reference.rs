@@ -166,9 +166,7 @@ fn table(marker: &str) -> String {
         }
         "options" => {
             use htc_hooks::cli::{PROGRAMS, common::vocabulary_table};
-            let programs: Vec<_> =
-                PROGRAMS.iter().map(|program| (program.name, (program.command)())).collect();
-            text += &vocabulary_table(&programs);
+            text += &vocabulary_table(PROGRAMS);
         }
         "scenario" => {
             let source = fs::read_to_string(root().join("src/cli/slot_run/scenario.toml")).unwrap();

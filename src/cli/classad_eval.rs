@@ -36,6 +36,7 @@ pub const PROGRAM: Program = Program {
             .fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))
     },
     manual: &manual::MANUAL,
+    unused_options: &[],
     run,
     compat: &[
         CompatTool { tool: "classad_eval", run: classad_eval_script::run },

@@ -29,7 +29,8 @@ use clap::{Arg, ArgMatches, FromArgMatches, Parser, Subcommand};
 
 use self::options::{HookCallArgs, SharedOptions};
 use super::common::{
-    OptionGroup, Problem, Program, ProgramContext, Status, hide_options_without_effect, program_command,
+    OptionGroup, Program, ProgramContext, Status, UnusedOptions, exit_at_deadline, hide_unused_options,
+    program_command,
 };
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
@@ -44,20 +45,42 @@ pub const PROGRAM: Program = Program {
         let command = program_command::<HookTestCli>(NAME, &manual::MANUAL)
             .mut_arg("timeout", |arg| arg.help_heading(OptionGroup::Own).hide_short_help(false))
             .mut_arg("config_file", |arg| arg.help_heading(OptionGroup::Input));
-        let unused = &["config_file", "param", "no_env", "timeout"];
-        let command = hide_options_without_effect(command, "init", unused);
-        let command = hide_options_without_effect(command, "record", unused);
         let hide =
             |word: Arg| word.help("Arguments for the hook (HTCondor passes none)").hide_short_help(true);
-        command.mut_subcommands(|verb| match TYPES_WITHOUT_WORDS.contains(&verb.get_name()) {
+        let command = command.mut_subcommands(|verb| match TYPES_WITHOUT_WORDS.contains(&verb.get_name()) {
             true => verb.mut_arg("words", hide),
             false => verb,
-        })
+        });
+        hide_unused_options(command, UNUSED_OPTIONS)
     },
     manual: &manual::MANUAL,
+    unused_options: UNUSED_OPTIONS,
     run,
     compat: &[],
 };
+
+/// Options that have no effect in some verbs. `record` ends when its hook ends, as the caller of the hook expects.
+const UNUSED_OPTIONS: &[UnusedOptions] = &[
+    UnusedOptions { verbs: &["startd-cron", "schedd-cron", "benchmark"], options: &["events"] },
+    UnusedOptions { verbs: &["run", "replay"], options: &["long", "events", "now", "seed"] },
+    UnusedOptions { verbs: &["queue"], options: &["long", "events", "now"] },
+    UnusedOptions {
+        verbs: &["init", "record"],
+        options: &[
+            "config-file",
+            "param",
+            "no-env",
+            "long",
+            "json",
+            "jsonl",
+            "events",
+            "now",
+            "seed",
+            "quirks",
+        ],
+    },
+    UnusedOptions { verbs: &["record"], options: &["timeout"] },
+];
 
 /// Names of the verbs whose hooks get no arguments.
 const TYPES_WITHOUT_WORDS: [&str; 10] = [
@@ -154,10 +177,6 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
             &verb,
             HookTestVerb::RouterUpdate(_) | HookTestVerb::Finalize(_) | HookTestVerb::Cleanup(_)
         );
-    if shared.events.is_given() && !calls_one {
-        let hint = "omit it, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
-        return Err(Problem::usage("--events writes the calls of one hook").hint(hint).into());
-    }
     let of_verb = matches.subcommand().map(|(_, of_verb)| of_verb).filter(|_| calls_one);
     let names_ads =
         of_verb.is_some_and(|of_verb| of_verb.value_source("ads") == Some(ValueSource::CommandLine));
@@ -183,7 +202,8 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         HookTestVerb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
         HookTestVerb::Run(args) => suites::run(&shared, args, session),
         HookTestVerb::Init(args) => {
-            shared.output.refuse_json("init").and_then(|()| init::print_first_suite(args))
+            exit_at_deadline(shared.events.end(), session, "the time limit (--timeout) ended");
+            init::print_first_suite(args)
         }
         HookTestVerb::Record(args) => recorder::run(args, session),
         HookTestVerb::Replay(args) => replayer::run(&shared, args, session),

@@ -25,8 +25,8 @@ use self::shown_attributes::{
     HISTORY_ATTRIBUTES, HISTORY_COLUMNS, PAIR_ATTRIBUTES, QUEUE_ATTRIBUTES, past_job_cells,
 };
 use super::common::{
-    CompatTool, Example, Manual, Painter, Problem, Program, ProgramContext, RowOrderOptions, SortKeys,
-    Status, TableBuilder, VerbManual, exit_when_reader_is_gone, hide_options_without_effect,
+    CompatTool, Example, Manual, NO_VERB, Painter, Problem, Program, ProgramContext, RowOrderOptions,
+    SortKeys, Status, TableBuilder, UnusedOptions, VerbManual, exit_when_reader_is_gone, hide_unused_options,
     parse_expressions, program_command, render_table, write_metrics, write_to_stdout,
 };
 use super::compat::{condor_router_history, condor_router_q};
@@ -50,6 +50,7 @@ pub const PROGRAM: Program = Program {
     name: "htc-router-status",
     command: make_command,
     manual: &MANUAL,
+    unused_options: UNUSED_OPTIONS,
     run: |matches, session| run(&RouterStatusCli::from_arg_matches(matches)?, session),
     compat: &[
         CompatTool { tool: "condor_router_history", run: condor_router_history::run },
@@ -67,9 +68,21 @@ fn make_command() -> clap::Command {
             _ => arg,
         }
     });
-    let command = hide_options_without_effect(command, "queue", &["patience"]);
-    hide_options_without_effect(command, "history", &["patience"])
+    hide_unused_options(command, UNUSED_OPTIONS)
 }
+
+/// Options that have no effect in some verbs.
+const UNUSED_OPTIONS: &[UnusedOptions] = &[
+    UnusedOptions { verbs: &[NO_VERB, "queue"], options: &["patience"] },
+    UnusedOptions {
+        verbs: &["history"],
+        options: &["patience", "running", "idle", "held", "watch", "openmetrics"],
+    },
+    UnusedOptions {
+        verbs: &["doctor"],
+        options: &["long", "af", "count-by", "sum", "avg", "min", "max", "watch", "openmetrics"],
+    },
+];
 
 const MANUAL: Manual = Manual {
     about: "show routed jobs in the queue and in the history, and find problems",
@@ -152,10 +165,8 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
     let session = &session.with_input(common.input.from, common.input.strict_input, QuirkMode::Manual);
     let constraint = parse_expressions("--constraint", &common.constraint)?;
     let sort_keys = SortKeys::new(parse_expressions("--sort", &common.sort)?, common.reverse);
-    let is_doctor = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_)));
-    let findings = is_doctor && common.by.is_none();
-    let counts = GroupCounts::from_options(common, is_doctor)?;
-    let form = StatusOutputForm::from_options(common, findings)?;
+    let counts = GroupCounts::from_options(common)?;
+    let form = StatusOutputForm::from_options(common)?;
     let view = StatusView { common, constraint, sort_keys, counts, form, session };
     let verb_files = match &arguments.verb {
         Some(
@@ -167,9 +178,6 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
     };
     let files = [common.input.ads.as_slice(), &common.files, verb_files].concat();
     match &arguments.verb {
-        Some(RouterStatusVerb::History(_) | RouterStatusVerb::Doctor(_)) if common.openmetrics.is_some() => {
-            Err(Problem::usage("--openmetrics is for the queue: leave 'history' or 'doctor' out").into())
-        }
         Some(RouterStatusVerb::History(_)) => view.show_history(&files),
         Some(RouterStatusVerb::Doctor(_)) => view.doctor(&files),
         Some(RouterStatusVerb::Queue(_)) | None => view.show_or_watch(&files),
@@ -418,7 +426,10 @@ impl StatusView<'_> {
         }
         let selects = |ad: &ClassAd| {
             let is_routed = ad.contains("RouteName") || ad.contains("RoutedFromRoute");
-            is_routed && self.constraint.iter().all(|expr| Context::new(world).my(ad).holds(expr))
+            let of_route = |route: &String| job_pairs::from_history(ad, world).route == route.as_bytes();
+            is_routed
+                && self.common.route.as_ref().is_none_or(of_route)
+                && self.constraint.iter().all(|expr| Context::new(world).my(ad).holds(expr))
         };
         // If ads are sorted or counted, all of them are needed before the output can be limited.
         let keeps_all = !self.sort_keys.is_empty() || self.common.by.is_some() || self.counts.is_some();

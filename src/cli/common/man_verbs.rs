@@ -200,7 +200,7 @@ fn operand_text(arg: &Arg) -> String {
 pub(super) fn push_verb_list(roff: &mut Roff, program: &Program, command: &Command) {
     roff.control("SH", ["VERBS"]);
     roff.text([roman(format!(
-        "Each verb has its own page, such as {}(1). The options above apply to all verbs.",
+        "Each verb has its own page, such as {}(1). The options above apply to all verbs; a verb in which one has no effect refuses it.",
         command.get_subcommands().next().map(|verb| page_name(program, verb)).unwrap_or_default()
     ))]);
     for verb in command.get_subcommands() {

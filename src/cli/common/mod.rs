@@ -47,9 +47,11 @@ mod stdin_use;
 mod stdio_pipe;
 mod stdout;
 mod table;
+mod unused_options;
 mod user_maps;
 mod value_counts;
 mod vocabulary;
+mod vocabulary_table;
 
 pub(crate) use ad_errors::{
     AdErrorReporter, MAX_ERROR_MESSAGES, render_ad_warning, report_ad_error, wrong_kind_of_record,
@@ -82,7 +84,7 @@ pub use options::{
     QuirksOptions, TimeLimitOptions,
 };
 pub(crate) use output_findings::OutputFindings;
-pub(crate) use output_target::OutputTarget;
+pub(crate) use output_target::{OutputTarget, write_report_file};
 pub(crate) use print_format_language::{
     Aggregation, GroupKey, HeadFoot, PrintFormat, RowSyntax, add_appended_columns,
 };
@@ -114,9 +116,10 @@ pub use stdout::{ProgramStdout, stdout};
 pub(crate) use stdout::{exit_when_reader_is_gone, terminal_height, terminal_width};
 pub(crate) use table::TableBuilder;
 pub use table::render_table;
+pub use unused_options::{NO_VERB, UnusedOptions, hide_unused_options};
 pub(crate) use user_maps::tool_user_maps;
 pub(crate) use value_counts::{Aggregate, AggregateKind, CountForm, ValueCounts};
 pub use vocabulary::{
-    COMMON_OPTIONS, CommonOption, has_common_meaning, has_own_help, hide_options_without_effect,
-    vocabulary_table,
+    COMMON_OPTIONS, CommonOption, NAMES_NOT_ABBREVIATIONS, has_common_meaning, has_own_help,
 };
+pub use vocabulary_table::{verb_supports, vocabulary_table};

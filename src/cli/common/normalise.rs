@@ -11,7 +11,7 @@ use clap::builder::ValueRange;
 use clap::{Arg, Command};
 
 use super::Problem;
-use super::vocabulary::present_spelling;
+use super::vocabulary::{NAMES_NOT_ABBREVIATIONS, present_spelling};
 
 /// Rewrites the words after the program's name. Unknown words are not changed, so that clap prints its own message with a
 /// suggestion.
@@ -182,6 +182,13 @@ fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
     candidates.dedup_by_key(|arg| arg.get_id().clone());
     match candidates.as_slice() {
         [] => Ok(OptionMatch::Unknown),
+        // `--sum`, an option of other programs, does not become `--summary`.
+        [only] if NAMES_NOT_ABBREVIATIONS.iter().any(|other| other.as_bytes() == name) => {
+            let typed = String::from_utf8_lossy(word).into_owned();
+            let problem = Problem::usage(format!("unexpected argument '{typed}' found"));
+            let long = only.get_long().map(|long| format!("did you mean --{long}?"));
+            Err(problem.maybe_hint(long))
+        }
         [only] => Ok(OptionMatch::Known(only)),
         several => {
             let list: Vec<String> =
@@ -326,6 +333,15 @@ mod tests {
         assert_eq!(give("-con -5"), "--constraint=-5");
         assert_eq!(give("-co x"), "option '-co' could be --config-file or --color or --constraint");
         assert_eq!(give("--limit=3 a"), "--limit=3 a");
+    }
+
+    /// `--sum` is an option of other programs.
+    #[test]
+    fn the_name_of_another_option_is_no_abbreviation() {
+        let command = Command::new("t").arg(Arg::new("summary").long("summary").action(ArgAction::SetTrue));
+        let give = |word: &str| normalise(&command, &[OsString::from(word)]);
+        assert_eq!(give("--summ").unwrap(), ["--summary"]);
+        assert_eq!(give("--sum").unwrap_err().to_string(), "unexpected argument '--sum' found");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::config::{CommandPolicy, LoadOptions};
 use crate::os::{LineOutput, RealWorld, clock};
 use crate::quirks::QuirkMode;
 use crate::runner::hook_environment::ConfigSelection;
-use crate::time::ClockReading;
+use crate::time::{ClockReading, MonotonicTime};
 
 /// Options that select the configuration.
 #[derive(Args, Clone, Debug, Default)]
@@ -301,6 +301,11 @@ impl EventsOptions {
     /// Returns true if `--events` names a descriptor, which child processes do not inherit.
     pub fn is_descriptor(&self) -> bool {
         matches!(self.events, Some(EventTarget::Descriptor(_)))
+    }
+
+    /// Returns the time at which `--timeout` ends, or `None` if the option is not given.
+    pub(crate) fn end(&self) -> Option<MonotonicTime> {
+        self.timeout.map(|after| clock::monotonic_now().plus(after))
     }
 
     /// Opens the target of `--events`, or returns `None` if the option is not given.

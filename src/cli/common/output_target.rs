@@ -3,8 +3,24 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use anyhow::Context;
+
+use super::Problem;
+use super::stdio_pipe::write_to_stdout;
 use super::stdout::{ProgramStdout, stdout};
 use crate::os::NewFile;
+
+/// Writes a report to a file; `-` is standard output.
+///
+/// # Errors
+/// Returns an error if the file cannot be written.
+pub(crate) fn write_report_file(path: &Path, text: &[u8]) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        return write_to_stdout(text);
+    }
+    std::fs::write(path, text)
+        .with_context(|| Problem::unreadable(format!("cannot write '{}'", path.display())))
+}
 
 /// Target of a program's output.
 #[derive(Debug)]

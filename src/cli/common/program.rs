@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Command, CommandFactory};
 
 use super::option_group::add_help_options;
+use super::unused_options::{UnusedOptions, is_unused};
 use super::vocabulary::apply_shared_option_texts;
 use super::{ProgramContext, Status};
 
@@ -17,10 +18,19 @@ pub struct Program {
     pub command: fn() -> Command,
     /// Texts of the man page and the help, except those of the options.
     pub manual: &'static Manual,
+    /// Options of the program and its verbs that have no effect in some verbs.
+    pub unused_options: &'static [UnusedOptions],
     /// Function that runs the program.
     pub run: fn(&ArgMatches, &ProgramContext) -> anyhow::Result<Status>,
     /// Condor tools that the program can imitate.
     pub compat: &'static [CompatTool],
+}
+
+impl Program {
+    /// Returns true if an option has no effect in a verb.
+    pub fn is_unused(&self, verb: &str, option: &str) -> bool {
+        is_unused(self.unused_options, verb, option)
+    }
 }
 
 /// Condor tool that a program imitates when it is called by the tool's name.

@@ -14,7 +14,7 @@ use super::help::{help_command_for, requested_help};
 use super::normalise::verb_of;
 use super::stdin_use::refuse_stdin_twice;
 use super::stdout::stdout;
-use super::vocabulary::refuse_options_without_effect;
+use super::unused_options::refuse_unused_options;
 use super::{Program, ProgramContext, Status, normalise, number_error, problem};
 use crate::cli::{compat, complete};
 use crate::quirks::QuirkMode;
@@ -64,7 +64,7 @@ impl Program {
         let full = std::iter::once(OsString::from(self.name)).chain(normal);
         let matches = command.try_get_matches_from_mut(full);
         if let Ok(matches) = &matches {
-            refuse_options_without_effect(&command, matches)?;
+            refuse_unused_options(self.unused_options, &command, matches)?;
             refuse_stdin_twice(&command, matches)?;
         }
         // Dropping hundreds of options takes longer than parsing a command line, and the process ends soon.

@@ -1,9 +1,6 @@
 //! Options that have one name, one meaning and one default in all programs, and option names that were removed.
 
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, Id};
-
-use super::Problem;
+use clap::{Arg, Command, Id};
 
 /// Option that several programs have.
 #[derive(Clone, Copy, Debug)]
@@ -100,62 +97,37 @@ pub const COMMON_OPTIONS: [CommonOption; 45] = [
 const REMOVED_SPELLINGS: [(&str, &str); 4] =
     [("set-knob", "param"), ("hook-limit", "hook-timeout"), ("jobs", "threads"), ("job-ad", "ads")];
 
+/// Names of options that are also the beginning of the name of another option. Where such an option does not exist, its name is
+/// not an abbreviation of the other one.
+pub const NAMES_NOT_ABBREVIATIONS: [&str; 23] = [
+    "as", "by", "check", "count", "events", "expect", "for", "help", "hook", "id", "idle", "ignore", "json",
+    "max", "queue", "reconfig", "route", "set", "slot", "start", "strict", "sum", "time",
+];
+
 /// Returns the current name of an option whose name was removed, or `None`.
 pub(super) fn present_spelling(name: &[u8]) -> Option<&'static str> {
     REMOVED_SPELLINGS.iter().find(|(old, _)| old.as_bytes() == name).map(|(_, present)| *present)
 }
 
-/// True if an option has the meaning that its name has in the vocabulary. These have another meaning: `--explain` and `--ads` of
-/// lint, which explain a rule and select what is checked, and `--reverse` of `explain`, which explains slots instead of jobs.
+/// True if an option has the meaning that its name has in the vocabulary. These have another meaning: `--explain` of lint, which
+/// explains a rule, and `--reverse` of `explain`, which explains slots instead of jobs.
 pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
     match arg.get_long() {
         Some("explain") => !arg.get_action().takes_values(),
-        Some("ads") => arg.get_id() != "job_ad",
         Some("reverse") => command.get_arguments().any(|other| other.get_long() == Some("sort")),
         _ => true,
     }
 }
 
-/// True if the help of an option adds something to the meaning in the vocabulary: which reasons `--explain` prints, and that
-/// `--events` without a value prints text.
+/// True if the help of an option adds something to the meaning in the vocabulary: which reasons `--explain` prints, that
+/// `--events` without a value prints text, and that lint checks the ad of `--ads` instead of a configuration.
 pub fn has_own_help(arg: &Arg) -> bool {
     let is_optional = || arg.get_num_args().is_some_and(|range| range.min_values() == 0);
     match arg.get_long() {
         Some("explain") => arg.get_help().is_some(),
         Some("events") => is_optional(),
+        Some("ads") => arg.get_id() == "job_ad",
         _ => false,
-    }
-}
-
-/// Hides global options in a verb in which they have no effect. `refuse_options_without_effect` refuses their use.
-pub fn hide_options_without_effect(command: Command, verb: &'static str, ids: &[&str]) -> Command {
-    let unused: Vec<Arg> = command
-        .get_arguments()
-        .filter(|arg| ids.contains(&arg.get_id().as_str()))
-        .map(|arg| arg.clone().global(false).hide(true))
-        .collect();
-    // `mut_subcommand` would move the verb to the end of the list.
-    command.mut_subcommands(|own| if own.get_name() == verb { own.args(unused.clone()) } else { own })
-}
-
-/// Refuses options on the command line that [`hide_options_without_effect`] has hidden in the verb.
-///
-/// # Errors
-/// Returns an error if one of them is given.
-pub(super) fn refuse_options_without_effect(command: &Command, matches: &ArgMatches) -> Result<(), Problem> {
-    let Some((name, of_verb)) = matches.subcommand() else { return Ok(()) };
-    let Some(verb) = command.find_subcommand(name) else { return Ok(()) };
-    let is_given = |arg: &&Arg| {
-        let id = arg.get_id().as_str();
-        let is_global = command.get_arguments().any(|global| global.get_id() == id && global.is_global_set());
-        is_global
-            && arg.is_hide_set()
-            && !arg.is_global_set()
-            && of_verb.value_source(id) == Some(ValueSource::CommandLine)
-    };
-    match verb.get_arguments().find(is_given).and_then(Arg::get_long) {
-        Some(long) => Err(Problem::usage(format!("--{long} has no effect in '{name}'"))),
-        None => Ok(()),
     }
 }
 
@@ -192,41 +164,4 @@ pub(super) fn apply_shared_option_texts(command: Command) -> Command {
             arg.long_help(format!("{}\n\n{}", common.meaning, notes.join("\n\n")))
         })
         .mut_subcommands(apply_shared_option_texts)
-}
-
-/// Returns the rows of the table in the book: each option with its meaning and, for each program, the verbs that have the option.
-pub fn vocabulary_table(programs: &[(&str, Command)]) -> String {
-    let names: Vec<&str> = programs.iter().map(|(name, _)| name.trim_start_matches("htc-")).collect();
-    let mut text =
-        format!("| option | meaning | {} |\n|---|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
-    for common in &COMMON_OPTIONS {
-        let short = common.short.map(|short| format!("`-{short}` ")).unwrap_or_default();
-        let value = if common.value.is_empty() { String::new() } else { format!(" {}", common.value) };
-        let cells: Vec<String> =
-            programs.iter().map(|(_, command)| verbs_with(command, common.long)).collect();
-        let option = format!("{short}`--{}{value}`", common.long).replace('|', "\\|");
-        let meaning = common.meaning.replace('|', "\\|");
-        text.push_str(&format!("| {option} | {meaning} | {} |\n", cells.join(" | ")));
-    }
-    text
-}
-
-/// Returns the verbs of a program that have an option: `all`, their names, or `-` if no verb has it.
-fn verbs_with(command: &Command, long: &str) -> String {
-    let is_it =
-        |command: &Command, arg: &Arg| arg.get_long() == Some(long) && has_common_meaning(command, arg);
-    let has = |command: &Command| command.get_arguments().any(|arg| is_it(command, arg));
-    let is_global = command.get_arguments().any(|arg| arg.get_long() == Some(long) && arg.is_global_set());
-    let verbs: Vec<&Command> = command.get_subcommands().collect();
-    if is_global || (verbs.is_empty() && has(command)) {
-        return "all".to_owned();
-    }
-    let with: Vec<&str> = verbs.iter().filter(|verb| has(verb)).map(|verb| verb.get_name()).collect();
-    match (has(command), with.len()) {
-        (false, 0) => "-".to_owned(),
-        (_, count) if count == verbs.len() && count > 0 => "all".to_owned(),
-        (true, 0) => "without a verb".to_owned(),
-        (true, _) => format!("without a verb, {}", with.join(", ")),
-        (false, _) => with.join(", "),
-    }
 }

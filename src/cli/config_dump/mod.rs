@@ -16,7 +16,7 @@ mod use_template;
 mod why;
 
 use crate::cli::common::{
-    CompatTool, Example, Manual, Program, VerbManual, hide_options_without_effect, program_command,
+    CompatTool, Example, Manual, Program, UnusedOptions, VerbManual, hide_unused_options, program_command,
 };
 
 const NAME: &str = "htc-config-dump";
@@ -37,21 +37,34 @@ pub const PROGRAM: Program = Program {
             }
             _ => verb,
         });
-        OPTIONS_WITHOUT_EFFECT
-            .into_iter()
-            .fold(command, |command, (verb, ids)| hide_options_without_effect(command, verb, ids))
+        hide_unused_options(command, UNUSED_OPTIONS)
     },
     manual: &MANUAL,
+    unused_options: UNUSED_OPTIONS,
     run: native::run,
     compat: &[CompatTool { tool: "condor_config_val", run: condor_config_val::run }],
 };
 
-/// Global options that have no effect in a verb, by verb.
-const OPTIONS_WITHOUT_EFFECT: [(&str, &[&str]); 4] = [
-    ("lint", &["verbose", "expanded"]),
-    ("compare", &["verbose", "expanded", "config_file"]),
-    ("use", &["subsystem", "local_name", "config_file", "param", "no_env", "exec"]),
-    ("lsp", &["verbose", "expanded"]),
+/// Options that have no effect in some verbs.
+const UNUSED_OPTIONS: &[UnusedOptions] = &[
+    UnusedOptions { verbs: &["lint"], options: &["verbose", "expanded", "long"] },
+    UnusedOptions { verbs: &["compare"], options: &["verbose", "expanded", "long", "config-file"] },
+    UnusedOptions {
+        verbs: &["use"],
+        options: &[
+            "subsystem",
+            "local-name",
+            "config-file",
+            "param",
+            "no-env",
+            "exec",
+            "redact",
+            "long",
+            "json",
+            "jsonl",
+        ],
+    },
+    UnusedOptions { verbs: &["lsp"], options: &["verbose", "expanded", "long", "json", "jsonl"] },
 ];
 
 const MANUAL: Manual = Manual {

@@ -39,10 +39,10 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
     refuse_unknown_subsystem(request.subsystem.as_ref())?;
     if let Some(ConfigDumpVerb::Lint { files, job_ad, here, rules, lint: lint_options }) = &cli.verb {
         if *rules {
-            return print_rules(&cli.output);
+            return print_rules(lint_options, &cli.output, session);
         }
         if let Some(rule) = lint_options.explain {
-            return print_explanation(rule, &cli.output);
+            return print_explanation(rule, lint_options, &cli.output);
         }
         let mut options = cli.load_options();
         if !cli.who.exec {
@@ -61,7 +61,6 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
         return lint::run(&request, &world, session);
     }
     if let Some(ConfigDumpVerb::Lsp { lsp: lsp_options }) = &cli.verb {
-        cli.output.refuse_json("lsp")?;
         let mut options = cli.load_options();
         if !cli.who.exec {
             options.commands = CommandPolicy::Skipped;
@@ -114,10 +113,9 @@ fn compare_files(
     compare::run(&request, &texts.world(world), output, session)
 }
 
-/// Refuses `--json` and `--jsonl` for requests whose output is always text.
+/// Refuses formats for requests whose output does not have them.
 fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     let asked = [
-        (matches!(cli.verb, Some(ConfigDumpVerb::Use { .. })), "use"),
         (cli.show.summary, "--summary"),
         (cli.show.sources, "--sources"),
         (cli.show.trace, "--trace"),
@@ -128,7 +126,7 @@ fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     asked.clone().try_for_each(|(_, what)| cli.output.refuse_json(what))?;
     let text = asked.next().map(|(_, what)| what);
     let text = text.or(cli.show.why.then_some("--why")).or(cli.show.hooks.then_some("--hooks"));
-    match (cli.rows.given_option(), text) {
+    match (cli.rows.given_option().or(cli.output.long.then_some("--long")), text) {
         (Some(option), Some(what)) => {
             Err(Problem::usage(format!("{option} works for lists of parameters, not for {what}")).into())
         }

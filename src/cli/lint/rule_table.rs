@@ -3,12 +3,25 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use crate::cli::common::{OutputOptions, Painter, Status, render_table, stdout};
+use super::options::LintOptions;
+use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, render_table, stdout};
 use crate::config::lint_rule::{ExampleLanguage, LintRule, RuleDescription};
 
-/// Prints all rules as a table, or as JSON.
-pub(crate) fn print_rules(output: &OutputOptions) -> anyhow::Result<Status> {
+/// Keys of the description of a rule.
+const RULE_KEYS: [&str; 6] = ["name", "severity", "explanation", "wrong", "right", "versions"];
+
+/// Prints all rules as a table, as JSON or as separated rows.
+pub(crate) fn print_rules(
+    options: &LintOptions,
+    output: &OutputOptions,
+    program: &ProgramContext,
+) -> anyhow::Result<Status> {
     let rules: Vec<RuleDescription> = LintRule::ALL.iter().map(|rule| rule.description()).collect();
+    let rules = options.order.apply_to_rows(rules, program)?;
+    if let Some(rows) = options.rows.render(&rules, &RULE_KEYS)? {
+        stdout().write_all(&rows)?;
+        return Ok(Status::Done);
+    }
     let text = match output.render_json(&rules)? {
         Some(text) => text,
         None => {
@@ -23,7 +36,16 @@ pub(crate) fn print_rules(output: &OutputOptions) -> anyhow::Result<Status> {
 }
 
 /// Prints the explanation of a rule.
-pub(crate) fn print_explanation(rule: LintRule, output: &OutputOptions) -> anyhow::Result<Status> {
+pub(crate) fn print_explanation(
+    rule: LintRule,
+    options: &LintOptions,
+    output: &OutputOptions,
+) -> anyhow::Result<Status> {
+    options.order.refuse("--explain")?;
+    if let Some(rows) = options.rows.render(&[rule.description()], &RULE_KEYS)? {
+        stdout().write_all(&rows)?;
+        return Ok(Status::Done);
+    }
     let text = match output.render_json(&[rule.description()])? {
         Some(text) => text,
         None => explanation(rule, Painter::stdout(output.color)),

@@ -20,7 +20,7 @@ impl GroupCounts {
     ///
     /// # Errors
     /// Returns an error for an invalid expression, or for an option that cannot be combined with counts.
-    pub(super) fn from_options(common: &RoutedJobOptions, is_doctor: bool) -> anyhow::Result<Option<Self>> {
+    pub(super) fn from_options(common: &RoutedJobOptions) -> anyhow::Result<Option<Self>> {
         let by = parse_expressions("--count-by", &common.count_by)?;
         let mut aggregates = Vec::new();
         for (kind, texts) in [
@@ -37,7 +37,6 @@ impl GroupCounts {
         }
         let option = if by.is_empty() { "--sum, --avg, --min and --max" } else { "--count-by" };
         let others = [
-            ("doctor", is_doctor),
             ("--by", common.by.is_some()),
             ("--af", !common.af.is_empty()),
             ("--sort", !common.sort.is_empty()),

@@ -92,7 +92,7 @@ pub(super) struct RoutedJobOptions {
     /// Print metrics for Prometheus, or write them to FILE atomically
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, global = true)]
     pub(super) openmetrics: Option<Option<PathBuf>>,
-    /// Report a claimed or ended job as stuck after SECONDS (doctor only)
+    /// Report a claimed or ended job as stuck after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300", global = true)]
     pub(super) patience: Duration,
     /// In history, the newest N records are shown.

@@ -30,11 +30,9 @@ pub(super) trait Renderable {
 }
 
 impl StatusOutputForm {
-    /// Returns the requested format. Fails if several are requested, or if ads are requested of `doctor`, whose findings are not
-    /// ads.
-    pub(super) fn from_options(common: &RoutedJobOptions, findings: bool) -> anyhow::Result<Self> {
+    /// Returns the requested format. Fails if several are requested.
+    pub(super) fn from_options(common: &RoutedJobOptions) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
-        let objects = "use --json to get its findings as objects";
         let has_other_form = common.output.wants_json()
             || common.output.long
             || common.by.is_some()
@@ -52,8 +50,6 @@ impl StatusOutputForm {
             (true, _, true) => {
                 problem("--af and --long cannot be used together", "--long prints all attributes")
             }
-            (true, ..) if findings => problem("--af cannot be used with doctor", objects),
-            (_, _, true) if findings => problem("--long cannot be used with doctor", objects),
             _ if common.rows.form().is_some() => {
                 let form = common.rows.form().unwrap_or(RowForm::Csv);
                 Ok(StatusOutputForm::Rows(form, parse_columns(&common.af)?))

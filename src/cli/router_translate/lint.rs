@@ -38,7 +38,7 @@ pub(super) struct LintArguments {
 /// Runs the verb `lint`. The exit status is 0 if nothing was found, 1 if something was found, 3 if a transform cannot be loaded.
 pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     if let Some(rule) = arguments.lint.explain {
-        return print_explanation(rule, &arguments.output);
+        return print_explanation(rule, &arguments.lint, &arguments.output);
     }
     // Each file is read once, because a pipe cannot be read again.
     let texts = FileTexts::read(&arguments.files, &RealWorld::new())?;

@@ -28,21 +28,30 @@ use crate::hook::HookType;
 use crate::quirks::QuirkMode;
 
 use super::common::{
-    CompatTool, Problem, Program, ProgramContext, Status, TimeLimitOptions, program_command, time_is_over,
+    CompatTool, Problem, Program, ProgramContext, Status, TimeLimitOptions, UnusedOptions,
+    hide_unused_options, program_command, time_is_over,
 };
 use super::compat::{condor_job_router_info, condor_transform_ads};
 
 /// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: "htc-router-translate",
-    command: || program_command::<RouterTranslateCli>("htc-router-translate", &manual::MANUAL),
+    command: || {
+        let command = program_command::<RouterTranslateCli>("htc-router-translate", &manual::MANUAL);
+        hide_unused_options(command, UNUSED_OPTIONS)
+    },
     manual: &manual::MANUAL,
+    unused_options: UNUSED_OPTIONS,
     run: |matches, session| run(RouterTranslateCli::from_arg_matches(matches)?, session),
     compat: &[
         CompatTool { tool: "condor_transform_ads", run: condor_transform_ads::run },
         CompatTool { tool: "condor_job_router_info", run: condor_job_router_info::run },
     ],
 };
+
+/// Options that have no effect in some verbs.
+const UNUSED_OPTIONS: &[UnusedOptions] =
+    &[UnusedOptions { verbs: &["lint", "compare", "match", "simulate"], options: &["long"] }];
 
 /// Command line.
 #[derive(Debug, Parser)]

@@ -35,6 +35,7 @@ pub const PROGRAM: Program = Program {
     name: NAME,
     command: options::make_command,
     manual: &manual::MANUAL,
+    unused_options: &[],
     run,
     compat: &[
         CompatTool { tool: "condor_starter", run: condor_starter::run_as_condor_starter },

@@ -14,6 +14,8 @@ pub(crate) mod hints;
 #[cfg(feature = "cli")]
 pub(crate) mod input_forms;
 #[cfg(feature = "cli")]
+mod input_limits;
+#[cfg(feature = "cli")]
 pub(crate) mod interrupted;
 #[cfg(feature = "cli")]
 pub(crate) mod joined_inputs;
@@ -21,6 +23,10 @@ pub(crate) mod joined_inputs;
 pub(crate) mod json_schema;
 #[cfg(feature = "cli")]
 pub(crate) mod many_ads;
+#[cfg(feature = "cli")]
+mod no_ads;
+#[cfg(feature = "cli")]
+mod option_table;
 pub(crate) mod pipelines;
 #[cfg(feature = "cli")]
 pub(crate) mod queue_logs;

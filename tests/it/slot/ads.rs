@@ -7,7 +7,7 @@ use crate::support::point::Point;
 
 /// Runs `htc-slot-run ads` with the configuration of the point.
 fn ads(point: &Point, arguments: &[&str]) -> Output {
-    let mut command = point.command();
+    let mut command = point.query();
     command.arg("ads").args(arguments).output().unwrap()
 }
 
@@ -326,7 +326,7 @@ fn runtimes_are_asked_with_the_variables_that_count() {
             crate::support::children::write_executable(&docker, text.as_bytes());
             let starter = env!("CARGO_BIN_EXE_htc-starter-run");
             let point = point.knob(&format!("DOCKER = {}\nSTARTER = {starter}", docker.display()));
-            let mut command = point.command();
+            let mut command = point.query();
             command.args(&words).args(no_env.then_some("--no-env")).env("_CONDOR_NO_SUCH_KNOB", "x");
             let output = command.output().unwrap();
             let asked = std::fs::read_to_string(point.path("variables")).unwrap_or_default();

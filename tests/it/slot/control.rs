@@ -390,7 +390,7 @@ fn a_socket_that_is_not_safe_or_not_there_is_one_message() {
         (path("dead"), "", ": the execution point has ended"),
     ];
     for (socket, listening, asking) in cases {
-        let asked = point.command().args(["status", "--control", &socket]).output().unwrap();
+        let asked = point.query().args(["status", "--control", &socket]).output().unwrap();
         says(&asked, 3, asking);
         assert_eq!(String::from_utf8_lossy(&asked.stderr).matches("htc-slot-run:").count(), 1);
         let run = point.command().args(["--control", &socket]).output().unwrap();
@@ -420,13 +420,13 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
         &["claim", "slot1", "--ads", &fifo],
     ];
     for words in verbs {
-        let mut command = point.command();
+        let mut command = point.query();
         let asked =
             command.args(words).args(["--control", &silent_path, "--timeout", "0.3"]).output().unwrap();
         says(&asked, 124, "the time limit (--timeout) ended before an answer arrived");
         assert_eq!(String::from_utf8_lossy(&asked.stderr).lines().count(), 1, "{words:?}");
     }
-    let asked = point.command().args(["explain", "--ads", &fifo, "--timeout", "3"]).output().unwrap();
+    let asked = point.query().args(["explain", "--ads", &fifo, "--timeout", "3"]).output().unwrap();
     says(&asked, 124, "the time limit (--timeout) ended before all slots were compared");
     drop(silent);
 }
@@ -436,7 +436,7 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
 fn timeout_does_not_hide_what_is_wrong_with_the_configuration() {
     let run = |line: &str, verb: &str| {
         let point = Point::new().knob(line);
-        point.command().args([verb, "--timeout", "0.3"]).output().unwrap()
+        point.query().args([verb, "--timeout", "0.3"]).output().unwrap()
     };
     let hangs = "MACHINE_RESOURCE_INVENTORY_X = /bin/sleep 60";
     for verb in ["run", "ads", "doctor"] {
@@ -444,7 +444,7 @@ fn timeout_does_not_hide_what_is_wrong_with_the_configuration() {
     }
     // No program runs here that could exceed the time limit.
     let point = Point::new().knob("STARTER = /nowhere/starter\nSLOT_TYPE_1 = cpus=x/0");
-    let output = point.command().args(["ads", "--timeout", "0.001"]).output().unwrap();
+    let output = point.query().args(["ads", "--timeout", "0.001"]).output().unwrap();
     says(&output, 3, "SLOT_TYPE_1");
 }
 

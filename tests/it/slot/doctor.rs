@@ -8,7 +8,7 @@ use crate::support::point::Point;
 
 /// Returns the exit status, and the checks with this result: subject and text.
 fn told(point: &Point, standing: &str) -> (Option<i32>, Vec<(String, String)>) {
-    let output = point.command().args(["doctor", "--json"]).output().unwrap();
+    let output = point.query().args(["doctor", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -35,7 +35,7 @@ fn a_configuration_that_works_has_nothing_that_fails() {
     {
         assert!(good.iter().any(|(about, _)| about == subject), "{subject}: {good:?}");
     }
-    let lines = point.command().arg("doctor").output().unwrap();
+    let lines = point.query().arg("doctor").output().unwrap();
     let text = String::from_utf8(lines.stdout).unwrap();
     assert!(text.lines().all(|line| ["ok   ", "note ", "fails"].contains(&&line[..5])), "{text}");
 }
@@ -143,7 +143,9 @@ fn condor_ids_without_an_account_stop_root_only() {
     let root = nix::unistd::geteuid().is_root();
     // A run of an ordinary user starts, and ends as soon as it finds no work.
     for words in [&["--once", "--idle-exit", "0"][..], &["doctor"]] {
-        let output = healthy().command().args(words).env("CONDOR_IDS", "99999.99999").output().unwrap();
+        let point = healthy();
+        let mut command = if words.contains(&"doctor") { point.query() } else { point.command() };
+        let output = command.args(words).env("CONDOR_IDS", "99999.99999").output().unwrap();
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         assert_eq!(text.contains("no account of this machine has the uid 99999"), root, "{words:?}: {text}");
         if root {

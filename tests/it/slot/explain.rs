@@ -19,7 +19,7 @@ fn with_cards(lines: &str) -> Point {
 }
 
 fn explain(point: &Point, words: &[&str], job: &str) -> Output {
-    let mut command = point.command();
+    let mut command = point.query();
     command.arg("explain").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(job.as_bytes()).unwrap();
@@ -113,7 +113,7 @@ fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs(
 #[test]
 fn ads_of_a_pool_are_asked_for_their_cards_too() {
     let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
-    let slots = point.command().arg("ads").output().unwrap().stdout;
+    let slots = point.query().arg("ads").output().unwrap().stdout;
     let file = point.path("slots").display().to_string();
     std::fs::write(&file, &slots).unwrap();
     let job = |what: &str| format!("{JOB}RequestGPUs = 1\nRequireGPUs = {what}\n");

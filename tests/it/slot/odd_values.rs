@@ -90,7 +90,7 @@ fn arguments_of_the_backfill_client_that_are_no_string_are_told_once() {
     let told = lines_with(&run.stderr, wanted);
     assert_eq!(told.len(), 1, "{}", run.stderr);
     assert!(told[0].ends_with("the backfill client runs without it, as in a pool"), "{}", told[0]);
-    let doctor = point.arguments([]).command().arg("doctor").output().unwrap();
+    let doctor = point.arguments([]).query().arg("doctor").output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert_eq!(lines_with(&doctor, wanted).len(), 1, "{doctor}");
 }

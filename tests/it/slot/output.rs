@@ -73,7 +73,7 @@ fn a_time_can_be_given_for_the_answers_of_slots() {
     )
     .unwrap();
     let explain = |now: &str| {
-        let mut command = point.command();
+        let mut command = point.query();
         command.args(["explain", "--ads"]).arg(point.path("job.ad")).args(["--now", now]);
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
@@ -82,6 +82,6 @@ fn a_time_can_be_given_for_the_answers_of_slots() {
     assert!(early == Some(1) && out.contains("refuses"), "{out}");
     let (late, out) = explain("2100000000");
     assert!(late == Some(0) && out.contains("accepts"), "{out}");
-    let output = point.command().args(["ads", "--now", "2100000000"]).output().unwrap();
+    let output = point.query().args(["ads", "--now", "2100000000"]).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("\nMyCurrentTime = 2100000000\n"));
 }

@@ -10,7 +10,7 @@ use crate::support::children::write_executable;
 use crate::support::point::Point;
 
 fn run(point: &Point, words: &[&str], input: &str) -> (Option<i32>, String, String) {
-    let mut command = point.command();
+    let mut command = point.query();
     let mut child = command
         .args(words)
         .stdin(Stdio::piped())

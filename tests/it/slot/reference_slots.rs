@@ -5,7 +5,7 @@ use crate::support::point::Point;
 /// Returns the slot ads that a configuration makes, as one text per slot.
 fn ads(knobs: &[&str]) -> Vec<String> {
     let point = knobs.iter().fold(Point::new(), |point, knob| point.knob(knob)).arguments([]);
-    let output = point.command().arg("ads").output().unwrap();
+    let output = point.query().arg("ads").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split("\n\n").filter(|ad| !ad.trim().is_empty()).map(|ad| format!("\n{ad}\n")).collect()

@@ -3,6 +3,8 @@
 pub(crate) mod children;
 pub(crate) mod dice;
 pub(crate) mod machine;
+#[cfg(feature = "cli")]
+pub(crate) mod manual_files;
 pub(crate) mod place;
 #[cfg(feature = "cli")]
 pub(crate) mod point;

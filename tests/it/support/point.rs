@@ -104,7 +104,24 @@ impl Point {
         self
     }
 
+    /// Returns the command that runs the execution point.
     pub(crate) fn command(&self) -> Command {
+        let mut command = self.configured_command();
+        command
+            .arg("--events")
+            .arg(self.events_to.clone().map_or_else(|| self.path("events").into_os_string(), Into::into))
+            .args(&self.arguments);
+        command
+    }
+
+    /// Returns the command for another verb, without the options that only a run has.
+    pub(crate) fn query(&self) -> Command {
+        let mut command = self.configured_command();
+        command.args(self.arguments.iter().filter(|word| *word != "--once"));
+        command
+    }
+
+    fn configured_command(&self) -> Command {
         let config = self.path("config");
         std::fs::write(&config, self.knobs.join("\n") + "\n").unwrap();
         let _ = std::fs::remove_file(self.path("events"));
@@ -118,9 +135,6 @@ impl Point {
             .env("CONDOR_IDS", "65534.65534")
             .arg("--config-file")
             .arg(&self.config_name)
-            .arg("--events")
-            .arg(self.events_to.clone().map_or_else(|| self.path("events").into_os_string(), Into::into))
-            .args(&self.arguments)
             .stdin(Stdio::null());
         command
     }
