@@ -252,7 +252,7 @@ pub(super) fn read_first_ad(
         .exact(cli.input.strict_input);
     let problem = || Problem::cannot_read(&name);
     let Some(record) = reader.next_record().with_context(problem)? else {
-        return Ok(ClassAd::new());
+        return Err(Problem::unreadable(format!("{name}: no ad found")).into());
     };
     if let Some(error) = record.errors.first().filter(|_| cli.input.strict_input || record.ad.is_empty()) {
         return Err(malformed_ad_problem(error, &name).into());

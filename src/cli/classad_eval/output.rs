@@ -1,6 +1,7 @@
 //! Output of ads and values: formats, projections, columns.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 
 use clap::ArgMatches;
@@ -11,6 +12,7 @@ use crate::classad::AttrName;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::stream::AdForm;
 use crate::cli::common::{AdFormat, Aggregation, PrintFormat, PrintMask, Problem, ProgramContext};
+use crate::os::read_at_most;
 use crate::text::caret::Caret;
 
 /// Returns the requested output format, or `None` if no option selects one.
@@ -115,11 +117,16 @@ pub(super) fn parse_columns(
     Ok(mask)
 }
 
+/// Maximum size of a print format in bytes.
+const MAX_PRINT_FORMAT_BYTES: u64 = 64 << 20;
+
 /// Reads the file of `-print-format`, or returns `None` if the option is not given.
 pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<PrintFormat>> {
     let Some(path) = &cli.columns.print_format else { return Ok(None) };
     let shown = path.display();
-    let text = std::fs::read(path).map_err(|error| Problem::unreadable(format!("{shown}: {error}")))?;
+    let text = File::open(path)
+        .and_then(|file| read_at_most(file, MAX_PRINT_FORMAT_BYTES))
+        .map_err(|error| Problem::unreadable(format!("{shown}: {error}")))?;
     let refuse = |what: &str, hint: &str| Problem::usage(format!("{shown}: {what}")).hint(hint.to_owned());
     let Some(format) = PrintFormat::parse(PrintFormat::file_lines(&text), PrintMask::default()) else {
         return Err(

@@ -124,6 +124,8 @@ fn lint_job_ads(
 ) -> anyhow::Result<LintReport> {
     let lint = request_of(request, &[]);
     let (mut findings, mut lines, mut ads): (Vec<Finding>, usize, usize) = (Vec::new(), 0, 0);
+    let mut has_long_ads = false;
+    let named = input;
     for file in list_inputs(&[input], session)? {
         let input = OpenInput::open(&file, open_stdio_pipe().0)?;
         let name = file.display().to_string();
@@ -142,6 +144,10 @@ fn lint_job_ads(
                 return Err(Problem::cannot_read(&name).caused_by("it is larger than 64 MiB").into());
             }
             refuse_other_kind(&text, &name, session)?;
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            has_long_ads = true;
             for part in split_long_ads(&text) {
                 let found = lint.lint_job_ad(&name, &text[part.bytes], world);
                 findings.extend(found.into_iter().map(|finding| finding.moved_down(part.lines_before)));
@@ -168,6 +174,9 @@ fn lint_job_ads(
             "the ads after the first {} were not checked",
             count_text(MAX_AD_FINDINGS, "finding")
         ));
+    }
+    if ads == 0 && !has_long_ads {
+        return Err(Problem::unreadable(format!("{}: no ad found", named.display())).into());
     }
     let read = match (lines, ads) {
         (_, 0) => format!("{} read", count_text(lines, "line")),

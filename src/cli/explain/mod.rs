@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub(super) use parallel_input::{BatchDiagnostics, LongJobStream, MAX_GROUPS};
 
-use crate::cli::common::{OutputOptions, Problem, RowOptions, Status, write_to_stdout};
+use crate::cli::common::{OutputOptions, Problem, RowOptions, Status, write_report_file, write_to_stdout};
 use crate::why::matching::Analysis;
 
 /// Report about an analysis.
@@ -29,6 +29,13 @@ pub(super) struct ExplanationReport<'a> {
     pub(super) any: bool,
 }
 
+/// Keys of the explanation of a kind of jobs.
+const JOB_GROUP_KEYS: [&str; 7] =
+    ["first", "last", "jobs", "slots", "accepting_slots", "causes", "suggestions"];
+
+/// Keys of the explanation of a kind of slots.
+const SLOT_GROUP_KEYS: [&str; 5] = ["first", "slots", "jobs", "accepted_jobs", "causes"];
+
 /// Returns one screen about the jobs that fewest slots accept.
 pub(super) fn summary_text(analysis: &Analysis<'_>) -> String {
     summary::text(analysis)
@@ -42,35 +49,39 @@ impl ExplanationReport<'_> {
     pub(super) fn print(&self, analysis: &Analysis<'_>) -> anyhow::Result<Status> {
         let jobs = analysis.job_groups();
         let has_rows = self.output.wants_json() || self.rows.report_form().is_some();
+        let has_page_on_stdout = self.html == Some(Path::new("-"));
+        if has_page_on_stdout && has_rows {
+            return Err(Problem::usage("the page of --html - and rows are both for standard output").into());
+        }
         let text = match (has_rows, self.by_slot) {
             (true, false) => {
                 let rows: Vec<_> = (0..jobs.len()).map(|at| analysis.explain_jobs(at)).collect();
-                self.render_rows(&rows)?
+                self.render_rows(&rows, &JOB_GROUP_KEYS)?
             }
             (true, true) => {
                 let slots = 0..analysis.slot_groups().len();
                 let rows: Vec<_> = slots.map(|at| analysis.explain_slots(at)).collect();
-                self.render_rows(&rows)?
+                self.render_rows(&rows, &SLOT_GROUP_KEYS)?
             }
             (false, true) => by_slot::text(analysis).into_bytes(),
             (false, false) => summary::text(analysis).into_bytes(),
         };
         if let Some(path) = self.html {
-            std::fs::write(path, html::page(analysis)).map_err(|error| {
-                Problem::unreadable(format!("cannot write '{}'", path.display())).caused_by(error)
-            })?;
+            write_report_file(path, html::page(analysis).as_bytes())?;
         }
-        write_to_stdout(text)?;
+        if !has_page_on_stdout {
+            write_to_stdout(text)?;
+        }
         let mut has_slot = jobs.iter().map(|group| group.accepting_slots > 0);
         let is_yes = if self.any { has_slot.any(|has| has) } else { has_slot.all(|has| has) };
         Ok(if is_yes { Status::Done } else { Status::No })
     }
 
-    /// Formats rows as JSON or in a separated form.
-    fn render_rows<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
+    /// Formats rows as JSON or in a separated form. `keys` are those of the header if there are no rows.
+    fn render_rows<Row: Serialize>(&self, rows: &[Row], keys: &[&str]) -> anyhow::Result<Vec<u8>> {
         match self.output.render_json(rows)? {
             Some(text) => Ok(text.into_bytes()),
-            None => Ok(self.rows.render(rows, &[])?.unwrap_or_default()),
+            None => Ok(self.rows.render(rows, keys)?.unwrap_or_default()),
         }
     }
 }

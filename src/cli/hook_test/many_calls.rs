@@ -52,6 +52,9 @@ struct VerdictRow<'a> {
     reason: &'a str,
 }
 
+/// Keys of a row of `--summary`.
+const VERDICT_KEYS: [&str; 7] = ["ads", "verdict", "good", "hold_code", "hold_subcode", "first", "reason"];
+
 impl<'a> VerdictRow<'a> {
     fn new(group: &'a VerdictGroup) -> Self {
         VerdictRow {
@@ -278,7 +281,7 @@ impl CallSummary<'_> {
         let rows: Vec<VerdictRow<'_>> = groups.iter().map(|group| VerdictRow::new(group)).collect();
         match self.cli.output.render_json(&rows)? {
             Some(text) => Ok(Some(text.into_bytes())),
-            None => self.one.also.rows.render(&rows, &[]),
+            None => self.one.also.rows.render(&rows, &VERDICT_KEYS),
         }
     }
 

@@ -39,8 +39,8 @@ pub(super) fn run(
                 None => break,
             }
         }
-        // With --summary, even one ad gets a table of verdicts.
-        let is_list = first.len() > enough || one.also.summary && enough == 1 && !first.is_empty();
+        // With --summary, any number of ads gets a table of verdicts.
+        let is_list = first.len() > enough || one.also.summary;
         if is_list {
             let ads = LimitedAds { first: first.into_iter(), rest: stream, left, watch };
             return many_calls::run(cli, hook, &one, &expectations, ads, session);

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::Args;
 
 use super::options::SharedOptions;
-use crate::cli::common::{OptionGroup, Painter, Problem, ProgramContext, RowOptions, Status, stdout};
+use crate::cli::common::{
+    OptionGroup, Painter, ProgramContext, RowOptions, Status, stdout, write_report_file,
+};
 use crate::hook_testing::CaseResult;
 use crate::text::plural::counted;
 
@@ -120,8 +121,7 @@ impl CaseReport {
 
 /// Writes results as JUnit XML.
 pub(super) fn write_junit(file: &Path, done: &[CaseReport]) -> anyhow::Result<()> {
-    std::fs::write(file, junit_text(done))
-        .with_context(|| Problem::unreadable(format!("cannot write '{}'", file.display())))
+    write_report_file(file, junit_text(done).as_bytes())
 }
 
 fn junit_text(done: &[CaseReport]) -> String {

@@ -3,6 +3,8 @@
 //! A file has one JSON object per finding with rule, parameter and value. Lines and files are left out, so that a
 //! finding is known wherever its statement moves.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use bstr::ByteSlice;
@@ -10,10 +12,14 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::file_problem::file_problem;
-use crate::cli::common::Problem;
+use crate::cli::common::{Problem, write_report_file};
 use crate::config::finding::Finding;
 use crate::config::lint_rule::LintRule;
 use crate::config::redact;
+use crate::os::read_at_most;
+
+/// Maximum size of a baseline in bytes.
+const MAX_BASELINE_BYTES: u64 = 64 << 20;
 
 /// One known finding.
 #[derive(Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,13 +55,15 @@ pub(super) fn write(path: &Path, findings: &[Finding]) -> anyhow::Result<usize> 
         text.push('\n');
         count += 1;
     }
-    std::fs::write(path, text).map_err(|error| file_problem("write", path, error))?;
+    write_report_file(path, text.as_bytes())?;
     Ok(count)
 }
 
 /// Removes the findings that a file lists, as often as it lists them; returns their number.
 pub(super) fn remove_known(path: &Path, findings: &mut Vec<Finding>) -> anyhow::Result<usize> {
-    let text = std::fs::read_to_string(path).map_err(|error| file_problem("read", path, error))?;
+    let read =
+        || String::from_utf8(read_at_most(File::open(path)?, MAX_BASELINE_BYTES)?).map_err(io::Error::other);
+    let text = read().map_err(|error| file_problem("read", path, error))?;
     let mut known: FxHashMap<KnownFinding, usize> = FxHashMap::default();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let finding: KnownFinding = serde_json::from_str(line).map_err(|error| {

@@ -1,9 +1,8 @@
 //! `htc-router-translate simulate`: simulates the routing of jobs over time, with limits, failure rates and polling periods of
 //! routes.
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,7 +13,7 @@ use super::router_setup::{JsonObjectPrinter, RouterSetup};
 use crate::cli::common::{
     ConfigOptions, EventTarget, OutputOptions, Painter, Problem, ProgramContext, QuirksOptions, RowOptions,
     RowOrderOptions, SimulationEvents, Status, find_scenario_and_events, open_stdio_pipe, parse_event_target,
-    read_jobs, read_scenario, render_table,
+    read_jobs, read_scenario, render_table, write_report_file,
 };
 use crate::os::{LineOutput, RealWorld};
 use crate::picture::{BandCount, BandSample, draw_band_chart};
@@ -67,6 +66,9 @@ pub(super) struct SimulateArguments {
     quirks: QuirksOptions,
 }
 
+/// Keys of the totals of a route.
+const ROUTE_KEYS: [&str; 7] = ["name", "routed", "finished", "failed", "most", "mean", "throttled"];
+
 /// Runs the verb `simulate`.
 pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new();
@@ -80,6 +82,11 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     }
     if uses_stdout {
         arguments.order.refuse("--events")?;
+    }
+    let draws_on_stdout = arguments.svg.as_deref() == Some(Path::new("-"));
+    let has_rows = arguments.output.wants_json() || arguments.rows.given_option().is_some();
+    if draws_on_stdout && (uses_stdout || has_rows) {
+        return Err(Problem::usage("a picture and other output are both for standard output").into());
     }
     // The target of events is opened first, so that no other file gets the number of the given descriptor.
     let mut sink = match events {
@@ -114,11 +121,13 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
         .with_context(|| Problem::unreadable(format!("cannot play '{}'", path.display())))?;
     totals.routes = arguments.order.apply_to_rows(totals.routes, program)?;
     if let Some(path) = &arguments.svg {
-        fs::write(path, draw_svg(&points))
-            .with_context(|| Problem::new(Status::Failed, format!("cannot write '{}'", path.display())))?;
+        write_report_file(path, draw_svg(&points).as_bytes())?;
     }
     if let Some(sink) = &mut sink {
         write_events(sink, &points)?;
+    }
+    if draws_on_stdout {
+        return Ok(Status::Done);
     }
     let mut out = open_stdio_pipe().1;
     let painter = Painter::stdout(arguments.output.color);
@@ -128,7 +137,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
             false => json.print_object(&mut out, &serde_json::to_value(&totals)?)?,
         }
         json.end(&mut out)?;
-    } else if let Some(rows) = arguments.rows.render(&totals.routes, &[])? {
+    } else if let Some(rows) = arguments.rows.render(&totals.routes, &ROUTE_KEYS)? {
         out.write_all(&rows)?;
     } else if prints_timeline {
         out.write_all(render_timeline(&points, painter).as_bytes())?;

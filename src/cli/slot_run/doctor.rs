@@ -16,6 +16,9 @@ use crate::runner::slot::{StarterConfig, hook_account};
 use crate::slot::HookWarning;
 use crate::world::World;
 
+/// Keys of the result of a check.
+const CHECK_KEYS: [&str; 4] = ["subject", "standing", "found", "todo"];
+
 /// Prints a line for each check. The exit status is 0 if no check predicts a failure.
 pub(super) fn doctor(
     cli: &SlotRunCli,
@@ -41,7 +44,7 @@ pub(super) fn doctor(
     let checks = options.order.apply_to_rows(checks, session)?;
     let painter = Painter::stdout(cli.output.color);
     let lines = || -> String { checks.iter().map(|check| finding_line(check, painter)).collect() };
-    match options.rows.render(&checks, &[])? {
+    match options.rows.render(&checks, &CHECK_KEYS)? {
         Some(rows) => write_to_stdout(rows)?,
         None => write_to_stdout(cli.output.render_json(&checks)?.unwrap_or_else(lines))?,
     }

@@ -36,6 +36,12 @@ const MAX_NAMED_JOBS: usize = 3;
 /// Maximum number of slots that a message names.
 const MAX_NAMED_SLOTS: usize = 5;
 
+/// Keys of the decision of a slot on a job.
+const OFFER_KEYS: [&str; 5] = ["slot", "job", "accepted", "reason", "details"];
+
+/// Keys of the change of the jobs that a slot accepts.
+const CHANGE_KEYS: [&str; 6] = ["slot", "jobs", "before", "after", "refused_before", "refused_after"];
+
 /// Warnings to print, and the attribute names that slots have or refer to.
 #[derive(Default)]
 struct CollectedWarnings {
@@ -100,10 +106,6 @@ pub(super) fn explain_jobs(
     let session_of_jobs = session.with_dialect(slots.dialect());
     let mut stream = JobStream::open(arguments, &session_of_jobs)?;
     let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
-    if jobs.is_empty() {
-        let found = if arguments.selection.is_given() { "no ad matches --constraint" } else { "no ad found" };
-        return Err(Problem::unreadable(format!("{}: {found}", arguments.input.names())).into());
-    }
     slot_config::warn_once(session, &unlikely_jobs(&jobs, &arguments.input.names()));
     slot_config::warn_once(session, &conditions_beyond_ads(&jobs, &slots, &world));
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
@@ -111,7 +113,9 @@ pub(super) fn explain_jobs(
         let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
         return compare_slots((cli, arguments.rows), &heading, &slots, &other, &jobs, &world);
     }
-    if stream.is_finished() {
+    // Without jobs, a summary or web page is about the slots alone.
+    let is_about_slots = jobs.is_empty() && wants_summary(arguments);
+    if stream.is_finished() && !is_about_slots {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
         return print_answers(cli, arguments, &slots, &jobs, &world);
     }
@@ -148,9 +152,14 @@ fn slot_set<'a>(slots: &'a CandidateSlots, world: &'a dyn World) -> Box<dyn Slot
     }
 }
 
+/// True if an option requests a summary of all jobs and slots.
+fn wants_summary(arguments: &ExplainOptions) -> bool {
+    arguments.summary || arguments.by_slot || arguments.html.is_some()
+}
+
 /// Returns the number of jobs up to which each pair of a job and a slot is printed.
 fn jobs_for_pairs(cli: &SlotRunCli, arguments: &ExplainOptions, slots: usize) -> usize {
-    let summary = arguments.summary || arguments.by_slot || arguments.html.is_some();
+    let summary = wants_summary(arguments);
     let has_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
     let all = arguments.pairs || arguments.compare.is_some() || (has_rows && !summary);
     match (all, summary) {
@@ -192,7 +201,7 @@ fn print_answers(
     }
     if let Some(text) = cli.output.render_json(&offers)? {
         output.write_all(text.as_bytes()).context("standard output")?;
-    } else if let Some(rows) = arguments.rows.render(&offers, &[])? {
+    } else if let Some(rows) = arguments.rows.render(&offers, &OFFER_KEYS)? {
         output.write_all(&rows).context("standard output")?;
     }
     if !as_rows && !arguments.pairs && !all_taken {
@@ -248,13 +257,14 @@ fn configured_slots(
     arguments: &ExplainOptions,
     heard: &mut CollectedWarnings,
 ) -> anyhow::Result<CandidateSlots> {
-    let loaded = slot_config::load_for_query(cli, file)?;
+    let loaded = slot_config::load_for_query(cli, file, session)?;
     heard.add_new_warnings(loaded.warnings);
     let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
     let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
     let mut machine = passive_execution_point(loaded.settings, loaded.world);
     if let Some(path) = &arguments.cron {
-        explain_cron::publish_attribute_file(&mut machine, path, cli.quirks.quirks)?;
+        let publish = || explain_cron::publish_attribute_file(&mut machine, path, cli.quirks.quirks);
+        slot_config::input_watch(cli, session).wait_for(publish)?;
     } else if arguments.run_cron {
         explain_cron::run_cron_jobs_once(&mut machine, cli, session)?;
     }
@@ -465,7 +475,7 @@ fn compare_slots(
 ) -> anyhow::Result<Status> {
     let changes = offer_changes(before, after, jobs, world);
     let text = || changes.iter().fold(heading.to_owned(), |text, change| text + &change_text(change));
-    match rows.render(&changes, &[])? {
+    match rows.render(&changes, &CHANGE_KEYS)? {
         Some(rows) => write_to_stdout(rows)?,
         None => write_to_stdout(cli.output.render_json(&changes)?.unwrap_or_else(text))?,
     }

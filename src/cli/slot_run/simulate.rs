@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use anyhow::Context;
 
@@ -19,6 +20,25 @@ use crate::cli::common::{
 use crate::runner::events::RunnerEvent;
 use crate::simulate::{EventSink, SimulationOptions, SimulationResult};
 use crate::text::control_characters::mask_control_characters;
+
+/// Keys of the summary of an owner.
+const OWNER_KEYS: [&str; 15] = [
+    "name",
+    "arrived",
+    "completed",
+    "failed",
+    "starts",
+    "preempted",
+    "suspended",
+    "held",
+    "dropped",
+    "running",
+    "waiting",
+    "never_run",
+    "goodput",
+    "badput",
+    "waits",
+];
 
 pub(super) fn simulate(
     cli: &SlotRunCli,
@@ -75,7 +95,8 @@ pub(super) fn simulate(
     played.explain_unfetched_jobs(ready.setting_locations());
     let owners = std::mem::take(&mut played.summary.owners);
     played.summary.owners = arguments.order.apply_to_rows(owners, session)?;
-    if let (Some(rows), false) = (arguments.rows.render(&played.summary.owners, &[])?, pictures.uses_stdout())
+    if let (Some(rows), false) =
+        (arguments.rows.render(&played.summary.owners, &OWNER_KEYS)?, pictures.uses_stdout())
     {
         write_to_stdout(rows)?;
     } else if !pictures.uses_stdout() {
@@ -96,6 +117,7 @@ const INITIAL_SCENARIO: &str = include_str!("scenario.toml");
 fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status> {
     match &arguments.scenario {
         None => write_to_stdout(INITIAL_SCENARIO)?,
+        Some(path) if path == Path::new("-") => write_to_stdout(INITIAL_SCENARIO)?,
         Some(path) => {
             let fail = || Problem::new(Status::Failed, format!("cannot write '{}'", path.display()));
             let mut file = File::create_new(path).with_context(fail)?;

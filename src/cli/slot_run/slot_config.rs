@@ -11,7 +11,7 @@ use super::options::SlotRunCli;
 use crate::classad::ClassAd;
 use crate::cli::common::{ClockOptions, ConfigOptions, InputWatch, Problem, ProgramContext, Status};
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, clock};
 use crate::runner::configured_world;
 use crate::runner::slot::{SleepMethod, StarterProgram, StarterProgramError, configured_surroundings};
 use crate::slot::{
@@ -100,16 +100,33 @@ pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
 
 /// Loads as [`load`] does. If the configuration is a pipe, the wait for its text ends with the time of `--timeout` as well.
 pub(super) fn load_or_end(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<LoadedSlots> {
-    let file = cli.config.config_file.as_deref();
-    let is_pipe = file.is_some_and(|file| !file.is_file());
-    let limit = cli.events.timeout.filter(|_| is_pipe);
-    InputWatch::start(limit, session).wait_for(|| load(cli))
+    watch_of_load(cli, None, session).wait_for(|| load(cli))
+}
+
+/// Returns a watch that ends the program when the time of `--timeout` ends while it waits for input.
+pub(super) fn input_watch(cli: &SlotRunCli, session: &ProgramContext) -> InputWatch {
+    InputWatch::start(cli.end.map(|end| end.since(clock::monotonic_now())), session)
+}
+
+/// Returns the watch of loading: that of [`input_watch`] if the configuration or the file of `--gpus` is a pipe. If neither is,
+/// there is no limit, because the programs that the configuration runs have to be killed.
+fn watch_of_load(cli: &SlotRunCli, file: Option<&Path>, session: &ProgramContext) -> InputWatch {
+    let config = file.or(cli.config.config_file.as_deref());
+    let is_pipe = |file: &Path| !file.is_file();
+    match config.is_some_and(is_pipe) || cli.gpus.as_deref().is_some_and(is_pipe) {
+        true => input_watch(cli, session),
+        false => InputWatch::default(),
+    }
 }
 
 /// Loads slots for queries as [`load`] does, except that a missing EXECUTE is only a warning. `file`, if given, replaces
 /// `--config-file`.
-pub(super) fn load_for_query(cli: &SlotRunCli, file: Option<&Path>) -> anyhow::Result<LoadedSlots> {
-    load_or_time_out(cli, file, false)
+pub(super) fn load_for_query(
+    cli: &SlotRunCli,
+    file: Option<&Path>,
+    session: &ProgramContext,
+) -> anyhow::Result<LoadedSlots> {
+    watch_of_load(cli, file, session).wait_for(|| load_or_time_out(cli, file, false))
 }
 
 /// Returns the real world, with the time of `--now` if that option is given.
