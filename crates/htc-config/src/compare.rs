@@ -25,7 +25,7 @@ pub struct ConfigComparison<'a> {
     pub files: [&'a Path; 2],
     /// Options for reading both; `files` replaces the file in them.
     pub options: LoadOptions,
-    /// The only daemon to compare for, or `None` for all.
+    /// The only daemon for which values are compared, or `None` for all daemons.
     pub subsystem: Option<&'a str>,
     /// The local name of the daemons.
     pub local_name: BString,

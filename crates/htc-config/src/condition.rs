@@ -26,7 +26,7 @@ pub enum ConditionError {
     /// `defined` with an argument that is neither a name nor a boolean nor a number.
     #[error("defined argument must be param name, boolean, or number")]
     BadDefined,
-    /// Operators, parentheses, strings and the like.
+    /// The condition contains operators, parentheses, strings or other text that is not supported.
     #[error("complex conditionals are not supported")]
     Complex,
     /// A word that is neither true nor false.
@@ -362,7 +362,7 @@ fn classify_condition(text: &[u8], keywords: bool) -> ConditionKind {
     }
 }
 
-/// Returns true for letters with digits, `_`, `/` and dots in certain combinations.
+/// Returns true if a text with these classes of characters has the form of a name.
 fn is_identifier(set: u32) -> bool {
     [
         0,

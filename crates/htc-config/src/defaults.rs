@@ -15,7 +15,7 @@ use htc_base::text::{caseless, words};
 static TABLE_TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
     line_starts(include_bytes!("data/defaults.tsv"));
-/// Ends of the names; a dump reads all names.
+/// Offset at which each field of each row ends; the names are the first field.
 static NAME_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
 static TYPE_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
 static DEFAULT_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);

@@ -171,7 +171,7 @@ pub fn next_reference(
 /// which a job is matched; the fields are offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DollarDollarReference {
-    /// The first dollar.
+    /// Offset of the first dollar.
     pub dollar: usize,
     /// The first byte after the opening parenthesis.
     pub body: usize,

@@ -3,12 +3,12 @@
 
 use htc_base::text::printf::{ConversionSpec, unescape_percents};
 
-/// Kind of the formatted value.
+/// Conversion letters `d i o u x X c p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrintfConversion {
-    /// `d i o u x X c p`
+    /// Conversion letters `e E f F g G a A p`.
     Integer,
-    /// `e E f F g G a A p`
+    /// Conversion letters `s p`.
     Real,
     /// `s p`
     String,

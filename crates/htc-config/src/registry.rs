@@ -81,7 +81,7 @@ words! {
         AuthenticationMethods => "methods",
         /// Encryption methods (`SecMan::getPreferredOldCryptProtocol`).
         CryptoMethods => "crypto",
-        /// Numeric ids of a user and a group, with a point between them.
+        /// Numeric ids of a user and a group, separated by a dot.
         Ids => "ids",
         /// Size with a unit, or an expression.
         SizeOrNumber => "size-or-number",

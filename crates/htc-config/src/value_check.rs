@@ -323,18 +323,18 @@ fn is_throttle(text: &[u8]) -> bool {
     high.is_some_and(|(high, _)| high >= low && low >= 0.0)
 }
 
-/// True for two numbers with a point between them, which give the ids of a user and a group.
+/// True for two numbers separated by a dot, which are the ids of a user and a group.
 fn is_ids(text: &[u8]) -> bool {
     let Some(point) = text.find_byte(b'.') else { return false };
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     is_number(&text[..point]) && is_number(&text[point + 1..])
 }
 
-/// True for `host:port` whose port is not one; addresses in brackets and sinful strings are not examined.
+/// True for `host:port` whose port is not valid; addresses in brackets and sinful strings are not examined.
 fn has_bad_port(word: &[u8]) -> bool {
     let Some((_, port)) = word.split_once_str(":") else { return false };
     let port = port.split(|&byte| byte == b'?').next().unwrap_or_default();
-    // An address of version 6 has two colons, and one at an end is next to another.
+    // An IPv6 address has at least two colons; at its beginning or end, a colon is always doubled.
     let is_address = word.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b':')
         && word.iter().filter(|byte| **byte == b':').count() > 1
         && (!word.starts_with(b":") || word.starts_with(b"::"))

@@ -54,7 +54,7 @@ fn comparable_number(major: i64, minor: i64, sub: i64) -> i64 {
     }
 }
 
-/// Returns up to three numbers with dots between them, as `sscanf("%d.%d.%d")` reads them.
+/// Returns up to three numbers separated by dots, as `sscanf("%d.%d.%d")` reads them.
 fn parse_version_numbers(text: &[u8]) -> [Option<i64>; 3] {
     let mut found = [None; 3];
     let mut rest = text;

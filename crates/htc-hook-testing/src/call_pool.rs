@@ -31,7 +31,7 @@ struct RunningCall<T> {
     group_leader: Option<GroupLeaderProcess>,
 }
 
-/// Call whose hook has ended, but not yet the process that leads its process group.
+/// Call whose hook has ended, while the process that leads its process group is still running.
 struct EndedCall<T> {
     tag: T,
     execution: HookExecution,

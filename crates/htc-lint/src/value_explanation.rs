@@ -299,8 +299,8 @@ fn origin_of_reference(
     }
 }
 
-/// Returns the definitions of the name for daemons or local names other than the ones for which the
-/// configuration was read: a text that names the place, and the prefix.
+/// Returns the definitions of the name for other daemons or local names than those for which the
+/// configuration was read. Each has a text that names the place, and the prefix.
 fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
     let own = [&config.context.subsystem, &config.context.local_name];
     config.set.entries().filter_map(move |entry| {

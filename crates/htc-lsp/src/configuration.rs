@@ -92,7 +92,7 @@ impl LoadedConfiguration {
         self.paths.get(source.number() as usize)?.as_deref()
     }
 
-    /// Returns the sources that are a file: one that is included twice is two sources.
+    /// Returns the sources that are this file: a file that is included twice is two sources.
     pub fn sources_of(&self, path: &Path) -> impl Iterator<Item = SourceId> {
         let numbers =
             self.paths.iter().enumerate().filter(move |(_, source)| source.as_deref() == Some(path));

@@ -58,8 +58,8 @@ impl Document {
         &self.lines
     }
 
-    /// Returns the language: the one that the editor names if only one is meant, else that of most statements, as
-    /// `lint` decides.
+    /// Returns the language: the one that the editor names if this is unambiguous, else that of most
+    /// statements, as `lint` decides.
     pub fn language(&self) -> DocumentLanguage {
         match self.language_id.as_str() {
             RULES_ID => DocumentLanguage::Rules,

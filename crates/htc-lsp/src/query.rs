@@ -105,7 +105,8 @@ impl<'w> DocumentQuery<'w> {
     }
 }
 
-/// Returns true if two names are the same parameter for another daemon: what is before the last dot does not count.
+/// Returns true if two names are the same parameter for different daemons: the text before the last dot is
+/// ignored.
 pub(crate) fn is_same_parameter(one: &[u8], other: &[u8]) -> bool {
     caseless::eq(unqualified_name(one), unqualified_name(other))
 }

@@ -364,7 +364,7 @@ impl Server {
                     return Err(not_open(&uri));
                 }
             }
-            // A saved file may be one that a configuration reads by another name, or that a hook is in.
+            // A saved file may be part of a configuration under another name, or may contain a hook.
             "textDocument/didSave" | "workspace/didChangeWatchedFiles" => {
                 self.workspace.invalidate();
                 self.has_changes = true;

@@ -170,7 +170,7 @@ impl Workspace {
         }
     }
 
-    /// Returns the results of all configurations that count.
+    /// Returns the results of all configurations that are checked separately.
     pub fn outcomes(&self) -> impl Iterator<Item = (&LoadedConfiguration, &CheckOutcome)> {
         let active = self.configurations.iter().filter(|one| one.is_active);
         active.filter_map(|one| Some((&one.configuration, one.outcome.as_ref()?)))

@@ -466,7 +466,7 @@ impl Workload {
         *self.likeness_by_attributes.entry((job.kind, key)).or_insert(next)
     }
 
-    /// Returns the kind with this number.
+    /// Returns the kind of jobs with this number.
     pub fn kind(&self, kind: u32) -> &Arc<JobKind> {
         &self.kinds[kind as usize]
     }

@@ -263,7 +263,7 @@ impl Slot {
     pub(super) fn refresh_ad(&mut self, core: &ExecutionPointState) {
         let has_constants = self.has_stable_constants(core);
         if has_constants && self.ads.has_constants && core.publish_set.state_only {
-            // Expressions refer only to state attributes.
+            // The expressions refer only to state attributes, so the other attributes need no refresh.
             return self.refresh_state_attributes(core);
         }
         let retirement = if core.publish_set.fetch_times { self.retirement_remaining(core) } else { 0 };

@@ -1,4 +1,4 @@
-//! What the tests of several crates need. Nothing but tests depends on it.
+//! Helpers for the tests of several crates. Only tests depend on this crate.
 
 use htc_config::{Config, LoadOptions, LookupContext};
 use htc_os::RealWorld;

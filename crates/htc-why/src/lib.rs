@@ -18,7 +18,7 @@
 //! 3. For each group of jobs, a [`matching::Cause`] counts the slots that a clause refuses, and those that it *alone*
 //!    refuses. It has the values of these slots, the attributes that are missing, and the place where a configuration
 //!    sets the clause.
-//! 4. A [`matching::Suggestion`] is a small change of the job that wins slots. It is found at the boundary of a comparison
+//! 4. A [`matching::Suggestion`] is a small change of the job that gains slots. It is found at the boundary of a comparison
 //!    and is verified by evaluating the changed job against every group of slots.
 //! 5. The other direction, [`matching::SlotView`], counts for a group of slots the jobs that it accepts and the clauses
 //!    that refuse the others.

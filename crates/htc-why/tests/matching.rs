@@ -537,7 +537,7 @@ fn a_demand_that_no_slot_meets_is_named() {
     );
 }
 
-/// A change of one condition that makes the job run comes before changes of two that win more slots, and the smallest change
+/// A change of one condition that makes the job run comes before changes of two that gain more slots, and the smallest change
 /// of the attribute is among the first.
 #[test]
 fn one_change_is_suggested_before_two() {

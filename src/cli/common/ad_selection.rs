@@ -65,7 +65,7 @@ impl AdSelection {
         self.constraint.iter().all(|expr| context.holds(expr))
     }
 
-    /// True if an ad is selected, which counts towards the limit.
+    /// Returns true if an ad is selected, and counts it towards the limit.
     pub(crate) fn selects(&mut self, ad: &ClassAd, world: &dyn World) -> bool {
         let selects = self.left > 0 && self.holds(ad, world);
         self.left -= u64::from(selects);

@@ -287,8 +287,8 @@ impl CondorQOptions {
     }
 }
 
-/// Writes the jobs of a table as they were read (`-capture-raw-results`): to a file, after what it has if its name begins
-/// with `+`, or to standard output or standard error for `-` and `-2`.
+/// Writes the jobs of a table as they were read (`-capture-raw-results`): to a file (at its end if the name
+/// begins with `+`), or to standard output or standard error for `-` and `-2`.
 fn capture_jobs(file: &OsStr, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::from("# condor_q v25.14.0 raw query results\n");
     for ad in jobs.by_id.values() {

@@ -74,7 +74,7 @@ impl MatchTotals {
     }
 }
 
-/// User of a job, and the number of the user's priority.
+/// User of a job, and the index of the user's priority.
 #[derive(Clone, Debug)]
 struct JobUser {
     name: BString,
@@ -99,7 +99,7 @@ pub(super) struct AnalysisSetup<'a> {
     pub(super) domain: BString,
     /// Priorities of users.
     pub(super) priorities: UserPriorities,
-    /// Clock and the like.
+    /// World in which expressions are evaluated.
     pub(super) world: &'a dyn World,
 }
 
@@ -478,7 +478,7 @@ impl<'a> Analysis<'a> {
             if let Some(slots) = totals.slots.get(&MatchOutcome::Offline).filter(|_| self.setup.verbose) {
                 self.append_names(slots, out);
             }
-            // The reference ends the line twice.
+            // The reference writes two line ends here.
             out.push(b'\n');
         } else {
             if totals.yours > 0 {

@@ -12,13 +12,13 @@ use crate::classad::stream::AdForm;
 pub(super) struct AnalysisOptions {
     /// True if an analysis is asked for.
     pub(super) is_wanted: bool,
-    /// One line per job or slot.
+    /// True to print one line per job or slot.
     pub(super) summary: bool,
-    /// Slots are analyzed against jobs.
+    /// True to analyze slots against jobs.
     pub(super) reverse: bool,
-    /// Only jobs without a match (`-unmatchable`).
+    /// True to print only jobs without a match (`-unmatchable`).
     pub(super) unmatchable: bool,
-    /// Users' priorities count.
+    /// True to consider users' priorities.
     pub(super) priorities: bool,
     /// Bits of the level of detail (expr_analyze.h, `detail_`).
     pub(super) details: u32,
@@ -84,7 +84,7 @@ impl AnalysisOptions {
     }
 }
 
-/// Parses numbers of detail; any word without one clears all of it (`parse_analyze_detail`).
+/// Parses numbers for the level of detail; a word without a number clears all bits (`parse_analyze_detail`).
 pub(super) fn parse_detail(text: &[u8], current: u32) -> u32 {
     let number = |part: &[u8]| {
         part.iter()

@@ -55,7 +55,7 @@ impl AttributeLines {
         let _ = self.mask.add_column(&spec);
     }
 
-    /// Appends the lines; false if there is none.
+    /// Appends the lines. Returns false if there are none.
     fn print(mut self, context: &Context<'_>, ad: &ClassAd, world: &dyn World, out: &mut Vec<u8>) -> bool {
         if self.mask.is_empty() {
             return false;

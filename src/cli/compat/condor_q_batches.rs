@@ -34,7 +34,7 @@ pub(super) struct BatchWidths {
 }
 
 impl BatchWidths {
-    /// Divides the columns that the counts leave among names and ids.
+    /// Divides the width that the counts leave free among names and ids.
     pub(super) fn fit_to(&mut self, columns: i64) {
         let room = columns - 50;
         if self.batch + self.owner + self.ids <= room {
@@ -94,7 +94,7 @@ impl BatchWidths {
     }
 }
 
-/// Returns the number of digits; of large and negative numbers what the reference takes for it.
+/// Returns the number of digits as the reference counts them, which is wrong for large and negative numbers.
 pub(super) fn number_width(number: i32) -> usize {
     let mut width = 1;
     let mut limit: i64 = 10;

@@ -73,7 +73,7 @@ impl Clause {
         }
     }
 
-    /// Returns the label, and keeps it.
+    /// Returns the label, which is stored when it is first needed.
     fn label(&mut self) -> &str {
         if self.label.is_empty() {
             match self.joined_label() {
@@ -109,7 +109,7 @@ pub(super) type InlineAttributes = BTreeSet<AttrName>;
 #[derive(Clone, Copy)]
 struct NodeModes<'i> {
     inline: Option<&'i InlineAttributes>,
-    /// True if the node is a clause whatever it is.
+    /// True if the node is a clause, whatever its kind.
     must_store: bool,
 }
 
@@ -308,7 +308,7 @@ fn step_label(number: usize, width: usize) -> String {
 /// Columns of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MatchColumns {
-    /// One count; what is counted.
+    /// One count, with the name of the counted ads.
     Plain(&'static str),
     /// Counts of slots, and of slots if they were drained.
     Drained,
@@ -386,7 +386,7 @@ impl Clauses<'_> {
         }
     }
 
-    /// Prunes a clause of which one part decides alone.
+    /// Prunes a clause if one of its parts alone decides its value.
     fn short_circuit(
         &mut self,
         at: usize,
@@ -412,7 +412,7 @@ impl Clauses<'_> {
         self.reduce(at, left, right, effective, false);
     }
 
-    /// Prunes the part of a clause that refuses less than the other.
+    /// Prunes the part of a clause that refuses fewer ads than the other part.
     fn find_dominant(&mut self, at: usize, left: usize, right: usize, logic: Logic, columns: MatchColumns) {
         let count = |part: usize| columns.count(self.clauses[part].matches);
         let (of_left, of_right, own) = (count(left), count(right), count(at));

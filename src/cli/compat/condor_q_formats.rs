@@ -217,7 +217,7 @@ HoldReasonSubCode
 SUMMARY NONE
 ";
 
-// FORMATAS is not a word of the language: these columns are printed as they are.
+// FORMATAS is not a word of the language, so these columns are printed without changes.
 const IO: &str = "SELECT
 ClusterId AS ' ID' NOSUFFIX WIDTH 5 PRINTF '%4d.'
 ProcId AS ' ' NOPREFIX WIDTH 3 PRINTF '%-3d'

@@ -38,7 +38,7 @@ pub(super) enum CondorQOption {
     GroupBy,
     Factory,
     JobSet,
-    /// Times of all runs, of the current one, or of the CPU.
+    /// CPU_TIME shows the time of all runs, of the current run, or CPU time.
     Cumulative,
     Current,
     Cpu,

@@ -62,7 +62,7 @@ pub(super) struct CondorQOptions {
     is_batch_chosen: bool,
     is_run: bool,
     is_idle: bool,
-    /// Held jobs; true for one line per code.
+    /// Report of held jobs; true for one line per hold code.
     pub(super) held: Option<bool>,
     factory: Option<(bool, bool)>,
     is_job_set: bool,
@@ -75,7 +75,7 @@ pub(super) struct CondorQOptions {
     /// Messages about ignored words, in the words of the tool.
     pub(super) warnings: Vec<String>,
     is_wide_given: bool,
-    /// True if lines are as long as they are, without blanks at the end of rows.
+    /// True if lines are not cut, and have no blanks at their ends.
     pub(super) is_wide: bool,
     given_width: Option<i64>,
     /// True if built-in columns of ids and names grow.
@@ -212,7 +212,7 @@ impl CondorQOptions {
         };
         match id {
             CondorQOption::Wide => self.set_wide(suffix),
-            // The last two are answered before.
+            // The caller handles the last two.
             CondorQOption::Nothing | CondorQOption::Help | CondorQOption::Version => {}
             CondorQOption::UserLog => {
                 let file = value("-userlog requires a filename")?;
@@ -412,7 +412,7 @@ impl CondorQOptions {
                     self.modes.guesses_totals = bits & 0x10 != 0;
                 }
                 Some(character) => {
-                    // The letters name a text of OR by their places: `b` is a blank, `z` a zero.
+                    // The letters select a text for OR by position: `b` is a blank, `z` a zero.
                     let at = b"b?*.-_#z".iter().position(|known| known == character);
                     self.modes.zero_character = at.map(|at| b" ?*.-_#0"[at]).or(self.modes.zero_character);
                 }
@@ -429,7 +429,7 @@ impl CondorQOptions {
         if self.long.replace(form) == Some(other) { Err(conflicting_forms()) } else { Ok(()) }
     }
 
-    /// Runs to which the time shown belongs.
+    /// Records that an option for the shown time was given. A second one is an error.
     fn choose_time(&mut self, one: &str, other: &str) -> Result<(), OptionRefusal> {
         match std::mem::replace(&mut self.is_time_chosen, true) {
             true => Err(OptionRefusal::new(&format!("{one} can't be used with {other}"))),
@@ -489,7 +489,7 @@ impl CondorQOptions {
         self.read_format_lines(text.lines().map(|line| line.as_bytes().to_vec()).collect())
     }
 
-    /// Adds the columns of a print format and takes over what else it says (`set_print_mask_from_stream`).
+    /// Adds the columns of a print format, and applies its other settings (`set_print_mask_from_stream`).
     fn read_format_lines(&mut self, lines: Vec<Vec<u8>>) -> bool {
         let Some(format) = PrintFormat::parse(lines, std::mem::take(&mut self.mask)) else { return false };
         self.mask = format.mask;
@@ -554,7 +554,7 @@ fn parse_limit(text: &[u8]) -> Result<usize, OptionRefusal> {
 
 const OTHER_STATES: &str = "-run and -hold/held or -idle are incompatible";
 
-/// Parses the suffix of `-factory`: cluster ads, jobs that are made late.
+/// Parses the suffix of `-factory`: cluster ads, or jobs that are materialized late.
 fn parse_factory(suffix: Option<&OsStr>) -> Result<(bool, bool), OptionRefusal> {
     let (mut clusters, mut late) = (false, false);
     for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {

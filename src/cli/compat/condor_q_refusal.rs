@@ -19,7 +19,7 @@ pub(super) const USAGE: &str =
 This condor_q reads ads and event logs from files; it asks no schedd.
 ";
 
-/// Why the command line cannot be carried out: what is said, and whether the usage follows it.
+/// Refusal of a command line: its message, and true if the usage follows the message.
 pub(super) struct OptionRefusal {
     pub(super) text: String,
     pub(super) has_usage: bool,
@@ -39,7 +39,7 @@ impl OptionRefusal {
         OptionRefusal { text: format!("{message}\n"), has_usage: true }
     }
 
-    /// Says why, as the tool does.
+    /// Prints the reason, as the tool does.
     pub(super) fn report(self, session: &ProgramContext) -> anyhow::Result<Status> {
         session.write_stderr(&self.text);
         if self.has_usage {

@@ -208,7 +208,7 @@ impl CondorQOptions {
         out.write_all(&text)
     }
 
-    /// Returns true if the report is the user's own columns and nothing else is read of the ads.
+    /// Returns true if the report consists of the user's own columns, and no other attributes are needed.
     pub(super) fn is_plain_columns(&self) -> bool {
         self.report == ReportKind::Custom
             && !(self.modes.batches || self.modes.dags || self.head_foot.summary || self.head_foot.title)

@@ -67,7 +67,7 @@ struct JobRow {
 pub(super) struct JobRows {
     modes: RowModes,
     rows: Vec<JobRow>,
-    /// Rows by id; a row whose ad has no id has its number besides.
+    /// Rows by id. For a row whose ad has no id, the key contains the number of the row.
     by_id: BTreeMap<(i64, usize), usize>,
     sort_keys: BTreeMap<Vec<u8>, usize>,
     group_by: Vec<Expr>,
@@ -156,7 +156,8 @@ impl JobRows {
         true
     }
 
-    /// Returns the id and whether the ad has one: the reference takes that of the ad before where it has none.
+    /// Returns the id of an ad, and true if the ad itself has one: if it has none, the reference uses the id
+    /// of the previous ad.
     fn find_id(&self, ad: &ClassAd, context: &Context<'_>) -> (i64, bool) {
         if let Some(attribute) = self.modes.id_attribute {
             let id = context.int(attribute);

@@ -16,7 +16,8 @@ use crate::world::World;
 pub(super) struct SlotEntry {
     /// The slot ad; the ad of a drained slot has the original one as its parent.
     pub(super) ad: Arc<ClassAd>,
-    /// Number of a dynamic slot; negative: the index of the drained ad, or of the slot of a drained ad.
+    /// Number of a dynamic slot. A negative number is the index of the drained ad, or of the slot of a
+    /// drained ad.
     pub(super) sub_id: i64,
     /// Machine.
     pub(super) group: usize,
@@ -118,7 +119,7 @@ impl SlotPool {
         self.groups.len()
     }
 
-    /// Returns true if the slots are static and dynamic ones only.
+    /// Returns true if all slots are static or dynamic.
     pub(super) fn has_only_dynamic(&self) -> bool {
         self.dynamic > 1 && self.candidates == 0
     }

@@ -1,4 +1,4 @@
-//! Ads that `condor_q` reads of files.
+//! Ads that `condor_q` reads from files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,7 +23,7 @@ pub(super) fn open_ads(file: &OsStr, session: &ProgramContext) -> Option<Box<dyn
     }
 }
 
-/// Ads of a file, of which a part is read.
+/// Ads of a file; a projection reads only some of their attributes.
 pub(super) struct AdSource {
     reader: ReferenceReader<Box<dyn Read>>,
     projection: Option<Projection>,

@@ -136,7 +136,7 @@ impl LoggedJobs<'_> {
         let seconds = civil.to_seconds();
         match time.utc {
             true => seconds,
-            // The offset at the time itself, of which the first difference is a guess.
+            // The zone's offset at the time itself; a first guess of the time determines this offset.
             false => seconds - zone(seconds - zone(seconds)),
         }
     }
@@ -254,7 +254,7 @@ fn add_information(ad: &mut ClassAd, event: &JobEvent, previous: &JobEvent) {
     ad.update(&information);
 }
 
-/// Changes the status, and keeps the one before.
+/// Changes the status, and stores the previous one.
 fn enter_status(ad: &mut ClassAd, status: i64, time: i64) {
     if let Some(before) = ad.remove("JobStatus") {
         ad.insert("LastJobStatus", before);

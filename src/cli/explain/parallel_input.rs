@@ -21,7 +21,7 @@ pub(in crate::cli) type JobNamer<'a> = dyn Fn(&ClassAd, u64) -> String + 'a;
 pub(in crate::cli) struct BatchDiagnostics {
     /// Errors; their lines count from the start of the stream.
     pub(in crate::cli) errors: Vec<AdError>,
-    /// Number of errors beyond those.
+    /// Number of errors that are not in `errors`.
     pub(in crate::cli) more_errors: u64,
     /// Number of jobs.
     pub(in crate::cli) jobs: u64,
@@ -140,10 +140,10 @@ struct Batch {
 struct GroupingWorker<'c, 'g, 's> {
     counter: JobCounter<'c, 'g, 's>,
     projection: Projection,
-    /// Number of names of the counter that the projection has.
+    /// Number of the counter's names that the projection contains.
     name_count: usize,
     record: AdRecord,
-    /// True if most jobs of the last batch were new: then reading parts of them first is no use.
+    /// True if most jobs of the last batch were new, so that reading a part of them first saves nothing.
     reads_whole: bool,
     skips_unreadable: bool,
 }

@@ -47,7 +47,7 @@ pub(super) fn screen_lines(text: &str) -> usize {
     text.lines().map(|line| line.chars().count().div_ceil(COLUMNS).max(1)).sum()
 }
 
-/// Returns a text with at most `most` characters and dots.
+/// Shortens a text to at most `most` characters, with dots at the end.
 pub(super) fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", &text[..at]),

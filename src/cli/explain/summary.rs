@@ -41,7 +41,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     if without.len() > MAX_KINDS {
         add_overview(analysis, &without, &mut screen);
     }
-    // Few kinds with their answers are worth more than many without.
+    // A few kinds with suggestions are more useful than many without.
     let shown = order.len().min(MAX_KINDS).min((screen.left() / MIN_KIND_LINES).max(1));
     for (number, at) in order.iter().copied().take(shown).enumerate() {
         // The rest of the screen is divided among the kinds that are still to come.
@@ -134,7 +134,7 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
         let unsaid = analysis.impossible_demands(at).into_iter().filter(|demand| !is_said(demand));
         demands.extend(unsaid.take(MAX_IMPOSSIBLE).map(line));
     }
-    // What no slot has, and the best suggestion, are the answer.
+    // The demands that no slot meets, and the best suggestion, are the answer.
     let of_demands: usize = demands.iter().map(|line| screen_lines(line)).sum();
     let reserved = of_demands + suggestions.first().map_or(0, |line| screen_lines(line));
     let mut hidden = causes.len();

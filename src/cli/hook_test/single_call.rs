@@ -49,7 +49,7 @@ pub(super) fn run(
     }
     refuse_options_of_many_ads(&one)?;
     let mut setup = watch.wait_for(|| make_setup(cli, hook, &one, session))?;
-    // Nobody named this ad, so its use is reported even with --quiet.
+    // The user did not name this ad, so its use is reported even with --quiet.
     if let Some(note) = case_ads::built_in_note(hook, &one, setup.configured_slot.as_deref()) {
         session.write_line(&note);
     }

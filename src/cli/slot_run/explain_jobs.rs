@@ -1,4 +1,4 @@
-//! `explain`: the slots that would take a job, and the reasons of the others.
+//! `explain`: shows which slots would accept a job, and why the others refuse it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -71,7 +71,7 @@ impl CollectedWarnings {
     }
 }
 
-/// Runs the verb. Exit status 0: every job is taken by some slot.
+/// Runs the verb. The exit status is 0 if every job is accepted by some slot.
 pub(super) fn explain_jobs(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -345,7 +345,8 @@ fn absent_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions
         .hint(format!("the file has {known}{more}"))
 }
 
-/// Returns warnings about ads that are probably no jobs: ads of slots, and parts of an ad that an empty line divided.
+/// Returns warnings about ads that are probably not jobs: ads of slots, and parts of an ad that an empty line
+/// divided.
 fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_machine =
@@ -365,8 +366,8 @@ fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
     warnings
 }
 
-/// Returns what keeps matching jobs waiting although no condition of an ad does: the last refusal by the negotiator, slots
-/// of machines that are asleep, and several slots for one parallel job.
+/// Returns the reasons other than conditions of ads for which matching jobs wait: the last refusal by the
+/// negotiator, slots of machines that are asleep, and several slots for one parallel job.
 fn conditions_beyond_ads(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn World) -> Vec<String> {
     let mut notes = Vec::new();
     for (job, number) in jobs.iter().zip(1..).take(MAX_NAMED_JOBS) {
@@ -464,7 +465,7 @@ fn change_text(change: &OfferChange) -> String {
     text
 }
 
-/// Compares two sets of slots. Exit status 1: a slot takes other jobs than before.
+/// Compares two sets of slots. The exit status is 1 if a slot accepts other jobs than before.
 fn compare_slots(
     (cli, rows): (&SlotRunCli, RowOptions),
     heading: &str,

@@ -287,7 +287,7 @@ proptest! {
     #[test]
     fn a_large_ad_is_what_a_plain_map_is(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
         let mut ads = <[(ClassAd, AdModel); 2]>::default();
-        // With this number of attributes, the ad builds an index.
+        // Number of attributes from which an ad builds an index.
         for number in 0..90 {
             apply_operation(&AdOperation::InsertLine("Name", String::from("\"text\"")), &mut ads);
             let name = format!("Name{number}");

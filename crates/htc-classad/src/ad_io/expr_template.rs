@@ -41,7 +41,7 @@ impl ExprSkeleton {
             let (start, kind) = match byte {
                 b'"' => (at + 1, Some(HoleKind::String)),
                 b'0'..=b'9' => (at, kind_of_digits(text, at)),
-                // From a quoted name on, other texts must be equal.
+                // No holes are searched for after a quoted name: the rest of another text must be equal.
                 b'\'' => return,
                 // Digits in a comment are not part of the expression, so a text with a comment has no holes.
                 b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => {

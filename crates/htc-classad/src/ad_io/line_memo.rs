@@ -34,7 +34,7 @@ pub(crate) const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
 /// mistake.
 pub(crate) const CLUSTER_ID: &[u8] = b"ClusterId";
 
-/// Number that stands for no line.
+/// Number that means "no line".
 pub(crate) const NO_LINE: u32 = u32::MAX;
 
 /// Bounded memo of lines and texts, owned by the reader of a stream.

@@ -118,7 +118,7 @@ pub struct EqualityGuards {
     column: u32,
     /// Number of the text of each constraint, or 0 if the constraint does not begin with a test of the attribute.
     groups: Vec<u32>,
-    /// Number of each text in lower case, from 1.
+    /// Numbers of the known texts, counted from 1. The texts are in lower case.
     texts: FxHashMap<Box<[u8]>, u32>,
 }
 

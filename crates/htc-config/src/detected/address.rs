@@ -120,7 +120,7 @@ impl HostAddresses {
                 }
             }
         }
-        // The first of equally ranked addresses.
+        // If several addresses have the same rank, the first of them is chosen.
         let best = families.into_iter().flatten().rev().max_by_key(desirability);
         HostAddresses { families, best }
     }
@@ -179,7 +179,7 @@ fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [
     found
 }
 
-/// True for each of the two addresses that others can reach.
+/// True for each of the two addresses that other machines can reach.
 fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
     match found {
         [Some(v4), Some(v6)] => {

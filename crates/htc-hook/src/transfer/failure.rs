@@ -29,11 +29,11 @@ pub struct TransferFailure {
     pub subcode: i64,
     /// Message of the transfer, with the markers that the reference replaces in its texts.
     pub text: BString,
-    /// Retry of the transfer by the reference, without a decision of the job's policies.
+    /// Retry of the transfer that the reference makes without asking the job's policies.
     pub retry: TransferRetry,
 }
 
-/// Retry of a failed transfer by the reference, without a decision of the job's policies.
+/// Retry of a failed transfer that the reference makes without asking the job's policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransferRetry {
     /// The transfer is not retried: the job is held.

@@ -13,9 +13,9 @@ const NUMBER: TypeSet = TypeSet::NUMBER;
 const TEXT: TypeSet = TypeSet::TEXT;
 const LIST: TypeSet = TypeSet::LIST;
 const ANY: TypeSet = TypeSet::ANY;
-/// Times; the set has ads, too.
+/// Set of times and ads; the two have a common flag.
 const TIME: TypeSet = TypeSet::OTHER;
-/// Number, truth value or string: what can be an element of a list.
+/// Set of numbers, truth values and strings: the types of elements of a list.
 const ITEM: TypeSet = TypeSet::NUMBER.or(TypeSet::BOOLEAN).or(TypeSet::TEXT);
 
 /// Functions, by their names in lower case, with the types of their arguments. Further arguments have the type of the last.

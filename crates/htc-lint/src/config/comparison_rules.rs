@@ -190,7 +190,7 @@ fn check_size_units(
 ) -> Option<ComparisonProblem> {
     let (first, second) = (size_unit(left, world, is_site)?, size_unit(right, world, is_site)?);
     let ratio = first.bytes / second.bytes;
-    // 1000 in place of 1024 does not make another unit.
+    // A factor of 1000 instead of 1024 does not change the unit.
     if (0.5..2.0).contains(&ratio) || matches!(operator, "=?=" | "=!=") {
         return None;
     }
@@ -217,7 +217,7 @@ fn check_size_units(
     Some(ComparisonProblem::new(LintRule::UnitMismatch, whole, message, fix))
 }
 
-/// Reports words that an attribute does not have, or has in another case.
+/// Reports strings that an attribute never has, or that differ from its values in case.
 fn check_words(
     whole: &Expr,
     operator: &str,
@@ -292,7 +292,7 @@ fn check_priorities(
                 is_only &= name.eq_ignore_ascii_case(wanted.as_bytes());
             }
         });
-        // A factor is allowed, a difference is not.
+        // The priority may be multiplied by a factor, but a difference may not be added to it.
         let is_factor = match expr.kind() {
             ExprKind::Reference => true,
             ExprKind::Other(parts) => {

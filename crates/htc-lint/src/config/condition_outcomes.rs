@@ -91,7 +91,7 @@ pub(super) fn find_missing_outcome(expr: &Expr, world: &dyn World) -> Option<Mis
     if missing.is_some() || ways.len() < 2 || ways.len() > MAX_COMPARISONS {
         return missing;
     }
-    // Each alternative may exclude itself by another attribute.
+    // Each alternative may be impossible because of another attribute.
     let is_never = |way: &Expr| find_in_whole(way, world) == Some(MissingOutcome::NeverTrue);
     ways.iter().all(is_never).then_some(MissingOutcome::NeverTrue)
 }
@@ -132,7 +132,7 @@ enum ConditionTree {
 /// Comparison of an operand with a constant, or the operand itself as a truth value.
 struct Comparison {
     operand: usize,
-    /// The comparison with the operand as attribute `Operand`.
+    /// The comparison, in which the operand is replaced by the attribute `Operand`.
     expr: Expr,
     constant: Option<Value>,
 }
@@ -194,7 +194,7 @@ impl AbstractCondition<'_> {
         if operand.is_reference() {
             key.make_ascii_lowercase();
         } else if key.to_ascii_lowercase().contains_str("random") {
-            // Each evaluation has another value.
+            // Each evaluation gives another value.
             return ConditionTree::Opaque;
         }
         let literal = constant.clone().map(|value| Expr::literal(value).unparse().to_string());
@@ -214,7 +214,7 @@ impl AbstractCondition<'_> {
         ConditionTree::Comparison(self.comparisons.len() - 1)
     }
 
-    /// Returns values of an operand that may make a difference to its comparisons.
+    /// Returns values of an operand for which its comparisons may have different outcomes.
     fn candidates(&self, operand: usize) -> Vec<Value> {
         let own = self.comparisons.iter().filter(|comparison| comparison.operand == operand);
         let constants: Vec<&Value> = own.filter_map(|comparison| comparison.constant.as_ref()).collect();

@@ -18,7 +18,7 @@ pub(super) fn constant_value(expr: &Expr, world: &dyn World) -> Option<Value> {
     Some(Context::new(world).eval(expr)).filter(|value| matches!(value, Value::Int(_) | Value::Real(_)))
 }
 
-/// Returns the number that an expression always has.
+/// Returns the value of an expression that is always the same number, or `None`.
 #[expect(clippy::cast_precision_loss, reason = "the numbers are only compared with limits")]
 pub(super) fn constant_number(expr: &Expr, world: &dyn World) -> Option<f64> {
     match constant_value(expr, world)? {

@@ -32,7 +32,7 @@ enum BoundValue {
     Text(Vec<u8>),
 }
 
-/// Returns the first two clauses of a condition of which the one excludes the other, with true if nothing else can make
+/// Returns the first two clauses of a condition that exclude each other, with true if nothing else can make
 /// the condition true.
 pub(super) fn find_contradiction(expr: &Expr, world: &dyn World) -> Option<(Expr, Expr, bool)> {
     const MAX_ALTERNATIVES: usize = 64;
@@ -85,7 +85,7 @@ fn read_bound(clause: &Expr, world: &dyn World) -> Option<Bound> {
     Some(Bound { attribute, relation, value, clause: clause.clone() })
 }
 
-/// True if no value of the attribute fulfils both.
+/// True if no value of the attribute satisfies both bounds.
 fn excludes(first: &Bound, second: &Bound) -> bool {
     if first.attribute != second.attribute {
         return false;

@@ -186,8 +186,8 @@ fn is_suspended_activity(part: &Expr) -> bool {
     is_activity(&left) && is_word(&right) || is_activity(&right) && is_word(&left)
 }
 
-/// Reports daemons that another one controls which is not in DAEMON_LIST, so that the master exits (`masterDaemon.cpp`,
-/// `daemon::SetupController`).
+/// Reports daemons whose controlling daemon is not in DAEMON_LIST, so that the master exits
+/// (`masterDaemon.cpp`, `daemon::SetupController`).
 fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if written_entry(subject, "DAEMON_LIST").is_none() {
         return;

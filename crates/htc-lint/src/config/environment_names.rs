@@ -25,7 +25,8 @@ const ENVIRONMENT_VARIABLES: [&str; 19] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// Returns the reference to the environment variable that a name without a parameter means: `HOME`, `ENV_HOME`.
+/// Returns the reference to the environment variable that a name probably means if no parameter has the name:
+/// `HOME`, `ENV_HOME`.
 pub(super) fn environment_reference(name: &[u8]) -> Option<String> {
     let variable = match name.strip_prefix(b"ENV_") {
         Some(rest) if !rest.is_empty() => rest,

@@ -35,7 +35,8 @@ enum KnownValue {
 }
 
 impl ExpandedValues {
-    /// Returns the expanded value of a name, or `None` if only its expansion as a whole shows whether it has one.
+    /// Returns the expanded value of a name, or `None` if it can be determined only by expanding the whole
+    /// value.
     pub(super) fn expand(&mut self, view: &ConfigView<'_>, name: &[u8]) -> Option<BString> {
         if self.kept_bytes > MAX_KEPT_BYTES {
             *self = ExpandedValues::default();

@@ -22,7 +22,7 @@ fn visit_part(expr: &Expr, visit: &mut dyn FnMut(&Expr), depth: usize) {
     match expr.kind() {
         ExprKind::Call(name, _)
             if CONTEXT_FUNCTIONS.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes())) => {}
-        // The names in a nested ad may be its own.
+        // A name in a nested ad may refer to an attribute of that ad.
         ExprKind::Other(_) if expr.operator().is_none() && expr.without_parentheses().as_list().is_none() => {
         }
         _ => expr.parts().iter().for_each(|part| visit_part(part, visit, depth + 1)),

@@ -24,7 +24,7 @@ use super::self_references::find_self_reference;
 use super::type_rules::{suggest_truth, suggest_undefined};
 use super::written_pieces::{find_written_piece, replace_if_certain};
 
-/// Number of latest findings that are searched for a duplicate.
+/// Number of the most recent findings that are searched for a duplicate.
 const LATEST: usize = 200;
 
 /// Maximum length of an expression that is examined.
@@ -125,8 +125,8 @@ pub(super) fn check_meaning<'a>(
     }
 }
 
-/// True if an expression has a reference with the present name of a renamed attribute, too: the one with the old name is
-/// for old versions, and does no harm.
+/// True if an expression also refers to the current name of a renamed attribute: the reference to the old
+/// name is then intended for old versions.
 fn is_superseded(reference: &AttributeReference, all: &[AttributeReference]) -> bool {
     let new = renamed_attribute(&reference.name);
     new.is_some_and(|new| all.iter().any(|other| caseless::eq(&other.name, new.as_bytes())))
@@ -198,7 +198,7 @@ fn find_impossible_outcome(subject: &LintSubject<'_>, value: &BStr, expr: &Expr)
     problems
 }
 
-/// Returns the text of a part as it is written, or the text of its first part that is.
+/// Returns the text of a part if the configuration contains this text, or else that of its first such part.
 fn written_part<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry, part: &Expr) -> BString {
     let text = |part: &Expr| -> BString {
         with_short_numbers(&part.without_parentheses().unparse().to_str_lossy()).into()
@@ -259,7 +259,7 @@ fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
     subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty())
 }
 
-/// Numbers in words, which are attributes like any other name.
+/// Numbers written as words, which an expression reads as names of attributes.
 const NUMBER_WORDS: [&str; 20] = [
     "zero",
     "one",
@@ -283,7 +283,7 @@ const NUMBER_WORDS: [&str; 20] = [
     "unlimited",
 ];
 
-/// Units and periods, which are attributes like any other name.
+/// Units and periods, which an expression reads as names of attributes.
 const UNIT_WORDS: [&str; 25] = [
     "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "sec", "secs", "second", "seconds", "min", "mins",
     "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "percent",
@@ -324,7 +324,7 @@ fn check_reference(
         let message = format!("{name} is the name of an attribute that nothing defines: it is undefined");
         return Some((LintRule::UnknownAttribute, message, Some(fix)));
     }
-    // A policy that is named in another one is an attribute of the slot, too.
+    // A policy expression that another one refers to is also an attribute of the slot.
     let is_policy = htc_config::registry::find(name)
         .is_some_and(|found| found.value_type.is_expression() && !found.is_family());
     if is_exact_attribute(name) || is_policy {
@@ -332,7 +332,7 @@ fn check_reference(
     }
     let is_macro = subject.view.raw_bytes(name).is_some_and(|raw| !raw.is_empty())
         || htc_config::defaults::find(name).is_some_and(|parameter| parameter.has_flag("const"));
-    // A cron job may publish an attribute of the name of a macro.
+    // A cron job may publish an attribute with the name of a macro.
     if is_macro && scope.has_my_slot() && has_startd_cron(subject) {
         return None;
     }
@@ -368,7 +368,7 @@ fn check_reference(
     Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(near.into()))))
 }
 
-/// Returns the macro of a unit of time, which no ad has as an attribute.
+/// Returns the macro for a unit of time, such as MINUTE, if the name is one.
 fn time_unit(name: &[u8]) -> Option<&'static str> {
     ["MINUTE", "HOUR", "DAY"].into_iter().find(|unit| caseless::eq(unit.as_bytes(), name))
 }

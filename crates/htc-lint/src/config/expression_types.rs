@@ -50,7 +50,7 @@ pub(super) struct ExpressionTypes<'a> {
     depth: usize,
 }
 
-/// Functions that give a string.
+/// Functions that return a string.
 const TEXT_FUNCTIONS: [&str; 14] = [
     "strcat",
     "substr",
@@ -68,7 +68,7 @@ const TEXT_FUNCTIONS: [&str; 14] = [
     "interval",
 ];
 
-/// Functions that give a truth value.
+/// Functions that return a truth value.
 const BOOLEAN_FUNCTIONS: [&str; 24] = [
     "regexp",
     "regexpmember",
@@ -96,7 +96,7 @@ const BOOLEAN_FUNCTIONS: [&str; 24] = [
     "versionge",
 ];
 
-/// Functions that give a number.
+/// Functions that return a number.
 const NUMBER_FUNCTIONS: [&str; 14] = [
     "int",
     "real",

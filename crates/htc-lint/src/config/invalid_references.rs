@@ -69,7 +69,7 @@ fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidRefe
     }
 }
 
-/// Returns true if references inside complete the outer one when they are expanded.
+/// Returns true if an outer reference becomes valid when the references inside it are expanded.
 fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
     let inside = &raw[body..end.max(body)];
     let name = inside.split(|&b| b == b':').next().unwrap_or_default();

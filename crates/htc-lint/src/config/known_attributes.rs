@@ -90,7 +90,7 @@ pub(crate) fn is_known_attribute(name: &[u8]) -> bool {
             })
 }
 
-/// Returns the attribute whose name lacks its last letter s: `TotalCpu`.
+/// Returns the attribute that a name is without the final s of the attribute: TotalCpus for `TotalCpu`.
 fn plural_of(name: &[u8]) -> Option<&'static [u8]> {
     const MIN_LENGTH: usize = 7;
     let plural = [name, b"s"].concat();
@@ -120,7 +120,7 @@ pub(super) fn attribute_of_command(name: &[u8]) -> Option<&'static str> {
         .map(|(_, attribute)| *attribute)
 }
 
-/// Returns the present name of an attribute that HTCondor renamed in 6.9.3.
+/// Returns the current name of an attribute that HTCondor renamed in 6.9.3.
 pub(super) fn renamed_attribute(name: &[u8]) -> Option<&'static str> {
     const RENAMED: [(&str, &str); 3] = [
         ("VirtualMachineID", "SlotID"),
@@ -157,7 +157,8 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     plural_of(name).or_else(|| NAMES.nearest(name, accept).copied()).or_else(|| shortened_name(name))
 }
 
-/// Returns the attribute in whose name a word is shortened, or not: `RemoteUserPriority`, `RequestMem`.
+/// Returns the attribute whose name differs from this name only in one word, which one of them shortens:
+/// `RemoteUserPriority`, `RequestMem`.
 fn shortened_name(name: &[u8]) -> Option<&'static [u8]> {
     const WORDS: [(&str, &str); 8] = [
         ("priority", "prio"),

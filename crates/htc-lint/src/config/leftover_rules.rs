@@ -157,7 +157,7 @@ fn find_comment(raw: &[u8]) -> Option<Range<usize>> {
     starts.map(|at| at..raw.len())
 }
 
-/// True for `", ".join(names)` and the like between blanks: a calculation of a template engine.
+/// True for an expression of a template engine between blanks, such as `", ".join(names)`.
 fn is_template_expression(inner: &[u8]) -> bool {
     let letters = inner.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     inner.starts_with(b" ") && inner.ends_with(b" ") && letters > 2 && inner.find_byteset(b".|(").is_some()
@@ -194,7 +194,7 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
     if let Some(item) = items.find(|item| is_item_mark(item) && *item != raw) {
         return raw.find(item).map(|start| start..start + item.len());
     }
-    // One sign or two on each side.
+    // The mark has one `@` or two on each side.
     let inner = raw.strip_prefix(b"@")?;
     if let Some(inner) = inner.strip_prefix(b"@") {
         let name = inner.strip_suffix(b"@@")?;
@@ -207,7 +207,7 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
     is_mark.then_some(0..end + 2)
 }
 
-/// Finds `$ENV{HOME}`; returns the place and what was meant.
+/// Finds `$ENV{HOME}`; returns its place and the reference that was probably meant.
 fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
     // Without a last brace, no reference ends; looking for one after each dollar would take quadratic time.
     let last_brace = raw.rfind_byte(b'}')?;
@@ -228,7 +228,8 @@ fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
     })
 }
 
-/// Returns the correction of a variable. Without a macro of its name, it may be one of the environment, or of a template.
+/// Returns the correction of `$NAME`. If no macro has this name, a variable of the environment or of a
+/// template may be meant.
 fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: String) -> Advice {
     let name = reference.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
     let is_known = |name: &str| {
@@ -249,7 +250,7 @@ fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: St
     }
 }
 
-/// Finds `$NAME` and `${NAME}`; returns the place and what was meant.
+/// Finds `$NAME` and `${NAME}`; returns the place and the reference that was probably meant.
 fn find_shell_variable(
     subject: &LintSubject<'_>,
     raw: &[u8],
@@ -353,7 +354,7 @@ fn find_backslash(raw: &[u8]) -> Option<Range<usize>> {
         .then_some(at..raw.len())
 }
 
-/// Finds a path without a directory that daemons need as it is.
+/// Finds a relative path in a parameter whose value daemons use unchanged.
 fn find_relative_path(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
     const DIRECTORIES: [&str; 17] = [
         "EXECUTE",

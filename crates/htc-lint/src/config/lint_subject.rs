@@ -23,13 +23,13 @@ use htc_config::{Config, ConfigView, ExpandError, IntoAdvice};
 
 /// Subject of the rules.
 pub struct LintSubject<'a> {
-    /// The configuration; its texts were kept.
+    /// The configuration, which was loaded with the texts of its sources.
     pub config: &'a Config,
     /// Values of the configuration.
     pub view: ConfigView<'a>,
     /// Access to the machine.
     pub world: &'a dyn World,
-    /// Names with a meaning.
+    /// Names that have a meaning in the configuration.
     pub known: KnownParameterNames,
     /// Files outside the configuration that use its macros.
     pub used_by: Vec<PathBuf>,

@@ -403,8 +403,8 @@ fn is_written_somewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     })
 }
 
-/// Returns a family of transforms or routes whose list names a member of this name that is not defined, while the family
-/// itself does not list it.
+/// Returns the family of transforms or routes whose list has this name without a definition, if the list of
+/// the member's own family lacks the name.
 fn family_that_names<'f>(
     subject: &LintSubject<'_>,
     family: &NamedListFamily,

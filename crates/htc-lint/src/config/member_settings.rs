@@ -121,7 +121,7 @@ fn listed_members(subject: &LintSubject<'_>, family: &MemberFamily) -> Vec<BStri
     names
 }
 
-/// True for the type of a slot of which a number is set: `SLOT_TYPE_1_PARTITIONABLE` needs no more.
+/// True if NUM_SLOTS_TYPE_<n> is set for a slot type, so that its other settings have an effect.
 fn is_numbered_slot_type(subject: &LintSubject<'_>, family: &MemberFamily, member: &[u8]) -> bool {
     let count = format!("NUM_SLOTS_TYPE_{}", BStr::new(member));
     family.prefix == "SLOT_TYPE_" && subject.config.set.find_exact(count.as_bytes()).is_some()

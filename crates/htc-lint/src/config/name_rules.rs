@@ -247,7 +247,7 @@ fn check_replaced_list(
     Some(Finding { holds_in_part: true, ..finding })
 }
 
-/// Returns the text of a source from a definition on.
+/// Returns the text of a source, beginning with a definition.
 fn text_from_definition<'a>(subject: &LintSubject<'a>, definition: &Definition) -> &'a [u8] {
     let source = subject.config.set.source(definition.place.source);
     let text: &[u8] = source.text.as_deref().unwrap_or_default();

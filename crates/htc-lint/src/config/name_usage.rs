@@ -94,13 +94,13 @@ fn find_list_of_names(name: &[u8]) -> Option<BString> {
     (stem.contains(&b'_') && is_parameter(&list)).then(|| list.into())
 }
 
-/// True if a name is that of a list of names without its ending.
+/// True if a name is that of a list such as `X_NAMES` without its ending.
 fn is_list_without_names(name: &[u8], list: &[u8]) -> bool {
     find_list_of_names(name).is_some_and(|found| found == list)
 }
 
-/// True if each word of a name differs from that of the other in one letter at most, or the names as a whole do. Otherwise
-/// the names may be different on purpose: PRUNE_INTERVAL and PREEN_INTERVAL.
+/// True if two names differ in at most one letter, as a whole or in each word. Otherwise the names may be
+/// different on purpose: PRUNE_INTERVAL and PREEN_INTERVAL.
 pub(super) fn is_slip_in_words(name: &[u8], other: &[u8]) -> bool {
     let is_slip = |a: &[u8], b: &[u8]| similar_names::distance(a, b, 1).is_some();
     let words = |name: &'_ [u8]| name.split(|&byte| byte == b'_').count();

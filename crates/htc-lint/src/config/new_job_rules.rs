@@ -95,7 +95,7 @@ fn known_outcomes(expr: &Expr, is_missing: &dyn Fn(&Expr) -> bool) -> Option<Out
     }
 }
 
-/// True if a value is undefined as soon as the attributes are.
+/// True if a value is undefined whenever these attributes are undefined.
 fn is_undefined(expr: &Expr, is_missing: &dyn Fn(&Expr) -> bool, depth: usize) -> bool {
     match expr.kind() {
         ExprKind::Reference => is_missing(expr),

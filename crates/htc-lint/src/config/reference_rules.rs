@@ -267,7 +267,7 @@ fn check_undefined_references(
         if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") {
             continue;
         }
-        // Parts of a name that is composed, and the arguments of templates, are skipped.
+        // Parts of a name that is composed of references, and the arguments of templates, are skipped.
         let is_whole = !name.is_empty() && name.iter().any(|b| !b.is_ascii_digit());
         if !is_whole || subject.view.raw_bytes(name).is_some() || subject.known.is_known(name) {
             continue;
@@ -342,7 +342,7 @@ fn check_function_failures(
     }
 }
 
-/// True if the argument of `$EVAL()`, the name of a parameter or an expression, is not an expression.
+/// True if the argument of `$EVAL()`, or the value of the parameter that it names, is not a valid expression.
 fn is_no_expression(subject: &LintSubject<'_>, body: &[u8]) -> bool {
     let raw = subject.view.raw_bytes(trim(body)).unwrap_or_else(|| trim(body).into());
     let value = subject.view.expand_raw(BStr::new(""), &raw).unwrap_or_default();

@@ -58,7 +58,7 @@ impl ReferencedNames {
         }
     }
 
-    /// Counts the references of those removed parameters to which something else refers.
+    /// Adds the names that removed parameters refer to, if something else refers to these parameters.
     fn follow_removed(&mut self) {
         loop {
             let before = self.between_removed.len();

@@ -25,7 +25,7 @@ const MAX_VALUE_LENGTH: usize = 4096;
 /// Maximum number of values that are expanded.
 const MAX_VALUES: usize = 5000;
 
-/// Returns, for each name in lower case that the configuration sets, a file that mentions it.
+/// Returns a map from each name that the configuration sets, in lower case, to a file that mentions it.
 pub(super) fn find_mentions(
     config: &Config,
     view: &ConfigView<'_>,

@@ -62,7 +62,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the setting that counts for the first of the levels.
+/// Returns the setting that applies to the first of the levels.
 fn find_setting<'a>(subject: &LintSubject<'a>, levels: &[&str], what: &str) -> Option<&'a MacroEntry> {
     levels.iter().find_map(|level| {
         let name = format!("SEC_{level}_{what}");

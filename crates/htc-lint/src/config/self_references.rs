@@ -6,14 +6,14 @@ use htc_config::registry::{self, ExpressionScope, RegisteredParameter};
 
 use super::expression_parts::{for_each_part, reference_name, reference_scope};
 
-/// Returns the reference to itself of a parameter that becomes an attribute of the same name.
+/// Returns the self-reference of a parameter that is published as an attribute of the same name.
 pub(super) fn find_self_reference(
     name: &[u8],
     parameter: Option<&RegisteredParameter>,
     expr: &Expr,
 ) -> Option<Expr> {
     let own = registry::strip_slot_prefix(unqualified_name(name));
-    // Without a parameter the value is an advertised attribute.
+    // A name that is not a parameter is an advertised attribute.
     let is_attribute = parameter
         .is_none_or(|parameter| parameter.scope() == Some(ExpressionScope::Slot) && !parameter.is_family());
     if !is_attribute || expr.without_parentheses().is_reference() {

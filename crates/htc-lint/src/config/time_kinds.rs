@@ -32,7 +32,7 @@ impl TimeKind {
     }
 }
 
-/// Numbers of seconds below this one are durations, not points in time: it is in 1973.
+/// Smaller numbers of seconds are durations, not points in time; as a time, this number is in 1973.
 const FIRST_POINT: f64 = 1e8;
 
 /// Checks the times in comparisons.

@@ -55,7 +55,7 @@ pub(super) fn check_type(
     }
 }
 
-/// True if the part is a word of a fixed set that is near to one other word.
+/// True if the part must be one of a fixed set of words.
 fn is_one_word(fault: &ValueFault) -> bool {
     matches!(
         fault,
@@ -192,7 +192,7 @@ fn describe_fault(
     }
 }
 
-/// Returns the consequence of an invalid word, for those that mean something else.
+/// Returns the consequence of an invalid word for parameters in which it does not count as the default.
 fn describe_effect(name: &[u8]) -> &'static str {
     match registry::find(name).map(|found| found.name) {
         Some("CGROUP_MEMORY_LIMIT_POLICY") => ": memory is not limited",
@@ -239,7 +239,7 @@ pub(super) fn suggest_undefined(word: &[u8]) -> Option<Advice> {
     (is_near && word.len() >= MIN_LENGTH).then(|| Advice::DidYouMean("undefined".into()))
 }
 
-/// Advice about a number with a unit, between quotes or with something after it.
+/// Returns advice about a number that is in quotes or has a unit or other text after it.
 fn suggest_number(text: &[u8]) -> Option<Advice> {
     if text.starts_with(b"\"") {
         return Some("write it without quotes".into());

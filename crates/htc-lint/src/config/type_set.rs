@@ -23,7 +23,7 @@ impl TypeSet {
         TypeSet(self.0 | other.0)
     }
 
-    /// True if a value that is neither undefined nor an error is a string.
+    /// True if the value is a string, undefined or an error.
     pub(super) fn is_only_text(self) -> bool {
         self == TypeSet::TEXT
     }
@@ -46,12 +46,12 @@ impl TypeSet {
         own.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
     }
 
-    /// True if a value that is neither undefined nor an error is a number.
+    /// True if the value is a number, undefined or an error.
     pub(super) fn is_only_number(self) -> bool {
         self == TypeSet::NUMBER
     }
 
-    /// True if a value that is neither undefined nor an error is a number or a truth value.
+    /// True if the value is a number, a truth value, undefined or an error.
     pub(super) fn is_only_number_or_boolean(self) -> bool {
         self.0 != 0 && self.0 & !(TypeSet::NUMBER.0 | TypeSet::BOOLEAN.0) == 0
     }

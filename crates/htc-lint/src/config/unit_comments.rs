@@ -180,7 +180,7 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
         findings.push(subject.make_finding(LintRule::UnitMismatch, &entry.current, place, message, fix));
         return;
     }
-    // The least request means that the default never decides where a job runs.
+    // A request of at most 1 is intended: the default then never decides where a job runs.
     let is_no_request = number <= 1.0 && caseless::starts_with(own, b"JOB_DEFAULT_REQUEST");
     let sensible =
         SENSIBLE.iter().find(|(name, ..)| caseless::eq(name.as_bytes(), own)).filter(|_| !is_no_request);
@@ -193,7 +193,7 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
 
 /// Checks comparisons with numbers that the comment gives in another unit.
 fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
-    // Few comments have numbers with a unit, so that they are read first.
+    // Few comments contain numbers with a unit, so the comment is read first.
     let said = quantities(&comment_before(subject, &entry.current));
     if said.is_empty() {
         return;
@@ -233,7 +233,7 @@ fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
     }
 }
 
-/// Returns the unit of an attribute, or of the time since one.
+/// Returns the unit of an attribute, or of an expression for the time since it.
 fn side_unit(side: &Expr) -> Option<((f64, &'static str), bool, BString)> {
     if let Some(name) = reference_name(side) {
         let unit = find_facts(&name)?.unit?;

@@ -1,4 +1,4 @@
-//! Units of size of calculations: `ResidentSetSize / 1024` is in MiB.
+//! Units of calculated sizes: `ResidentSetSize / 1024` is in MiB.
 
 use bstr::BString;
 use htc_base::world::World;

@@ -32,7 +32,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             let shown = BStr::new(name);
             let is_defined = |kind: &str| subject.view.is_defined(&format!("CLASSAD_USER_MAP{kind}_{shown}"));
             let has_data = is_defined("DATA") || is_defined("FILE");
-            // A listed map that is a misspelling of this one is reported in the list.
+            // If a listed map is probably this one, misspelled, the mistake is reported at the list.
             if has_data && names.iter().any(|listed| is_undefined_slip(subject, listed, name)) {
                 continue;
             }

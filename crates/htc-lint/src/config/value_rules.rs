@@ -109,7 +109,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     check_port_ranges(subject, findings);
 }
 
-/// Checks the values that a template made of the arguments of its user.
+/// Checks the values that a template has built from the arguments in the `use` statement.
 fn check_template_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let entries = subject.config.set.entries().filter(|entry| {
         let is_file = subject.config.set.source(entry.current.place.source).kind == SourceKind::File;
@@ -293,7 +293,7 @@ fn invalid_expression_finding<'a>(
 /// Operator of another language.
 struct ForeignOperator {
     place: Range<usize>,
-    /// Operator of expressions to write in its place.
+    /// ClassAd operator to write instead.
     meant: &'static str,
 }
 
@@ -394,7 +394,7 @@ fn expr_names_are_undefined(subject: &LintSubject<'_>, expr: &Expr) -> bool {
         })
 }
 
-/// True if a default to which a value refers contains a piece of it.
+/// True if the value of a default that the text refers to contains this piece of text.
 fn is_in_default(subject: &LintSubject<'_>, raw: &[u8], piece: &[u8]) -> bool {
     let mut names = FxHashSet::default();
     collect_names(raw, &mut names);

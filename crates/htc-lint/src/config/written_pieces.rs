@@ -1,4 +1,4 @@
-//! Places of findings in what a user wrote, and corrections of whole values.
+//! Places of findings in the text that a user wrote, and corrections of whole values.
 
 use bstr::{BString, ByteSlice};
 use htc_config::Advice;
@@ -45,7 +45,7 @@ pub(super) fn find_written_piece<'a>(
     None
 }
 
-/// Adds a correction of a whole value that is in one line of a file as it is.
+/// Adds a correction of a whole value, if a single line of a file contains the value unchanged.
 pub(super) fn replace_value(finding: Finding, raw: &[u8], text: impl Into<BString>) -> Finding {
     let is_value = finding.spot.as_ref().is_some_and(|spot| {
         spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)

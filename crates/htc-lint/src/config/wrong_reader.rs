@@ -9,7 +9,8 @@ use htc_config::registry;
 use super::lint_subject::LintSubject;
 use super::parameter_names::SUBSYSTEMS;
 
-/// Parameters that code of several daemons reads (condor_utils), beside those that the registry names.
+/// Parameters that the code of several daemons reads (condor_utils), in addition to the readers in the
+/// registry.
 const SHARED_PARAMETERS: [&str; 19] = [
     "ALTERNATE_JOB_SPOOL",
     "DAEMON_LIST",

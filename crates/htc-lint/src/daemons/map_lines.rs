@@ -16,13 +16,13 @@ const MAX_MAP_BYTES: u64 = 8 << 20;
 /// Maximum number of lines of one map that are reported.
 const MAX_FINDINGS: usize = 10;
 
-/// Start of the parameters that contain a map.
+/// Prefix of the parameters that contain a map.
 const DATA: &[u8] = b"CLASSAD_USER_MAPDATA_";
-/// Start of the parameters that name the file of a map.
+/// Prefix of the parameters that name the file of a map.
 const FILE: &[u8] = b"CLASSAD_USER_MAPFILE_";
 /// Map of authenticated names to users (`Authentication::load_map_file`).
 const CERTIFICATES: &[u8] = b"CERTIFICATE_MAPFILE";
-/// Maps of the beginnings of URLs (`getProtectedURLMap`, `fetchCheckpointDestinationCleanup`).
+/// Maps of URL prefixes (`getProtectedURLMap`, `fetchCheckpointDestinationCleanup`).
 const URLS: [&str; 2] = ["PROTECTED_URL_TRANSFER_MAPFILE", "CHECKPOINT_DESTINATION_MAPFILE"];
 
 /// Methods whose names a line of CERTIFICATE_MAPFILE may have (`Authentication::authenticate_continue`). The pool does not

@@ -15,13 +15,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::LintSubject;
 
-/// Route that loads, with the entry that defines it.
+/// Route without errors, with the entry that defines it.
 struct LoadedRoute<'a> {
     route: Route,
     entry: &'a MacroEntry,
 }
 
-/// Loads each route that is listed as the router does.
+/// Loads each listed route in the same way as the router.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let listed = subject.view.text("JOB_ROUTER_ROUTE_NAMES").unwrap_or_default();
     if listed.is_empty() {

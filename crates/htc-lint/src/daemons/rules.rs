@@ -64,7 +64,7 @@ fn is_about_daemon_list(finding: &Finding) -> bool {
         && (is_controller || caseless::eq(&finding.name, b"HAD_USE_REPLICATION"))
 }
 
-/// Drops findings that only say again that a template mark, a comment or a sign too many is in a value.
+/// Drops findings that only repeat that a value contains a template mark, a comment or an extra character.
 fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let names_with = |rule: LintRule| -> FxHashSet<Vec<u8>> {
         let found = findings.iter().filter(|finding| finding.rule == rule);
@@ -197,7 +197,8 @@ fn macros_needing<'f>(
     needing
 }
 
-/// Returns the macros that a value needs, in lower case: of one with a default, those of the default that is used.
+/// Returns the macros, in lower case, that a value needs. For a reference whose default is used, these are
+/// the macros in the default.
 fn referenced_macros(subject: &LintSubject<'_>, value: &[u8]) -> Vec<Vec<u8>> {
     let (mut names, mut at) = (Vec::new(), 0);
     while let Some(found) =
@@ -206,7 +207,7 @@ fn referenced_macros(subject: &LintSubject<'_>, value: &[u8]) -> Vec<Vec<u8>> {
         at = found.end;
         let (name, default) = found.name_and_default(value);
         match default {
-            // References in a default are shorter than the value, so that this ends.
+            // References in a default are shorter than the value, so this recursion ends.
             Some(default) if subject.view.raw_bytes(name).is_none() => {
                 names.extend(referenced_macros(subject, default));
             }

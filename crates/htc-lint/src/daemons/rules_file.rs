@@ -38,7 +38,7 @@ pub enum FileLanguage {
     Config,
     /// Rules file of a transform.
     Rules,
-    /// The text fits both.
+    /// The text is valid in both languages.
     Unclear,
 }
 
@@ -188,7 +188,7 @@ pub fn lint_rules_file(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut whole = text.to_vec();
-    // What follows the rules on standard input is ads.
+    // On standard input, the text after the rules consists of ads.
     if name != STDIN_NAME {
         // Each round reads the whole text again.
         for _ in 0..MAX_TRANSFORMS {

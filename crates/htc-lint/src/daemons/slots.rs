@@ -45,7 +45,7 @@ fn check_uncounted_types(subject: &LintSubject<'_>, findings: &mut Vec<Finding>)
             let message = format!("there is no slot of type {id}, because {count} is not set");
             let fix = format!("set {count}, or remove the type");
             let finding = subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix);
-            // A file that has the number of one type is expected to have those of all its types.
+            // A file that sets NUM_SLOTS_TYPE_<n> for one type is expected to set it for all types.
             findings.push(Finding { holds_in_part: counts.contains(&entry.current.place.source), ..finding });
         }
     }
@@ -197,7 +197,7 @@ fn oversubscribed_resource(
     // The partition of each SLOT<N>_EXECUTE is shared separately.
     let named = named.into_iter().filter(|(what, _)| !(has_own_disks && *what == "disk"));
     named.chain(custom).find_map(|(what, share)| match share {
-        // Three times `33.4%` is rounded down rather than refused.
+        // Three shares of `33.4%` are rounded down, not refused.
         ResourceShare::Fraction(part) if part * count as f64 > 1.005 => {
             Some((what.into(), part * count as f64 * 100.0))
         }

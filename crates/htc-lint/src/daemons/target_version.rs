@@ -56,7 +56,7 @@ fn report_changed_defaults(
     entry: &MacroEntry,
     findings: &mut Vec<Finding>,
 ) {
-    // A reference to the parameter itself is no longer in its value; its line still has it.
+    // References to the parameter itself have been expanded in its value, but its line still contains them.
     let spot = subject.make_finding(LintRule::ChangedDefault, &entry.current, None, String::new(), None).spot;
     let line = spot.as_ref().map_or(entry.raw(), |spot| spot.text.as_ref());
     for text in [entry.raw().as_bytes(), line] {

@@ -27,7 +27,7 @@ pub(super) fn is_route_or_transform(name: &[u8]) -> bool {
 /// Number of occurrences of each word, in lower case.
 type WordCounts = FxHashMap<Vec<u8>, usize>;
 
-/// Counts the words of a text, which letters, digits and underscores form.
+/// Counts the words of a text, which consist of letters, digits and underscores.
 fn count_words(text: &[u8], counts: &mut WordCounts) {
     let words = text.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
     for word in words.filter(|word| !word.is_empty()) {
@@ -47,8 +47,8 @@ impl BodyWords {
         BodyWords(counts)
     }
 
-    /// True if a body other than the one with the words `own` has the macro's name; of a composed name, the first word
-    /// counts.
+    /// True if another body than the one with the words `own` contains the macro's name. For a composed name,
+    /// its first word is searched for.
     fn is_in_other_body(&self, own: &WordCounts, name: &[u8]) -> bool {
         let mut words = name.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
         let word = words.find(|word| !word.is_empty()).unwrap_or_default().to_ascii_lowercase();

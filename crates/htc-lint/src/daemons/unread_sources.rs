@@ -44,7 +44,7 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what:
 /// True if the mark of a template engine is before the value of a statement: `{{ if .Env.HOST }}`, `SLOT_{{ n }} = 1`.
 fn starts_with_template_mark(line: &[u8]) -> bool {
     let line = line.trim_start();
-    // A line that begins with a mark may have no other text before an equals sign of its own.
+    // If the line begins with a mark, an equals sign in it may be a part of the mark.
     let name = match line.starts_with(b"{") || line.starts_with(b"<%") {
         true => line,
         false => line.split(|&byte| byte == b'=').next().unwrap_or_default(),
@@ -148,7 +148,7 @@ fn unread_source_finding(
         Some(name) => (
             format!("{message}; $({name}) in its path has no value"),
             match (scope.for_other_machine, &name[..]) {
-                // It is the home directory of the account condor.
+                // TILDE is the home directory of the account condor, which a user cannot set.
                 (true, b"TILDE") => "pass the files on the command line".to_owned(),
                 (true, _) => format!("set {name}, or pass the files on the command line"),
                 (false, _) => format!("set {name}"),

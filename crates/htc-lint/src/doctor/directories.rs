@@ -13,7 +13,7 @@ use htc_config::macro_definition::SourceKind;
 use htc_os::identity;
 use htc_runner::slot::{check_directories, check_room};
 
-/// Maximum difference between the clock of a file system and ours.
+/// Maximum difference between the clock of a file system and the system clock.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5);
 
 /// Checks EXECUTE, LOG, SPOOL and the clock.
@@ -69,8 +69,8 @@ fn check_execute(path: &Path) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Reports an EXECUTE of another owner: a startd does not use a slot with such a directory
-/// (`check_execute_dir_perms`); ours does.
+/// Reports an EXECUTE of another owner, in which a startd does not use the slots (`check_execute_dir_perms`),
+/// but htc-slot-run does.
 fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorCheck> {
     let identity = patient.account.as_ref().ok()?.identity.as_ref();
     let wanted = identity.map_or_else(identity::effective_uid, |identity| identity.uid);

@@ -31,7 +31,7 @@ pub fn rehearse_job(
     let uid = account.map_or_else(identity::effective_uid, |identity| identity.uid);
     let account = identity::account_by_uid(uid).map(|account| account.name.to_string());
     let shown = account.clone().unwrap_or_else(|| format!("uid {uid}"));
-    // An id without an account can only run jobs as itself, whatever their Owner is.
+    // A uid without an account can only run jobs under itself, whatever their Owner is.
     let owner = account.unwrap_or_else(|| "nobody".to_owned());
     let request = RunRequest {
         world,

@@ -1,4 +1,4 @@
-//! Runs all checks, in the order in which a run needs their subjects.
+//! Runs all checks, in the order in which a run uses what they check.
 
 use super::check::DoctorCheck;
 use super::doctor_input::DoctorInput;

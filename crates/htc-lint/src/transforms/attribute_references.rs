@@ -55,7 +55,7 @@ impl TransformLinter<'_> {
 
     fn report_unknown_attribute(&mut self, line: &RuleLine, from: usize, name: &[u8]) {
         let Some(advice) = suggest_attribute(name) else { return };
-        // Another rule may have said more about the same place.
+        // Another rule may have reported more about the same place.
         let is_reported = self.findings.iter().any(|other| {
             other.line.number == line.number
                 && matches!(

@@ -77,7 +77,7 @@ impl TransformLinter<'_> {
 
     fn report_mistake(&mut self, line: &RuleLine, at: Span, found: Option<PrintedValueFinding>) {
         let Some(PrintedValueFinding { mistake, message, advice }) = found else { return };
-        // Another rule may have said more about the same place.
+        // Another rule may have reported more about the same place.
         let is_reported = self.findings.iter().any(|other| {
             other.line.number == line.number
                 && matches!(other.rule, LintRule::Universe | LintRule::Quotes | LintRule::Expression)

@@ -501,7 +501,7 @@ const ROUTE_SETTINGS: [&str; 9] = [
     "SendIDTokens",
 ];
 
-/// Returns the setting of a route that a name is, or is a misspelling of.
+/// Returns the setting of a route with this name, or the one of which this name is a misspelling.
 pub(super) fn route_setting(name: &[u8]) -> Option<&'static str> {
     nearest(name, ROUTE_SETTINGS)
 }

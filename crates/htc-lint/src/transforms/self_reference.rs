@@ -31,7 +31,7 @@ impl TransformLinter<'_> {
         }
         let text = without_macros(&command.value);
         let Ok(expr) = Expr::parse_with(&text, Dialect::of_world(self.world).old()) else { return };
-        // `SET A A` is another mistake.
+        // `SET A A` is reported as another mistake.
         if expr.without_parentheses().is_reference() {
             return;
         }

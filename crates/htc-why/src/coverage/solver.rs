@@ -69,7 +69,7 @@ struct SearchState {
 impl SearchState {
     /// Returns the goals with one of them replaced by others, or `None` if two of them contradict each other.
     fn replace_goal(&self, at: usize, others: Vec<Goal>, left: &Cell<usize>) -> Option<Vec<Goal>> {
-        // This costs about as much as evaluating all of them.
+        // Sorting the goals costs about as much as evaluating all of them.
         left.set(left.get().saturating_sub(self.goals.len()));
         if left.get() == 0 {
             return None;

@@ -11,7 +11,7 @@ use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definiti
 use super::side_names::SideNames;
 use super::slot_set::{OtherRefusal, SlotSet};
 
-/// Clauses whose lengths differ by less are listed in their order.
+/// Clauses whose lengths differ by less than this keep their order.
 const CLAUSE_LENGTH_STEP: usize = 120;
 
 /// Jobs that no slot can distinguish.
@@ -59,7 +59,7 @@ pub(super) enum RefusalSource<'a> {
     Other(&'a OtherRefusal),
 }
 
-/// Refusals of one group of jobs that are not clauses.
+/// Refusals of one group of jobs for reasons other than a clause.
 type OtherRefusals = Vec<(OtherRefusal, BitSet)>;
 
 /// Jobs and slots in groups, with the truth of every clause for every combination.
@@ -195,7 +195,8 @@ impl<'s> Analysis<'s> {
                 (refuses > 0).then_some(Refusal { source, equivalent, slots, refuses, alone, alone_count })
             })
             .collect();
-        // Of clauses that refuse the same number, the shortest is the easiest to read.
+        // If clauses refuse the same number of slots, the shortest comes first, because it is the easiest to
+        // read.
         refusals.sort_by_key(|refusal| {
             (std::cmp::Reverse((refusal.refuses, refusal.alone_count)), self.source_length(refusal.source))
         });
@@ -233,7 +234,7 @@ impl<'s> Analysis<'s> {
     }
 }
 
-/// Returns the definitions of jobs for all names that are read.
+/// Returns the definitions, in all jobs, of the names that are read.
 fn definitions_graph(names: &NameGraph, groups: &[RawGroup]) -> NameGraph {
     let read = |name| definitions_read(name, groups.iter().map(|group| &group.ad));
     names.keys().map(|name| (name.clone(), read(name))).collect()

@@ -19,7 +19,7 @@ pub struct MissingAttribute {
 /// Clause that refuses slots to a group of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// Side that states the clause.
+    /// Side whose ad contains the clause.
     pub side: ClauseSide,
     /// Attribute that contains the clause, such as START.
     pub attribute: String,

@@ -157,7 +157,7 @@ impl ClauseTable {
 struct ClauseSplit<'a> {
     /// True if an ad without Requirements matches nothing.
     needed: bool,
-    /// Names of a circle are not replaced by their definitions.
+    /// Names that refer to each other in a circle are not replaced by their definitions.
     circles: CircleFinder<'a>,
 }
 

@@ -41,7 +41,7 @@ pub struct JobCondition {
 }
 
 impl Clause {
-    /// Creates the clause of a condition of all jobs.
+    /// Creates the clause for a condition that applies to all jobs.
     pub(super) fn of_condition(condition: &JobCondition) -> Self {
         let JobCondition { attribute, expr } = condition.clone();
         let text = expr.unparse_old().to_string();
@@ -50,7 +50,7 @@ impl Clause {
     }
 }
 
-/// Test whether a definition may read its own name again.
+/// Function that returns true if evaluating a definition may read its own name again.
 pub(super) type CircleTest<'a> = dyn Fn(&AttrName, &Expr) -> bool + 'a;
 
 /// Returns the clauses of an ad's Requirements. Requirements are true if and only if all clauses are. If Requirements are
@@ -183,7 +183,7 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// Returns the reference if the expression is only that.
+    /// Returns the reference if the expression consists of a reference only.
     pub(super) fn parse(expr: &Expr) -> Option<Self> {
         let expr = expr.without_parentheses();
         if let Some(name) = expr.as_attribute() {

@@ -14,11 +14,11 @@ const CLOCK_FUNCTIONS: [(&str, usize); 5] =
 /// Maximum depth to which definitions of names are followed.
 const MAX_DEPTH: usize = 6;
 
-/// Seconds between the times that are tried, and the distance up to which they are: each minute of a day, each hour of eight
-/// days.
+/// Pairs of a step in seconds and the distance up to which it is used: each minute of a day, each hour of
+/// eight days.
 const STEPS: [(i64, i64); 2] = [(60, 86_400), (3600, 8 * 86_400)];
 
-/// Largest distance that is tried: a hundred years.
+/// Longest distance in time that is tried: a hundred years.
 const MAX_DISTANCE: i64 = 100 * 366 * 86_400;
 
 /// Clause that is not true now, for one slot and one job.
@@ -37,7 +37,7 @@ impl ClockDependence<'_> {
         self.reads_clock(self.part, MAX_DEPTH).then(|| format!("time() is {now}, {}", self.date(now)))
     }
 
-    /// Returns when the clause becomes true or was true last, or an empty text if no such time was found.
+    /// Returns when the clause becomes true or was last true, or an empty text if no such time was found.
     pub(super) fn change_phrase(&self) -> String {
         let now = self.slots.world().epoch();
         if let Some(at) = self.nearest(now, 1) {

@@ -65,11 +65,11 @@ impl DeviceCall {
     }
 }
 
-/// Evaluation of a condition on devices.
+/// Way in which a condition on devices is evaluated.
 enum DeviceScope {
-    /// By a clause of the job's Requirements or of the slot's.
+    /// A clause of the job's or the slot's Requirements evaluates it.
     Match(ClauseSide, DeviceCall),
-    /// By the startd (`fix_require_tag_expr`).
+    /// The startd evaluates it (`fix_require_tag_expr`).
     Claim,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct DeviceDemand<'a> {
     most: usize,
 }
 
-/// Comparison of an attribute of devices with something else.
+/// Comparison of an attribute of devices with another value.
 struct DeviceComparison {
     attribute: AttrName,
     operator: &'static str,
@@ -337,7 +337,7 @@ impl<'a> DeviceDemand<'a> {
         }
     }
 
-    /// Returns that a name is not found, or found in the other ad.
+    /// Returns a phrase that says that a name is not found, or is found in the other ad.
     fn unknown_phrase(&self, reference: &Reference) -> String {
         let (name, device) = (&reference.name, self.device_name());
         let SideNames { job, .. } = self.analysis.side_names();
@@ -357,7 +357,7 @@ impl<'a> DeviceDemand<'a> {
         let lower: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
         let wanted = name.to_string().to_ascii_lowercase();
         let near = nearest(&wanted, lower.iter().map(String::as_str)).map(str::to_owned).or_else(|| {
-            // CUDACapability, as older versions published it.
+            // Older versions published a property such as Capability as CUDACapability.
             lower.iter().find(|name| name.len() > 3 && wanted.ends_with(name.as_str())).cloned()
         });
         let near = near.and_then(|near| names.iter().find(|name| name.eq_ignore_ascii_case(&near)));
@@ -414,7 +414,7 @@ impl<'a> DeviceDemand<'a> {
                 }
             }
         }
-        // Names of the wrong scope.
+        // Try the names with the scope exchanged or left out.
         if let Some(condition) = self.job.get(&self.name) {
             let scopes: &[&[u8]] = &[b"MY", b"TARGET"];
             let unscoped = scopes.iter().fold(condition.clone(), |expr, scope| expr.rescope(scope, None));
@@ -422,8 +422,8 @@ impl<'a> DeviceDemand<'a> {
                 add(&self.name, unscoped);
             }
         }
-        // Without the clauses that no device meets.
-        // A job in a match keeps the condition, because its Requirements name it.
+        // Try the condition without the clauses that no device meets. In a match, the job keeps the
+        // condition, because its Requirements refer to it.
         if is_unmet.contains(&true)
             && (is_unmet.contains(&false) || matches!(self.scope, DeviceScope::Match(..)))
         {

@@ -77,7 +77,7 @@ impl ScarceResource<'_> {
         format!("TotalSlot{}", self.name)
     }
 
-    /// Returns the partitionable slots of a group that dynamic slots were made of.
+    /// Returns the partitionable slots of a group from which dynamic slots were carved.
     fn divided_slots(&self, group: usize) -> Vec<DividedSlot> {
         let divided = |number: &usize| {
             let ad = self.analysis.slots.ad(*number);
@@ -125,7 +125,8 @@ impl ScarceResource<'_> {
         ))
     }
 
-    /// Returns the users of the dynamic slots with what they use: " (bob 8, eve 4)", or an empty text if they are not known.
+    /// Returns the users of the dynamic slots with the amounts that they use: " (bob 8, eve 4)", or an empty
+    /// text if they are not known.
     fn users_phrase(&self, divided: &DividedSlot) -> String {
         let parent = self.analysis.slots.ad(divided.number);
         let mut used = self.users_of_lists(parent);
@@ -144,7 +145,8 @@ impl ScarceResource<'_> {
         if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
     }
 
-    /// Returns what each user has, by the lists about dynamic slots in the ad of their partitionable slot.
+    /// Returns the amount that each user has, from the lists of dynamic slots in the ad of the partitionable
+    /// slot.
     fn users_of_lists(&self, parent: &ClassAd) -> BTreeMap<String, f64> {
         let context = Context::new(self.analysis.slots.world()).my(parent);
         let list = |name: String| match context.eval_attr(&name) {
@@ -164,7 +166,8 @@ impl ScarceResource<'_> {
         used
     }
 
-    /// Returns what each user has, by the ads of the dynamic slots of the same machine: slot1_1@host is one of slot1@host.
+    /// Returns the amount that each user has, from the ads of the dynamic slots of the same machine:
+    /// slot1_1@host is one of slot1@host.
     fn users_of_slots(&self, parent: usize) -> BTreeMap<String, f64> {
         let slots = self.analysis.slots;
         let mut used = BTreeMap::new();
@@ -184,7 +187,7 @@ impl ScarceResource<'_> {
     }
 }
 
-/// Returns a number without a fraction that is 0.
+/// Formats a number; a fraction of 0 is left out.
 fn number_text(number: f64) -> String {
     let is_whole = number.fract() == 0.0 && number.abs() < 9e15;
     if is_whole { (number as i64).to_string() } else { value_text(&Value::Real(number)) }

@@ -25,14 +25,14 @@ pub(super) struct SeenAttribute {
     pub(super) values: SeenValues,
 }
 
-/// Values of an attribute at refusing slots, although others lack it.
+/// Values of an attribute in refusing slots that have it, although others lack it.
 pub(super) struct RefusedValues {
     pub(super) name: String,
     pub(super) slot_count: usize,
     pub(super) values: SeenValues,
 }
 
-/// Deciding part of a clause with what it reads.
+/// Deciding part of a clause, with the values that it reads.
 pub(super) struct ClauseEvidence {
     /// The deciding part of the clause.
     pub(super) part: Expr,
@@ -52,7 +52,7 @@ pub(super) struct ClauseEvidence {
     pub(super) refused_with: Vec<RefusedValues>,
     /// Phrase for the property that the counted devices lack, or `None`.
     pub(super) devices: Option<String>,
-    /// Hints about probable mistakes in the clause, and about what else explains its value.
+    /// Hints about probable mistakes in the clause, and other explanations of its value.
     pub(super) notes: Vec<String>,
     /// Reason for an error, or `None`.
     pub(super) error: Option<String>,
@@ -195,7 +195,8 @@ fn wanted_devices(context: &Context<'_>, part: &Expr, call: &DeviceCall) -> Opti
     context.eval(&other).as_real().filter(|number| *number > 0.0).map(|number| number.ceil() as usize)
 }
 
-/// Returns the number of slots of a group that are being drained, which need not be all: no job reads it.
+/// Returns the number of slots of a group that are being drained. Slots of one group may differ in this,
+/// because no job reads it.
 fn draining_count(analysis: &Analysis<'_>, group: usize) -> usize {
     let is_draining = |slot: &&usize| {
         let ad = analysis.slots.ad(**slot);
@@ -210,7 +211,7 @@ pub(super) fn deciding_part(context: &Context<'_>, clause: Expr) -> Expr {
     for _ in 0..MAX_DEPTH {
         let next = match part.kind() {
             ExprKind::Conditional(condition, first, second) => match context.eval(&condition).truth() {
-                // A literal says nothing; the condition is the reason.
+                // A literal explains nothing; the condition itself is the reason.
                 Some(true) if first.as_literal().is_some() => return negated(&condition).unwrap_or(part),
                 Some(false) if second.as_literal().is_some() => condition,
                 Some(true) => first,

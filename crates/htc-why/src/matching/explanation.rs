@@ -39,11 +39,11 @@ pub struct JobGroupExplanation {
     /// Demands of the job that no slot meets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impossible: Vec<String>,
-    /// Changes that win slots, if no slot accepts the jobs.
+    /// Changes with which more slots accept the jobs, if no slot accepts them now.
     pub suggestions: Vec<SuggestedChange>,
 }
 
-/// Suggestion as text, with the slots that it wins.
+/// Suggestion as text, with the slots that it gains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SuggestedChange {
     /// The changes in words.
@@ -138,7 +138,7 @@ impl Analysis<'_> {
             let name = &reference.name;
             return Some(format!("{name} is the {job}'s own attribute; TARGET.{name} is that of the {slot}"));
         }
-        // The sentence about a difference of upper and lower case says it.
+        // The sentence about upper and lower case already says this.
         let differs_in_case = |slot: &usize| {
             let seen = Context::new(self.slots.world()).my(self.slots.ad(*slot)).string(&reference.name);
             let texts = seen.zip(value.as_str());
@@ -157,7 +157,8 @@ impl Analysis<'_> {
         self.refusals(job).iter().map(|refusal| self.describe(job, refusal)).collect()
     }
 
-    /// Returns at most `limit` small changes of a group of jobs that win slots; those that win most come first.
+    /// Returns at most `limit` small changes of a group of jobs that gain slots; those that gain most come
+    /// first.
     pub fn suggestions(&self, job: usize, limit: usize) -> Vec<Suggestion> {
         SuggestionSearch::new(self, job).run(limit)
     }

@@ -111,7 +111,7 @@ impl fmt::Display for JobChange {
     }
 }
 
-/// Change of a job that wins slots, verified by evaluation.
+/// Change of a job with which more slots accept the job, verified by evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Suggestion {
     /// The changes; all are needed.

@@ -80,7 +80,7 @@ impl MissingRequest {
         positive(number * 1024_f64.powi(power - own))
     }
 
-    /// Returns what a user should know about the request, or `None`.
+    /// Returns a note about the request for the user, or `None`.
     pub(super) fn phrase(&self) -> Option<String> {
         let name = &self.name;
         let unit = match self.default() {

@@ -8,8 +8,8 @@ use super::clauses::{ClauseSide, JobCondition};
 use super::side_names::SideNames;
 use super::slot_set::{OtherRefusal, SlotSet};
 
-/// Slots of another set that in addition refuse jobs that no negotiator offers. Slots that call FETCH_WORK are not
-/// concerned.
+/// Wrapper of a set of slots that also refuses jobs that no negotiator offers, except in slots that call
+/// FETCH_WORK.
 pub struct NegotiatedSlots<S>(S);
 
 impl<S: SlotSet> NegotiatedSlots<S> {

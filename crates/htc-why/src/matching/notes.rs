@@ -15,7 +15,7 @@ use super::wrong_scope::WrongScope;
 /// Maximum number of groups of slots that are searched for a note.
 const MAX_GROUPS: usize = 100;
 
-/// Number of groups of slots whose times are compared, at most; the time is not stated for more.
+/// Maximum number of groups of slots whose times are compared. For more groups, no time is stated.
 const MAX_CLOCK_GROUPS: usize = 3;
 
 /// Clause that is not true for a group of jobs and some groups of slots.
@@ -122,7 +122,8 @@ impl<'a> RefusingClause<'a> {
         mentioned_references(part).iter().filter_map(mistake).collect()
     }
 
-    /// Returns that `=?=` is false because the values have different types, as a text and a number.
+    /// Returns a note that `=?=` is false because the values have different types, such as a string and a
+    /// number.
     fn type_note(&self, part: &Expr) -> Option<String> {
         let ExprKind::Compare("=?=", left, right) = part.kind() else { return None };
         let types = |group: usize| {
@@ -165,7 +166,7 @@ impl<'a> RefusingClause<'a> {
         let first = dependence(groups.next()?);
         let used = first.used_phrase()?;
         let change = first.change_phrase();
-        // Slots may have other limits, which the part reads.
+        // If the part reads other attributes of slots, the time may be different in other slots.
         let side = self.analysis.slots.reading_side(self.clause.side);
         let (slot, job) = self.pair(self.slots.iter().next()?);
         let is_same_for_all = |reference: &Reference| {

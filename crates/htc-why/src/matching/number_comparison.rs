@@ -43,8 +43,9 @@ impl Operator {
         }
     }
 
-    /// Returns the slots for which the comparison of a job's number with theirs is false: of all slots with a number,
-    /// given those with a smaller number than the job, and those with a number that is not greater.
+    /// Returns the slots for which a comparison of a job's number with theirs is false. The inputs are all
+    /// slots with a number, those with a smaller number than the job's, and those with a number that is not
+    /// greater.
     fn refused(self, all: &BitSet, below: &BitSet, up_to: &BitSet) -> BitSet {
         let without = |set: &BitSet, other: &BitSet| {
             let mut set = set.clone();

@@ -63,7 +63,7 @@ fn reason_sentence(evidence: &ClauseEvidence) -> String {
     }
     let is_bare = evidence.part.as_literal().is_some() || evidence.part.is_reference();
     let said = match is_bare {
-        // A literal is repeated by its value; the attribute that contains it is more useful.
+        // The value of a literal only repeats the literal; the attribute that contains it is more useful.
         true if evidence.part.as_literal().is_some() => {
             format!("{} is {}{}", evidence.attribute, evidence.value_text(), draining_phrase(evidence))
         }
@@ -96,7 +96,7 @@ fn refused_with_phrase(evidence: &ClauseEvidence, name: &str, with: usize) -> St
     }
 }
 
-/// Returns a phrase that the slots are being drained, or an empty text if they are not.
+/// Returns a phrase that says that the slots are being drained, or an empty text if they are not.
 fn draining_phrase(evidence: &ClauseEvidence) -> String {
     let slot = evidence.side_names.slot;
     match (evidence.draining_count, evidence.refused_count) {

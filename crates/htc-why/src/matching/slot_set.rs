@@ -101,7 +101,7 @@ pub trait SlotSet {
         true
     }
 
-    /// Returns the conditions of jobs, if they are the same for all jobs and in place of Requirements.
+    /// Returns the conditions that apply to all jobs instead of their Requirements, or `None`.
     fn job_conditions(&self) -> Option<&[JobCondition]> {
         None
     }

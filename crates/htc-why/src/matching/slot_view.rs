@@ -9,7 +9,7 @@ use super::clauses::ClauseSide;
 /// Clause by which a group of slots refuses jobs, or by which jobs refuse it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotCause {
-    /// Side that states the clause.
+    /// Side whose ad contains the clause.
     pub side: ClauseSide,
     /// Attribute that contains the clause.
     pub attribute: String,

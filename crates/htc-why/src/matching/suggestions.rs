@@ -34,15 +34,15 @@ const MAX_DEPTH: usize = 12;
 const IDENTITY: [&str; 8] =
     ["Owner", "User", "OsUser", "NTDomain", "ClusterId", "ProcId", "QDate", "GlobalJobId"];
 
-/// Verified change with the slots that it wins.
+/// Verified change with the slots that it gains.
 struct Verified {
     suggestion: Suggestion,
     won: BitSet,
 }
 
 impl Verified {
-    /// True if another suggestion that comes later is not worth showing: it changes more and wins nothing else, or changes the
-    /// same attributes and wins the same slots.
+    /// True if `later` is not worth showing after this suggestion: it changes more and gains no other slot,
+    /// or it changes the same attributes and gains the same slots.
     fn makes_redundant(&self, later: &Verified) -> bool {
         let (own, other) = (&self.suggestion.changes, &later.suggestion.changes);
         let adds_nothing = own.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
@@ -68,7 +68,7 @@ impl Verified {
 fn choose<'f>(sorted: &[&'f Verified], limit: usize) -> Vec<&'f Verified> {
     let Some(best) = sorted.first() else { return Vec::new() };
     let mut order = sorted.to_vec();
-    // The smallest change of the same attribute wins fewer slots, but the job may really need that much.
+    // The smallest change of the same attribute gains fewer slots, but the job may really need that much.
     let nearest = (1..order.len())
         .filter(|at| order[*at].sets_same_attributes(best))
         .min_by_key(|at| distance(&order[*at].suggestion));
@@ -79,7 +79,7 @@ fn choose<'f>(sorted: &[&'f Verified], limit: usize) -> Vec<&'f Verified> {
     }
     let most = order.iter().map(|found| found.suggestion.slots_won).max().unwrap_or(0);
     let widest = order.iter().position(|found| found.suggestion.slots_won == most).unwrap_or(0);
-    // Without room for all, one place is left for the change that wins most.
+    // If there is no room for all, one place is kept for the change that gains most slots.
     if limit > 2 && widest >= limit {
         let found = order.remove(widest);
         order.insert(limit - 1, found);
@@ -202,7 +202,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         job
     }
 
-    /// Evaluates the changed job at every group of slots, and keeps the changes if they win slots.
+    /// Evaluates the changed job at every group of slots, and keeps the changes if they gain slots.
     fn verify(&mut self, changes: Vec<JobChange>) -> bool {
         let job = self.changed_job(&changes);
         let weights = &self.analysis.weights;
@@ -230,9 +230,9 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         true
     }
 
-    /// Chooses suggestions: changes of one condition before those of two, and among them the one that wins most slots before
-    /// the smallest one; without those that change more and win nothing else. The last place is for a change of two
-    /// conditions that wins more slots than any other.
+    /// Chooses suggestions. Changes of one condition come before changes of two, then those that gain more
+    /// slots, then smaller ones. Suggestions that change more and gain no other slot are left out. The last
+    /// place is for a change of two conditions that gains more slots than any other.
     fn select(&mut self, limit: usize) -> Vec<Suggestion> {
         self.found.sort_by_key(|found| {
             let suggestion = &found.suggestion;
@@ -295,7 +295,7 @@ fn gives_up_condition(change: &JobChange) -> bool {
     }
 }
 
-/// True if a change makes the job ask for nothing of a resource, which is hardly what its owner wants.
+/// True if a change makes the job request none of a resource, which its owner hardly wants.
 fn gives_up_resource(change: &JobChange) -> bool {
     let JobChange::Set { name, to, .. } = change else { return false };
     let is_request = name.as_bytes().get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"Request"));
@@ -442,7 +442,7 @@ impl CandidateCollector<'_, '_, '_> {
         if let Some(proposed) = &proposed {
             self.add_value(&name, proposed.clone());
         }
-        // A whole machine is no sensible request of a job of which nothing is known.
+        // A whole machine is not a sensible request for a job about which nothing is known.
         let is_sensible = |value: &Value| {
             let most = proposed.as_ref().and_then(Expr::as_literal).and_then(|it| it.as_real());
             most.zip(value.as_real()).is_none_or(|(most, value)| value < most)
@@ -507,7 +507,7 @@ impl CandidateCollector<'_, '_, '_> {
             (Some(literal), None) => (&right, literal, operator),
             _ => return,
         };
-        // What depends on the job or the clock alone is no boundary of the slots.
+        // A value that depends only on the job or the clock is not a limit of the slots.
         if !self.reads_slots(clause, kept) {
             return;
         }

@@ -32,14 +32,15 @@ impl WrongScope {
             let (looked_up, target) = match reference.scope {
                 ReferenceScope::Target => (other_side, "MY"),
                 ReferenceScope::My => (side, "TARGET"),
-                // Without a scope the own ad has precedence; only a job is so careless.
+                // Without a scope, an ad's own attribute has precedence. Only authors of jobs overlook this.
                 ReferenceScope::Unscoped if side == ClauseSide::Job && has(side, reference) => {
                     (side, "TARGET")
                 }
                 ReferenceScope::Unscoped => return None,
             };
             let meant = opposite(looked_up);
-            // What the ad has may be meant, unless it is a job's attribute with the name of one of the slot.
+            // An attribute of the ad itself may be meant, unless it is a job's attribute with the name of one
+            // of the slot.
             let may_be_meant = has(looked_up, reference) && looked_up == ClauseSide::Slot;
             let compares_both =
                 references.iter().any(|it| it.name == reference.name && it.scope != reference.scope);
@@ -84,7 +85,7 @@ impl WrongScope {
     }
 }
 
-/// Test whether the ad of a side has an attribute.
+/// Function that returns true if the ad of a side has an attribute.
 pub(super) type HasName<'a> = dyn Fn(ClauseSide, &Reference) -> bool + 'a;
 
 fn opposite(side: ClauseSide) -> ClauseSide {

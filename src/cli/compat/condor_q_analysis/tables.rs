@@ -77,7 +77,7 @@ impl Analysis<'_> {
                 }
                 let what = if totals.suitable > 0 { "All slots reject" } else { "No slots match" };
                 out.extend_from_slice(format!("{what} autocluster {cluster}, jobs :").as_bytes());
-                // Of jobs without an autocluster the reference prints the first one each time.
+                // For jobs without an autocluster, the reference prints the first of them each time.
                 for job in if *cluster == -1 { &members[..1] } else { &members[..counted] } {
                     let (id, process) = self.ids(*job);
                     out.extend_from_slice(format!(" {id}.{process}").as_bytes());
@@ -87,7 +87,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Appends slots against jobs (`-better-analyze:reverse`).
+    /// Appends the analysis of slots against jobs (`-better-analyze:reverse`).
     pub(super) fn append_slots(&self, is_table: bool, clusters: &JobClusters, out: &mut Vec<u8>) {
         if self.slots.all.is_empty() {
             return;

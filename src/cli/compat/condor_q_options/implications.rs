@@ -32,7 +32,7 @@ impl CondorQOptions {
         }
     }
 
-    /// Returns true if the configuration has a say in the report.
+    /// Returns true if the configuration can change the report.
     pub(in crate::cli::compat) fn needs_config(&self) -> bool {
         self.analysis.is_wanted || (self.long.is_none() && self.report < ReportKind::Custom)
     }

@@ -56,8 +56,8 @@ impl CondorQOptions {
             });
             if batches && process.is_none_or(|process| process < 1) {
                 any.push(format!("DAGManJobId == {cluster}").into());
-                // Guarded, because in the reference it is an error without a batch, which loses jobs of the
-                // IDs after it.
+                // The condition is guarded, because in the reference it is an error for a job without a
+                // batch, so that jobs with later IDs are lost.
                 any.push(
                     format!("(JobBatchId isnt undefined && int(split(JobBatchId, \".\")[0]) == {cluster})")
                         .into(),
@@ -67,7 +67,7 @@ impl CondorQOptions {
         any
     }
 
-    /// The whole constraint. One that does not parse keeps all ads of a file.
+    /// Returns the whole constraint. A constraint that does not parse selects all ads of a file.
     pub(in crate::cli::compat) fn constraint(&self, session: &ProgramContext) -> Option<Expr> {
         self.constraint_or_error(session).unwrap_or_default()
     }

@@ -39,7 +39,7 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
     if readings.iter().any(|(_, group)| listed(group)) {
         return Some(NameStatus::Read);
     }
-    // QUOTA of a group that ends like a listed one may be a misspelled QUOTA_DYNAMIC of that.
+    // `GROUP_QUOTA_DYNAMC_x` is not QUOTA of a group DYNAMC_x if x is a listed group: it is misspelled.
     let is_misspelt = |known: &BString| {
         rest.len()
             .checked_sub(known.len() + 1)

@@ -30,7 +30,7 @@ pub(in crate::config) struct SiteNames {
     set_members: FxHashSet<Vec<u8>>,
 }
 
-/// Beginnings of the names whose other settings are looked up.
+/// Prefixes of the families that have several settings for each member.
 const FAMILIES_OF_MEMBERS: [&str; 4] =
     ["STARTD_CRON_", "SCHEDD_CRON_", "SUBMIT_REQUIREMENT_", "SYSTEM_PERIODIC_"];
 
@@ -43,7 +43,7 @@ impl SiteNames {
     pub(in crate::config) fn new(config: &Config, view: &ConfigView<'_>) -> SiteNames {
         let mut daemons: Vec<BString> = DAEMON_NAMES.iter().map(|&name| name.into()).collect();
         for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
-            // A word without a parameter of that name, and similar to a daemon, is misspelled.
+            // A word is misspelled if no parameter has this name and a daemon has a similar one.
             let listed = list_items(view, knob)
                 .into_iter()
                 .map(|name| BString::from(name.trim_start_with(|c| c == '+')));

@@ -90,7 +90,7 @@ pub(in crate::config) fn classify_prefixed_parameter(
         let rest = caseless::strip_prefix(name, subsystem.as_bytes())?.strip_prefix(b"_")?;
         let parameter = registry::find(rest);
         let is_policy = parameter.is_some_and(|parameter| parameter.value_type.is_expression());
-        // A site may use names of one other word for its own macros: SCHEDD_BIN.
+        // A site may use a subsystem and one other word as the name of its own macro, such as SCHEDD_BIN.
         if !is_policy && !rest.contains(&b'_') || !is_read(rest) {
             return None;
         }
@@ -117,7 +117,7 @@ pub(in crate::config) fn classify_prefixed_parameter(
     })
 }
 
-/// Returns the name of a subsystem as that of its daemon.
+/// Returns the name of the daemon that belongs to a subsystem.
 fn shown(subsystem: &[u8]) -> String {
     let known = SUBSYSTEMS.iter().find(|(known, _)| caseless::eq(known.as_bytes(), subsystem));
     known.map_or_else(|| subsystem.to_str_lossy().into_owned(), |(_, daemon)| (*daemon).to_owned())

@@ -21,8 +21,8 @@ const MEMBER_FAMILIES: [(&str, &[&str]); 7] = [
     ("SCHEDD_CRON_", &["EXECUTABLE", "PERIOD", "MODE", "ARGS", "PREFIX", "CWD", "ENV", "JOB_LOAD"]),
 ];
 
-/// Detects `SUBMIT_REQUIREMENT_REASON_<NAME>` and `CONCURRENCY_LIMIT_<NAME>`. `is_set` tells whether a parameter is set:
-/// a member may have the name of a setting.
+/// Detects `SUBMIT_REQUIREMENT_REASON_<NAME>` and `CONCURRENCY_LIMIT_<NAME>`. `is_set` returns true for a
+/// parameter that is set, because a member may have the name of a setting.
 pub(in crate::config) fn classify_misordered_setting(
     name: &[u8],
     is_set: &dyn Fn(&str) -> bool,
