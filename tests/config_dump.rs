@@ -1296,7 +1296,7 @@ fn a_setting_that_equals_its_default_is_told_as_one() {
     let place = Place::new("START = True\nLOCAL_CONFIG_DIR = DIR/config.d\nUPDATE_INTERVAL = 300\n");
     let (why, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
     assert_eq!(status, 0);
-    assert!(!why.contains("set by no source"), "{why}");
+    assert!(!why.contains("no source sets it"), "{why}");
     assert!(why.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one counts"), "{why}");
     let (verbose, _, _) = place.run(["-v", "UPDATE_INTERVAL"]);
     assert!(verbose.contains("DIR/condor_config, line 3"), "{verbose}");

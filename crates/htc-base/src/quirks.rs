@@ -54,7 +54,7 @@ quirks! {
     FetchStopsAfterSpawnFailure, "fetch-stops-after-spawn-failure",
         "a slot never fetches again after its FETCH_WORK hook could not be executed", "s21; StartdHookMgr.cpp";
     FetchDelayStaleActivity, "fetch-delay-stale-activity",
-        "after a job, FetchWorkDelay still sees Activity Busy until the next poll", "s17";
+        "after a job has ended, FetchWorkDelay is evaluated with Activity Busy until the next poll", "s17";
     EmptyLeaseKills, "empty-lease-kills",
         "a job is killed when its JobLeaseDuration expires: at once if the value is 0 or negative, and also if nothing can renew the lease",
         "claim.cpp";

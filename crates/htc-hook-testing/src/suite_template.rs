@@ -123,7 +123,7 @@ fn write_hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
             "quotes and blanks in the arguments",
             "set = { Arguments = '''\"'two words' \\\"quoted\\\" k = v\"''' }\n",
         );
-        case("a user name with odd letters", "set = { Owner = '''\"o'reilly$(id)\"''' }\n");
+        case("a user name with special characters", "set = { Owner = '''\"o'reilly$(id)\"''' }\n");
     }
 }
 

@@ -161,7 +161,7 @@ impl ExecutionPoint {
         let job = present.job.as_ref().filter(|_| present.is_active());
         let job = job.map(|job| format!(" with job {}", job_id(job, &*self.core.world))).unwrap_or_default();
         let until = match (slot.activity, slot.retirement_remaining(&self.core)) {
-            (Activity::Retiring, seconds) => format!(", which has {seconds} s of retirement left"),
+            (Activity::Retiring, seconds) => format!(", which has {seconds} s of retirement time left"),
             _ => String::new(),
         };
         Some(format!(

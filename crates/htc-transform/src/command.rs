@@ -232,7 +232,7 @@ pub fn nearest_command(word: &[u8]) -> Option<&'static str> {
 
 /// Returns a suggestion for a word that is not a valid command.
 pub fn command_hint(word: &[u8]) -> String {
-    let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
+    let list = "the commands are COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET";
     nearest_command(word).map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?"))
 }
 

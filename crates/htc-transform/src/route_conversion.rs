@@ -319,7 +319,7 @@ impl<'a> RouteConverter<'a> {
                 Value::Bool(value) => i64::from(value),
                 #[expect(
                     clippy::cast_possible_truncation,
-                    reason = "the lower half is what the reference takes"
+                    reason = "the reference keeps only the lower half"
                 )]
                 Value::Real(value) => i64::from(value.to_bits() as i32),
                 Value::Undefined | Value::Error => 0,

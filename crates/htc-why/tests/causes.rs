@@ -216,7 +216,7 @@ fn dynamic_slots_that_use_a_partitionable_slot_are_named_with_their_users() {
     expect(&slots, "[ RequestCpus = 32 ]", "the largest, slot1@a, has only 16 Cpus when nothing uses it", "");
     let idle = [divided("slot1@a", 15, lists), divided("slot1@b", 14, lists)];
     let idle: Vec<&str> = idle.iter().map(String::as_str).collect();
-    expect(&idle, "[ RequestCpus = 20 ]", "29 are free on 2 slots together, but a job runs in one", "");
+    expect(&idle, "[ RequestCpus = 20 ]", "29 are free on 2 slots together, but a job runs in one slot", "");
     // A static slot is not divided.
     let (sentences, _) = explain(&[SLOT], "[ RequestMemory = 1; RequestCpus = 32 ]");
     assert!(!sentences[0].contains("in all"), "{sentences:?}");

@@ -184,7 +184,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
         let value = context.try_eval(&expr);
         print_value(value.as_ref(), cli, &mut self.out)?;
         if value.is_none() && !output.quiet {
-            session.warn("the evaluation failed: a limit was reached, or a function refused its argument");
+            session.warn("the evaluation failed: a limit was reached, or a function rejected its arguments its argument");
         }
         self.last = Some(value.unwrap_or(Value::Error));
         Ok(())

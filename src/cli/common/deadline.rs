@@ -82,7 +82,7 @@ impl InputWatch {
                 if since > 0 && u128::from(waited) >= limit.as_micros() {
                     let problem = "the time limit (--timeout) has passed before all input was read";
                     teller.report(&Problem::new(Status::TimedOut, problem).into());
-                    #[allow(clippy::exit, reason = "the thread that waits cannot be interrupted")]
+                    #[allow(clippy::exit, reason = "a blocked read of another thread cannot be interrupted")]
                     std::process::exit(i32::from(Status::TimedOut.code()))
                 }
             }

@@ -255,7 +255,7 @@ impl OptionParser<'_> {
                 if word.is_empty() || !b"file".starts_with(word) {
                     let word = word.as_bstr();
                     return Err(
-                        self.refuse(&format!("-convertoldroutes:{word}: a number or 'file' is wanted"))
+                        self.refuse(&format!("-convertoldroutes:{word}: expected a number or 'file'"))
                     );
                 }
                 self.options.convert_file = Some(self.file_value("convertoldroutes:file")?);

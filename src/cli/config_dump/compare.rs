@@ -115,7 +115,7 @@ pub(super) fn run(
     let differs = !found.changed.is_empty();
     // Sorting and limiting is refused for the text, which counts all differences.
     if rows.report_form().is_none() && !output.wants_json() {
-        order.refuse("text: give --csv, --tsv, --null or --json")?;
+        order.refuse("text output: use --csv, --tsv, --null or --json")?;
     }
     found.changed =
         order.apply(found.changed, |it| serde_json::to_string(&DifferenceRow::new(it)), session)?;

@@ -149,7 +149,7 @@ fn push_origin(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dy
         }
         ValueOrigin::Detected(value) => line(format!("  detected: {}", shown.lines(value))),
         ValueOrigin::Default(subsystem) => {
-            line("  set by no source; the default counts".to_owned());
+            line("  no source sets it; the default is used".to_owned());
             if let Some(subsystem) = subsystem {
                 line(format!(
                     "  the default is that of subsystem {subsystem}, which takes precedence over plain settings"
@@ -159,7 +159,7 @@ fn push_origin(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dy
         ValueOrigin::Nowhere => {
             let is_known = story.description.is_some() || story.usage == NameUsage::Read;
             let more = if is_known { "it has no default" } else { "HTCondor has no such parameter" };
-            line(format!("  set by no source, and {more}"));
+            line(format!("  no source sets it, and {more}"));
         }
     }
 }

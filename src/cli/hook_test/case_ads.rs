@@ -34,7 +34,7 @@ pub(super) fn apply_ads(
         let mut given = given.iter().cloned();
         let first = given.next().ok_or_else(|| match one.selection.is_given() {
             true => Problem::unreadable(format!(
-                "{}: it has no such ad (--constraint, --limit)",
+                "{}: no ad was selected (--constraint, --limit)",
                 one.input.names()
             )),
             false => no_ad_problem(&one.input.names()),

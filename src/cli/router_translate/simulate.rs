@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     let uses_stdout = events.is_some_and(SimulationEvents::use_stdout);
     if let (Some(option), true) = (arguments.rows.given_option(), uses_stdout) {
         return Err(
-            Problem::usage(format!("{option} is for the routes of the summary, not for --events")).into()
+            Problem::usage(format!("{option} applies to the routes of the summary; it cannot be used with --events")).into()
         );
     }
     if uses_stdout {

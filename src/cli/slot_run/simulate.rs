@@ -63,7 +63,7 @@ pub(super) fn simulate(
     ];
     if let (Some(option), Some((other, _))) = (has_rows, other.into_iter().find(|(_, is_given)| *is_given)) {
         return Err(
-            Problem::usage(format!("{option} is for the owners of the summary, not for {other}")).into()
+            Problem::usage(format!("{option} applies to the owners of the summary; it cannot be used with {other}")).into()
         );
     }
     let path = (path, arguments.seed);

@@ -34,7 +34,7 @@ pub enum LineError {
     Name(Span),
     /// The line has other text after the value. Reported only in exact mode
     /// ([`AdReader::exact`](crate::stream::AdReader::exact)).
-    #[error("the value ends before this")]
+    #[error("the value ends before this text")]
     TrailingText(Span),
 }
 

@@ -68,7 +68,7 @@ impl ParseError {
         match self.kind {
             ParseErrorKind::Assignment => Some("`==` and `=?=` compare; `=?=` is never undefined"),
             ParseErrorKind::BadToken(BadToken::Number) => {
-                Some("a number has no leading zero, and has digits after its point and exponent")
+                Some("a number must not begin with 0, and needs digits after a decimal point or exponent")
             }
             ParseErrorKind::BadToken(BadToken::Unterminated) => {
                 Some("end the string with the same quote that begins it")

@@ -66,7 +66,7 @@ fn find_pitfalls(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
 }
 
 /// Advice for an integer that does not fit 64 bits.
-pub(crate) const LARGE_INTEGER_HINT: &str = "write it as a real, with a point or an exponent";
+pub(crate) const LARGE_INTEGER_HINT: &str = "write it as a real, with a decimal point or an exponent";
 
 /// Minimum number of digits of an integer that does not fit 64 bits.
 const MIN_LARGE_DIGITS: usize = 19;

@@ -207,7 +207,7 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let message = format!(
-            "{0} controls {1}, but DAEMON_LIST does not have {0}: the master exits with an error",
+            "{0} controls {1}, but DAEMON_LIST does not contain {0}: the master exits with an error",
             controller.as_bstr(),
             controlled.as_bstr()
         );
@@ -231,7 +231,7 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         && subject.view.flag("HAD_USE_REPLICATION", false)
         && !is_listed(b"REPLICATION")
     {
-        let message = "HAD_USE_REPLICATION is true, but DAEMON_LIST does not have REPLICATION".to_owned();
+        let message = "HAD_USE_REPLICATION is true, but DAEMON_LIST does not contain REPLICATION".to_owned();
         let fix = "add REPLICATION to DAEMON_LIST";
         findings.push(subject.make_finding(LintRule::Contradiction, &entry.current, None, message, fix));
     }

@@ -187,7 +187,7 @@ fn describe_fault(
         }
         ValueFault::NotIds => {
             let fix = "write the numbers of a user and a group: 64.64".into();
-            (format!("{name} must be two numbers with a point between them, not '{text}'"), Some(fix))
+            (format!("{name} must be two numbers separated by a dot, not '{text}'"), Some(fix))
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let message = format!(
-            "no hook of keyword '{keyword}' is one of the {}: {keyword}_HOOK_{} is called by the {}",
+            "keyword '{keyword}' has no hook of the {}: {keyword}_HOOK_{} is called by the {}",
             caller.name(),
             first.name(),
             first.caller().name()

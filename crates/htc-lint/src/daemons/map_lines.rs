@@ -230,7 +230,7 @@ fn check_user(text: &[u8], user: &[u8], syntax: MapSyntax) -> Option<LineMistake
         let error = Regex::compile(pattern, RegexOptions::NONE).err();
         return error.map(|error| LineMistake {
             message: format!("{shown} is not a valid regular expression: {error}; the line is skipped"),
-            fix: "correct the pattern; write \\ before a sign that stands for itself".to_owned(),
+            fix: "correct the pattern; write \\ before a character that is meant literally".to_owned(),
         });
     }
     let mut map = UserMap::default();

@@ -150,8 +150,8 @@ fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck
                 "the clock of the file system of EXECUTE differs from the system clock by {} s",
                 apart.as_secs()
             ),
-            "synchronise both clocks, because programs compare dates of files",
+            "synchronise both clocks, because programs compare timestamps of files",
         ),
-        _ => DoctorCheck::passed("clock", "the system clock agrees with the dates of files"),
+        _ => DoctorCheck::passed("clock", "the system clock agrees with the timestamps of files"),
     }
 }

@@ -435,7 +435,7 @@ pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     }
     let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
     if fs::canonicalize(directory)? != directory {
-        return refuse("a symbolic link leads there");
+        return refuse("the path contains a symbolic link");
     }
     let found = mounted_hierarchies();
     let Some(hierarchy) = found.iter().find(|hierarchy| {

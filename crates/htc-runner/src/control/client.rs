@@ -35,7 +35,7 @@ pub fn send_request<A: DeserializeOwned>(
     let mut stream = connect(socket, who)?;
     let listener = getsockopt(&stream, PeerCredentials)?.uid();
     if listener != 0 && listener != identity::effective_uid() && identity::effective_uid() != 0 {
-        let text = format!("uid {listener} listens there, but only root and your own account are trusted");
+        let text = format!("the process that listens on the socket has uid {listener}, but only root and your own account are trusted");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -92,7 +92,7 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_TIMEOUT.as_secs().cast_signed()))?;
     socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
         Errno::ECONNREFUSED => {
-            let text = format!("no process listens there any more: the {who} has ended");
+            let text = format!("no process listens on the socket any more: the {who} has ended");
             io::Error::new(io::ErrorKind::ConnectionRefused, text)
         }
         errno => describe_timeout(errno.into()),
@@ -105,7 +105,7 @@ fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let text =
-                format!("a process listens there but has not answered for {} s", ANSWER_TIMEOUT.as_secs());
+                format!("a process listens on the socket but has not answered for {} s", ANSWER_TIMEOUT.as_secs());
             io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,

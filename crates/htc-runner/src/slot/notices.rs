@@ -57,7 +57,7 @@ pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: Slot
         }
         SlotNotice::Quirk { slot, quirk } => {
             let mut event = RunnerEvent::new(now, RunnerEventKind::Warning).verdict(quirk.id()).reason(
-                format!("differs from a real pool, where {}; --quirks reference does the same", quirk.line()),
+                format!("differs from a real pool, where {}; --quirks reference does the same as the pool", quirk.line()),
             );
             if let Some(slot) = slot {
                 event = event.slot(slot_name(machine, slot));

@@ -177,7 +177,7 @@ impl CleanupRun<'_> {
                 .filter(|one| one.start_ticks == *started && !one.is_zombie());
             if there.is_some() {
                 kill_tree(*pid);
-                self.report_done(format!("killed process {pid} of a job, with what it had started"));
+                self.report_done(format!("killed process {pid} of a job, and all processes that it had started"));
             }
         }
         for record in records {

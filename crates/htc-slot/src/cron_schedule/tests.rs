@@ -110,7 +110,7 @@ fn every_mode_runs_when_it_did_in_the_recording() {
     play.advance(149);
     assert_eq!(play.starts("PER"), [0, 30, 60, 90, 120]);
     assert_eq!(play.starts("SLOW"), [0, 80], "the first tick after the end");
-    assert_eq!(play.starts("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ended and begun at each tick");
+    assert_eq!(play.starts("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ends and starts at each tick");
     assert!(play.signals.iter().all(|(_, name, signal)| name == "SLOWK" && *signal == SIGTERM));
     assert_eq!(play.starts("WFE"), [0, 30, 60, 90, 120]);
     assert_eq!((play.starts("SHOT"), play.starts("DEM")), (vec![0], vec![]));
@@ -140,7 +140,7 @@ fn a_new_period_counts_from_the_reconfig_on() {
     assert_eq!(play.starts("PER"), [0, 30, 45, 55, 65]);
     play.configure(&[job("PER", CronMode::Periodic, 5, |_| {})], 1.0);
     play.advance(60);
-    assert_eq!(play.starts("PER")[5..], [115], "the rest of the new period is waited for");
+    assert_eq!(play.starts("PER")[5..], [115], "the job waits for the rest of the new period");
 }
 
 /// Jobs A, B and C with load 0.1 run for 3 s each, with period 2 s and MAX_JOB_LOAD 0.2. D with load 0.5 never starts.
@@ -166,7 +166,7 @@ fn a_job_that_ignores_the_signal_is_killed_a_second_later() {
     play.advance(35);
     let expected = [(20, "STUBBORN".to_owned(), SIGTERM), (30, "STUBBORN".to_owned(), SIGKILL)];
     assert_eq!(play.signals, expected);
-    assert_eq!(play.starts("STUBBORN"), [0, 30], "begun again at once");
+    assert_eq!(play.starts("STUBBORN"), [0, 30], "started again at once");
     play.step(CronEvent::ShutDown { fast: false });
     assert_eq!(play.signals.last().unwrap().2, SIGTERM);
     play.advance(100);

@@ -122,7 +122,7 @@ fn add_cpu_limits(
     let cpus = inputs.machine().int(attr::CPUS);
     let shares = 100i64.saturating_mul(cpus.unwrap_or(1));
     let because =
-        if cpus.is_some() { "Cpus of the slot" } else { "without a slot: the share of one processor" };
+        if cpus.is_some() { "Cpus of the slot" } else { "there is no slot: the share of one processor" };
     line.add([format!("--cpu-shares={shares}")], because);
     add_limit("cpu shares", shares.to_string(), because, limits);
 }
@@ -137,7 +137,7 @@ fn add_memory_limits(
             line.add([format!("--memory={memory}m")], "Memory of the slot");
             add_limit("memory", format!("{memory}m"), "Memory of the slot", limits);
         }
-        None => line.add_unused("Memory", "without an amount of memory in the slot ad: no --memory"),
+        None => line.add_unused("Memory", "the slot ad has no amount of memory: no --memory"),
     }
 }
 

@@ -112,7 +112,7 @@ impl ScarceResource<'_> {
         let total = number_text(largest.total);
         let all = if free >= self.wanted && divided.len() > 1 {
             format!(
-                "; {} are free on {} together, but a job runs in one",
+                "; {} are free on {} together, but a job runs in one slot",
                 number_text(free),
                 counted(divided.len(), slot)
             )

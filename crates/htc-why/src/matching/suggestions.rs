@@ -1,4 +1,4 @@
-//! Search for small changes of a job that win slots.
+//! Search for small changes of a job that gain slots.
 //!
 //! Candidates are at the boundaries of comparisons: the values for which a clause just becomes true at a slot that only
 //! this clause refuses, or that two clauses refuse. Each is verified by evaluating the changed job at every group of slots.

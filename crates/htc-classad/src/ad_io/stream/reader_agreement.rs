@@ -123,8 +123,8 @@ fn wanted_attributes(ad: &ClassAd) -> String {
 
 fn check_agreement(text: &[u8], piece: usize, exact: bool) {
     let expected = read_line_by_line(text, exact);
-    assert_eq!(read_whole(text, exact), expected, "as line by line");
-    assert_eq!(read_whole(PiecewiseInput(text, piece), exact), expected, "in pieces of {piece}");
+    assert_eq!(read_whole(text, exact), expected, "differs from reading line by line");
+    assert_eq!(read_whole(PiecewiseInput(text, piece), exact), expected, "differs for input in pieces of {piece}");
     let values: Vec<String> = {
         let mut reader = AdReader::new(text, Some(super::AdForm::Long)).exact(exact);
         std::iter::from_fn(|| reader.next_record().expect("memory"))
@@ -152,7 +152,7 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
         assert_eq!(
             steps(&mut PiecewiseInput(text, piece)),
             steps(&mut &text[..]),
-            "as the reference, {delimiter:?}"
+            "differs from the reference, {delimiter:?}"
         );
         for form in [None, Some(super::AdForm::Long)] {
             let reader = |text| ReferenceReader::new(text, form, delimiter.clone());
@@ -162,7 +162,7 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
                     reader(PiecewiseInput(text, piece)),
                     Some(Projection::default()),
                 );
-                assert_eq!(parts, expected, "in parts as the reference, {delimiter:?} {form:?}");
+                assert_eq!(parts, expected, "read in parts, differs from the reference, {delimiter:?} {form:?}");
             }
         }
     }

@@ -101,7 +101,7 @@ mod tests {
     fn nothing_that_is_no_part_of_the_ad_is_skipped() {
         for (text, start) in [
             ("A = 1\nbad\n", "2:1 no `=`"),
-            ("A = 1\nB = 1 2\n", "2:7 the value ends before this"),
+            ("A = 1\nB = 1 2\n", "2:7 the value ends before this text"),
             ("A = 1\nB C = 1\n", "2:1 the name"),
             ("A = 1\n\nB = 2\n", "3:1 expected one ad"),
             ("[ A = 1 ] [ B = 2 ]", "1:11 expected the end"),

@@ -252,7 +252,7 @@ impl TraceStep {
                 String::from("the expression is the literal `error`")
             }
             (Some(Value::Error), _) => culprit.type_mismatch(),
-            (None, _) => format!("`{text}` cannot be evaluated: a limit was reached, or a function refused"),
+            (None, _) => format!("`{text}` cannot be evaluated: a limit was reached, or a function rejected its arguments"),
             _ => return None,
         })
     }

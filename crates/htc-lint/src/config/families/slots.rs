@@ -113,7 +113,7 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         return match id {
             0 => UnreadReason::never_read_status(
                 "type 0 stands for slots without a type",
-                "use a number from 1",
+                "slot types are numbered from 1",
             ),
             _ => Some(NameStatus::Read),
         };
