@@ -27,7 +27,7 @@ pub(super) struct LspOptions {
     /// Check for HTCondor 24.0, 25.0 or 25.14 [default: 25.14]
     #[arg(long = "for", value_name = "VERSION", value_parser = parse_version)]
     pub(super) version: Option<TargetVersion>,
-    /// Treat macros that FILE (a script or submit file) uses as used
+    /// Count macros that FILE (a script or submit file) mentions as used
     ///
     /// The option may be repeated.
     #[arg(long, value_name = "FILE")]
