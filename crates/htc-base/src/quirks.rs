@@ -31,7 +31,7 @@ macro_rules! quirks {
             }
 
             /// Returns the description used in messages.
-            pub fn told(self) -> String {
+            pub fn description(self) -> String {
                 format!("in HTCondor 25.14 {} ({})", self.line(), self.id())
             }
 
@@ -119,7 +119,7 @@ quirks! {
     RetirementLostAfterDrain, "retirement-lost-after-drain",
         "after a machine with one slot was drained, its jobs no longer have a MaxJobRetirementTime", "p78, p76";
     OfflineBelowZero, "offline-below-zero",
-        "if OFFLINE_MACHINE_RESOURCE_x is more than the machine has, no slot is made; for a resource with ids a number there has no effect", "p55 16, 17; p51";
+        "if OFFLINE_MACHINE_RESOURCE_x is more than the machine has, no slot is made; a number has no effect for a resource that has ids", "p55 16, 17; p51";
     OfflineOnlyGrows, "offline-only-grows",
         "a reconfiguration can only add offline resources: ids that were offline at the start stay offline", "p53";
     RequireIgnoredStatic, "require-ignored-static",

@@ -154,7 +154,7 @@ impl ExecutionPoint {
             true => format!("its rank {rank} is higher than {present_rank}"),
             false => {
                 format!(
-                    "its rank is that of the current claim, {rank}, as when the negotiator prefers a user"
+                    "its rank {rank} equals that of the current claim, as for preemption by user priority"
                 )
             }
         };

@@ -131,7 +131,7 @@ impl<'a> LeftAds<'a> {
         };
         let grouped = match wants_all {
             true => stream.group_all(grouper, name, &mut report).map(|()| false),
-            false => stream.group_some(grouper, name, &mut report),
+            false => stream.group_until_full(grouper, name, &mut report),
         };
         if let Some(failure) = failure {
             return Err(failure);
@@ -195,7 +195,7 @@ pub(super) fn explain_pairs(
 ) -> anyhow::Result<Status> {
     let names = side_names(others.first().map(|(ad, _)| ad), world);
     let others = others.into_iter().map(|(ad, name)| (name, ad)).collect();
-    let pool = AdPool::new(others, world).symmetric().named(names);
+    let pool = AdPool::new(others, world).symmetric().with_side_names(names);
     let mut grouper = JobGrouper::new(&pool);
     let name = |ad: &ClassAd, number: u64| short_name(ad, number, world);
     first.into_iter().for_each(|ad| grouper.add(name(&ad, grouper.job_count() + 1), ad));
@@ -220,6 +220,6 @@ fn short_name(ad: &ClassAd, number: u64, world: &RealWorld) -> String {
     match (context.int("ClusterId"), context.int("ProcId"), context.string("Name")) {
         (Some(cluster), Some(process), _) => format!("{cluster}.{process}"),
         (.., Some(name)) => name.to_string(),
-        _ => format!("{number} of the list"),
+        _ => format!("ad {number} of the list"),
     }
 }

@@ -35,8 +35,9 @@ pub(super) struct SimulateArguments {
     scenario: Option<PathBuf>,
     /// Write JSON events to FILE or fd:N, or print them as text
     ///
-    /// Without a value, prints the state of all routes as text at each poll, or as often as 'every' in the scenario says, instead of
-    /// the summary; with FILE it is written as JSON, and the summary is printed.
+    /// Without a value, prints the state of all routes as text at each poll, or as often as 'every' in the
+    /// scenario says, instead of the summary. With FILE, the states are written as JSON and the summary is
+    /// printed.
     #[arg(
         long,
         value_name = "FILE|fd:N",
@@ -76,9 +77,10 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     let prints_timeline = matches!(events, Some(SimulationEvents::Printed));
     let uses_stdout = events.is_some_and(SimulationEvents::use_stdout);
     if let (Some(option), true) = (arguments.rows.given_option(), uses_stdout) {
-        return Err(
-            Problem::usage(format!("{option} applies to the routes of the summary; it cannot be used with --events")).into()
-        );
+        return Err(Problem::usage(format!(
+            "{option} applies to the routes of the summary; it cannot be used with --events"
+        ))
+        .into());
     }
     if uses_stdout {
         arguments.order.refuse("--events")?;

@@ -143,7 +143,7 @@ fn refuse_bad_statements(
     // A file that is not a rules file has an error in every line, so the number of messages is limited.
     let rest = told.count();
     if rest > 0 {
-        program.warn(&format!("also wrong: {}; lint lists all", counted(rest, "more statement")));
+        program.warn(&format!("{} with mistakes; lint lists all", counted(rest, "more statement")));
     }
     if fatal > 0 {
         let message = format!("{} would fail for every ad, so nothing was done", counted(fatal, "statement"));

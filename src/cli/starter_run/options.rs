@@ -121,7 +121,7 @@ pub(super) struct JobOptions {
     /// Read the job ad from FILE, as --ads does
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub(super) job_input_ad: Option<OsString>,
-    /// Take missing attributes of the job from KEY_executable, ... in the configuration
+    /// Take missing job attributes from KEY_executable, ... in the configuration
     #[arg(long, value_name = "KEY", help_heading = OptionGroup::Input, hide_short_help = true)]
     pub(super) job_keyword: Option<String>,
     /// Append only the result attributes of the job to FILE

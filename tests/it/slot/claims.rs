@@ -232,8 +232,8 @@ fn a_claim_of_equal_rank_is_not_told_as_one_of_higher_rank() {
     let waits = claim(&mut machine, 1).unwrap();
     assert_eq!(
         waits,
-        "slot1: the claim waits for the end of the current claim: its rank is that of the current claim, 1, as when the negotiator \
-         prefers a user; the slot is Claimed/Retiring with job 7.0, which has 100 s of retirement time left"
+        "slot1: the claim waits for the end of the current claim: its rank 1 equals that of the current claim, \
+         as for preemption by user priority; the slot is Claimed/Retiring with job 7.0, which has 100 s of retirement time left"
     );
     assert!(claim(&mut machine, 5).unwrap().contains("its rank 5 is higher than 1"));
     assert!(reasons.contains(&"retiring for a claim of the same rank".to_owned()), "{reasons:?}");
