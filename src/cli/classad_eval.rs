@@ -61,9 +61,11 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
             .into());
     }
     if let Some(option) = cli.rows.given_option() {
-        return Err(Problem::usage(format!("{option} works only for rows, which are printed for a stream of ads"))
-            .hint("use --ads FILE and columns: -af Owner JobStatus")
-            .into());
+        return Err(Problem::usage(format!(
+            "{option} works only for rows, which are printed for a stream of ads"
+        ))
+        .hint("use --ads FILE and columns: -af Owner JobStatus")
+        .into());
     }
     operands::run(&cli, matches, session)
 }

@@ -338,7 +338,7 @@ impl StatusView<'_> {
         let world = self.common.clock.world();
         let rows = self.read_rows(files, &world)?;
         if let Some(by) = &self.common.by {
-            return self.count_troubled(by, rows, &world);
+            return self.count_jobs_with_problems(by, rows, &world);
         }
         let mut found: Vec<(String, BString, String)> = Vec::new();
         for row in rows.iter().filter(|row| self.selects(row, &world)) {
@@ -381,7 +381,12 @@ impl StatusView<'_> {
     }
 
     /// Counts the jobs with problems by route, user or site. Problems of a route itself are reported separately.
-    fn count_troubled(&self, by: &str, mut rows: Vec<JobPair>, world: &dyn World) -> anyhow::Result<Status> {
+    fn count_jobs_with_problems(
+        &self,
+        by: &str,
+        mut rows: Vec<JobPair>,
+        world: &dyn World,
+    ) -> anyhow::Result<Status> {
         let over = self.routes_over_limits(&rows, world);
         rows.retain(|row| row.problem.is_some() && self.selects(row, world));
         for (_, route, text) in &over {

@@ -9,7 +9,7 @@ use crate::shared_text::SharedText;
 use crate::source_location::SourceLocation;
 use htc_base::text::Span;
 
-/// Correction that is certain, within the line of a finding's place.
+/// Text that corrects a finding with certainty. It replaces a part of the line at the finding's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
     /// Part of the line that is replaced; empty for an insertion.
@@ -42,7 +42,7 @@ pub struct Finding {
 impl Finding {
     /// Returns the finding for a text that begins after this number of lines of its file.
     #[must_use]
-    pub fn moved_down(mut self, lines: u32) -> Self {
+    pub fn with_lines_added(mut self, lines: u32) -> Self {
         if let Some(spot) = &mut self.spot {
             spot.line += lines;
         }

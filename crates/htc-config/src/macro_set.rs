@@ -372,7 +372,7 @@ impl MacroSet {
         }
     }
 
-    /// Returns the number of entries that were used, and of those that were referred to.
+    /// Returns two numbers: entries whose value was used, and entries to which other values refer.
     pub fn count_used_entries(&self) -> (usize, usize) {
         self.use_counts.as_ref().map(|counts| counts.totals()).unwrap_or_default()
     }

@@ -64,7 +64,7 @@ impl PrintfFormat {
         fits.then_some(PrintfFormat { text_before: before, spec, length, letter, text_after: after })
     }
 
-    fn surround(&self, value: &[u8]) -> Vec<u8> {
+    fn with_text_around(&self, value: &[u8]) -> Vec<u8> {
         let mut shown = self.text_before.clone();
         shown.extend_from_slice(value);
         shown.extend_from_slice(&self.text_after);
@@ -80,25 +80,25 @@ impl PrintfFormat {
             LengthModifier::Long => (value, value as u64),
         };
         match self.letter {
-            b'd' | b'i' => self.surround(&self.spec.format_signed(signed)),
+            b'd' | b'i' => self.with_text_around(&self.spec.format_signed(signed)),
             b'c' | b'C' if value as u8 == 0 => self.text_before.clone(),
-            b'c' | b'C' => self.surround(&self.spec.format_character(value as u8)),
-            b'p' if value == 0 => self.surround(&self.spec.format_string(b"(nil)")),
-            b'p' => self.surround(
+            b'c' | b'C' => self.with_text_around(&self.spec.format_character(value as u8)),
+            b'p' if value == 0 => self.with_text_around(&self.spec.format_string(b"(nil)")),
+            b'p' => self.with_text_around(
                 &ConversionSpec { alternative: true, ..self.spec }.format_unsigned(value as u64, b'x'),
             ),
-            letter => self.surround(&self.spec.format_unsigned(unsigned, letter)),
+            letter => self.with_text_around(&self.spec.format_unsigned(unsigned, letter)),
         }
     }
 
     /// Formats a real.
     pub(crate) fn format_real(&self, value: f64) -> Vec<u8> {
-        self.surround(&self.spec.format_real(value, self.letter))
+        self.with_text_around(&self.spec.format_real(value, self.letter))
     }
 
     /// Formats a string.
     pub(crate) fn format_string(&self, value: &[u8]) -> Vec<u8> {
-        self.surround(&self.spec.format_string(value))
+        self.with_text_around(&self.spec.format_string(value))
     }
 }
 

@@ -50,7 +50,7 @@ pub enum SupportLevel {
 }
 
 impl SupportLevel {
-    const fn table_word(self) -> &'static [u8] {
+    const fn support_word(self) -> &'static [u8] {
         match self {
             SupportLevel::Supported => b"supported",
             SupportLevel::OutOfScope => b"elsewhere",
@@ -131,7 +131,7 @@ pub fn attribute_entries() -> impl Iterator<Item = SupportEntry> {
 /// Returns the rows of job attributes with that level. Each starter calls this.
 pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = SupportEntry> {
     let is = move |index: &usize| {
-        table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == standing.table_word()
+        table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == standing.support_word()
     };
     (0..ATTRIBUTE_STARTS.len()).filter(is).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
 }
@@ -163,7 +163,7 @@ fn parse_entry(text: &'static [u8], starts: &[u32], index: usize) -> SupportEntr
     let field = |number| std::str::from_utf8(row.field(number)).unwrap_or_default();
     let all = [SupportLevel::Supported, SupportLevel::IgnoredWithWarning, SupportLevel::RefusesJob];
     let standing =
-        all.into_iter().find(|one| one.table_word() == row.field(1)).unwrap_or(SupportLevel::OutOfScope);
+        all.into_iter().find(|one| one.support_word() == row.field(1)).unwrap_or(SupportLevel::OutOfScope);
     SupportEntry {
         name: field(0),
         level: standing,

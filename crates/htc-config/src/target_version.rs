@@ -51,7 +51,7 @@ impl TargetVersion {
     }
 
     /// True if a later version than this one introduced a parameter.
-    pub fn lacks(self, name: &[u8]) -> bool {
+    pub fn lacks_parameter(self, name: &[u8]) -> bool {
         let versions = parameter_versions::find(name);
         versions.is_some_and(|versions| versions.since.is_some_and(|since| since > self.release()))
     }
@@ -150,11 +150,14 @@ mod tests {
 
     #[test]
     fn later_parameters_are_lacking_and_dropped_ones_still_read() {
-        assert!(TargetVersion::V24_0.lacks(b"librarian_database"));
-        assert!(TargetVersion::V24_0.lacks(b"SCHEDD.LIBRARIAN_DATABASE"));
-        assert!(TargetVersion::V24_0.lacks(b"SYSTEM_MAX_RELEASES"));
-        assert!(!TargetVersion::V25_0.lacks(b"SYSTEM_MAX_RELEASES"));
-        assert!(!TargetVersion::V24_0.lacks(b"START") && !TargetVersion::V25_14.lacks(b"LIBRARIAN_DATABASE"));
+        assert!(TargetVersion::V24_0.lacks_parameter(b"librarian_database"));
+        assert!(TargetVersion::V24_0.lacks_parameter(b"SCHEDD.LIBRARIAN_DATABASE"));
+        assert!(TargetVersion::V24_0.lacks_parameter(b"SYSTEM_MAX_RELEASES"));
+        assert!(!TargetVersion::V25_0.lacks_parameter(b"SYSTEM_MAX_RELEASES"));
+        assert!(
+            !TargetVersion::V24_0.lacks_parameter(b"START")
+                && !TargetVersion::V25_14.lacks_parameter(b"LIBRARIAN_DATABASE")
+        );
         assert!(
             TargetVersion::V24_0.still_reads(b"CREDD_PORT")
                 && !TargetVersion::V25_0.still_reads(b"CREDD_PORT")

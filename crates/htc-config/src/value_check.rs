@@ -197,14 +197,14 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
         }
         ValueType::DebugLevels => check_debug_levels(value),
         ValueType::SecurityLevel => whole(check_security_level(text)),
-        ValueType::AuthenticationMethods => {
-            check_words(value, |word| check_listed(word, &AUTHENTICATION_METHODS, ValueFault::UnknownMethod))
-        }
+        ValueType::AuthenticationMethods => check_words(value, |word| {
+            check_word_in_list(word, &AUTHENTICATION_METHODS, ValueFault::UnknownMethod)
+        }),
         ValueType::CryptoMethods => {
-            check_words(value, |word| check_listed(word, &CRYPTO_METHODS, ValueFault::UnknownCrypto))
+            check_words(value, |word| check_word_in_list(word, &CRYPTO_METHODS, ValueFault::UnknownCrypto))
         }
         ValueType::Hosts => check_words(value, |word| has_bad_port(word).then_some(ValueFault::NotPort)),
-        ValueType::Ids => whole((!is_ids(text)).then_some(ValueFault::NotIds)),
+        ValueType::Ids => whole((!is_pair_of_ids(text)).then_some(ValueFault::NotIds)),
         ValueType::Regex => {
             let compiles = |text: &[u8]| Regex::compile(text, RegexOptions::default()).is_ok();
             // Without the feature `regex`, no pattern compiles.
@@ -324,7 +324,7 @@ fn is_throttle(text: &[u8]) -> bool {
 }
 
 /// True for two numbers separated by a dot, which are the ids of a user and a group.
-fn is_ids(text: &[u8]) -> bool {
+fn is_pair_of_ids(text: &[u8]) -> bool {
     let Some(point) = text.find_byte(b'.') else { return false };
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     is_number(&text[..point]) && is_number(&text[point + 1..])
@@ -412,7 +412,7 @@ fn check_security_level(text: &[u8]) -> Option<ValueFault> {
 }
 
 /// Checks that a word is in a list; `fault` gets the most similar word of the list, if there is one.
-fn check_listed(
+fn check_word_in_list(
     word: &[u8],
     known: &[&'static str],
     fault: fn(Option<&'static str>) -> ValueFault,
@@ -432,7 +432,10 @@ fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
     let check = |span: Range<usize>| {
         let word = value[span.clone()].trim_start_with(|sign| matches!(sign, '-' | '+'));
         let word = &word[..word.find_byte(b':').unwrap_or(word.len())];
-        Some(FaultyPart { fault: check_listed(word, &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)?, span })
+        Some(FaultyPart {
+            fault: check_word_in_list(word, &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)?,
+            span,
+        })
     };
     split_words(value, b"|, \t\r\n").filter_map(check).collect()
 }

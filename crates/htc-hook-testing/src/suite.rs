@@ -109,7 +109,7 @@ pub struct CaseText {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Word of the verdict.
+    /// The verdict, as one word.
     pub verdict: Option<String>,
     /// Hold code.
     pub code: Option<i64>,

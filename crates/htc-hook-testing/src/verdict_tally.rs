@@ -35,7 +35,7 @@ struct VerdictKey {
 /// Group of ads with the same verdict.
 #[derive(Debug)]
 pub struct VerdictGroup {
-    /// Word of the verdict.
+    /// The verdict, as one word.
     pub word: &'static str,
     /// Hold code and subcode of the verdict, or `None`.
     pub hold: Option<(i64, i64)>,

@@ -265,7 +265,7 @@ impl CronJob {
         let quirk = Quirk::CronConfigValUnread;
         if !quirks.reproduces(quirk) {
             self.manager_config_val = value;
-            self.warnings.push(format!("{knob} is passed to cron jobs; {}", quirk.told()));
+            self.warnings.push(format!("{knob} is passed to cron jobs; {}", quirk.description()));
         }
     }
 

@@ -232,12 +232,12 @@ impl ItemCollector {
     }
 
     /// Returns true if a label begins with the typed word.
-    fn fits(&self, label: &str) -> bool {
+    fn begins_with_typed_word(&self, label: &str) -> bool {
         caseless::starts_with(label.as_bytes(), &self.typed)
     }
 
     fn add(&mut self, label: &str, kind: CompletionItemKind, detail: Option<String>, text: Option<&str>) {
-        if !self.fits(label) {
+        if !self.begins_with_typed_word(label) {
             return;
         }
         self.items.push(CompletionItem {
@@ -308,7 +308,7 @@ impl ItemCollector {
         for parameter in registry::all().filter(|parameter| !parameter.is_family()) {
             known.insert(parameter.name.to_ascii_lowercase());
             // Texts are searched in tables, which takes longer than all other work for the hundreds that do not fit.
-            if !self.fits(parameter.name) {
+            if !self.begins_with_typed_word(parameter.name) {
                 continue;
             }
             let text = registry::description(parameter.name.as_bytes()).map(|description| description.text);
@@ -454,7 +454,7 @@ impl ItemCollector {
 
     fn add_attributes(&mut self) {
         for name in attribute_names() {
-            if !self.fits(name) {
+            if !self.begins_with_typed_word(name) {
                 continue;
             }
             self.add(name, CompletionItemKind::FIELD, None, attribute_description(name.as_bytes()));

@@ -268,7 +268,7 @@ impl Server {
             }
             "textDocument/codeAction" => {
                 let params: CodeActionParams = parse(method, params)?;
-                self.act(&params, world)
+                self.list_code_actions(&params, world)
             }
             _ => Err(RequestError::new(
                 ErrorCode::MethodNotFound,
@@ -319,7 +319,7 @@ impl Server {
         Ok(uri_of_path(&path).map(|uri| Location::new(uri, start)).into_iter().collect())
     }
 
-    fn act(&mut self, params: &CodeActionParams, world: &dyn World) -> Answer {
+    fn list_code_actions(&mut self, params: &CodeActionParams, world: &dyn World) -> Answer {
         let world = OverlayWorld::new(world, self.workspace.documents());
         self.workspace.check(&world);
         let document = open_document(&self.workspace, &params.text_document.uri)?;

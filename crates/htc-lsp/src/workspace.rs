@@ -18,7 +18,8 @@ use crate::settings::ServerSettings;
 struct CheckedConfiguration {
     configuration: LoadedConfiguration,
     outcome: Option<CheckOutcome>,
-    /// False if another configuration reads its root, which is then checked as a part of that one.
+    /// False if another open configuration includes the root file of this one. The files are then checked
+    /// with that configuration.
     is_active: bool,
 }
 

@@ -16,9 +16,9 @@ pub struct WatchToken(pub(super) u64);
 /// Output stream of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputStream {
-    /// Descriptor 1.
+    /// Standard output.
     Stdout,
-    /// Descriptor 2.
+    /// Standard error.
     Stderr,
 }
 

@@ -139,7 +139,7 @@ impl JobExplainer<'_> {
 
     /// Returns the same text as [`JobExplanation::reason`] without tracing evaluations, for counting the
     /// reasons of many jobs.
-    pub(super) fn quick_reason(&self, job: &ClassAd) -> String {
+    pub(super) fn untraced_reason(&self, job: &ClassAd) -> String {
         let JobExplainer { chooser, table, umbrella, route_states: states, world } = *self;
         let empty = ClassAd::new();
         let as_target = Context::new(world).my(&empty).target(job);

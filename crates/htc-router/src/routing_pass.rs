@@ -114,7 +114,7 @@ impl<'a> RoutingPass<'a> {
             }
             _ if !self.table.enabled => "routing is disabled".into(),
             (_, Some(story)) => story.reason(),
-            (_, None) => self.explainer(&self.route_states).quick_reason(job),
+            (_, None) => self.explainer(&self.route_states).untraced_reason(job),
         }
     }
 

@@ -414,7 +414,7 @@ impl EventStream {
             let now = htc_os::clock::now();
             self.write_json_event(
                 &RunnerEvent::new(now, RunnerEventKind::Warning)
-                    .reason(format!("missing here: {}: {why}", counted(lost, "event"))),
+                    .reason(format!("{} could not be written here: {why}", counted(lost, "event"))),
             );
         }
         if self.reported_full_disk && self.json.as_ref().is_some_and(|outlet| !outlet.is_disk_full()) {
@@ -428,7 +428,7 @@ impl EventStream {
         let lost = self.readable.as_mut().map_or(0, LineOutput::take_lost_line_count);
         if lost > 0 {
             self.write_text_line(&format!(
-                "warning: missing here: {}: {SLOW_READER_REASON}",
+                "warning: {} could not be written here: {SLOW_READER_REASON}",
                 counted(lost, "line")
             ));
         }

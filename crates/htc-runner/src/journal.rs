@@ -44,7 +44,7 @@ const STICKY_BIT: u32 = 0o1000;
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another process is writing the journal.
-    #[error("'{}' is in use by {}", path.display(), holder(*pid))]
+    #[error("'{}' is in use by {}", path.display(), holder_text(*pid))]
     InUse {
         /// Path of the journal.
         path: PathBuf,
@@ -75,7 +75,7 @@ pub enum JournalError {
     Record(#[from] JournalEncodeError),
 }
 
-fn holder(pid: Option<i32>) -> String {
+fn holder_text(pid: Option<i32>) -> String {
     pid.map_or_else(|| "another process".into(), |pid| format!("process {pid}"))
 }
 
@@ -258,14 +258,14 @@ fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, Journ
         // The owner of the file has just removed it.
         return Err(system_error("open", path)(io::ErrorKind::NotFound.into()));
     }
-    if let Some(why) = why_not_ours(&status) {
+    if let Some(why) = wrong_owner_reason(&status) {
         return Err(JournalError::Unsafe { path: path.into(), why });
     }
     file.set_permissions(Permissions::from_mode(0o600)).map_err(system_error("set the mode of", path))?;
     Ok(file)
 }
 
-fn why_not_ours(status: &Metadata) -> Option<&'static str> {
+fn wrong_owner_reason(status: &Metadata) -> Option<&'static str> {
     if !status.is_file() {
         return Some("it is not a regular file");
     }

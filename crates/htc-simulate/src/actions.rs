@@ -174,10 +174,10 @@ fn record_slot_change(
     }
     let Some(slot) = this.hosts[host].slots.get(&key) else { return };
     let type_name = slot.type_name.clone();
-    this.counters.add_stay(&type_name, before, stayed);
+    this.counters.add_state_time(&type_name, before, stayed);
     *this.counters.transitions.entry((before, state)).or_default() += 1;
     if let Some(timeline) = &mut this.timeline {
-        timeline.add_stay(row, before, since - stayed, since);
+        timeline.add_state_time(row, before, since - stayed, since);
     }
 }
 
@@ -212,9 +212,9 @@ fn remove_slot(this: &mut Simulation<'_>, host: usize, key: SlotKey) {
     let Some(slot) = this.hosts[host].slots.remove(&key) else { return };
     this.hosts[host].forget_refusals_of_parent(key);
     this.hosts[host].note_slot_change(this.now);
-    this.counters.add_stay(&slot.type_name, slot.state, since - slot.since);
+    this.counters.add_state_time(&slot.type_name, slot.state, since - slot.since);
     if let Some(timeline) = &mut this.timeline {
-        timeline.add_stay(slot.row, slot.state, slot.since, since);
+        timeline.add_state_time(slot.row, slot.state, slot.since, since);
     }
 }
 
@@ -287,7 +287,7 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let ad = this.workload.job_ad(&job);
     let world = this.world.clone();
     let id = job_id(&ad, &FrozenClockWorld { world: &*world, now: this.now });
-    // The machine decides within the step, before the events that follow from the decision.
+    // The machine decides during this step; events that result from the decision come later.
     let kind = job.kind;
     // If slots distinguish between jobs of one kind, the result for one job does not apply to another job of the
     // kind.

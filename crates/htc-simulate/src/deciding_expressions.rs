@@ -80,8 +80,8 @@ pub struct SlotChangeQuery {
     pub policy: Option<PolicyValue>,
 }
 
-/// Returns the expression that decided each change, by running the simulation again up to each change. `told` is true
-/// if the changes come from a simulation with an event sink, in which every fetch takes a turn.
+/// Returns the expression that decided each change, by running the simulation again up to each change. `told`
+/// is true if the changes come from a simulation with an event sink, in which no fetch is only counted.
 ///
 /// # Errors
 /// Fails if the simulation cannot be started again.

@@ -251,7 +251,7 @@ impl Simulation<'_> {
     }
 
     fn handle_presence_change(&mut self, at: u32) {
-        let is_felt = self.is_presence_felt(at);
+        let is_felt = self.is_presence_effective(at);
         self.toggle_presence(at);
         if let Some(host) = self.presences.get(at as usize).map(|presence| presence.host)
             && is_felt
@@ -264,7 +264,7 @@ impl Simulation<'_> {
     /// Returns true if a user or a load can have an effect on its machine. A user at a keyboard to which no slot is
     /// connected can only wake the machine. If such a user counted, the machine would be evaluated at other times and
     /// get other random numbers.
-    fn is_presence_felt(&self, at: u32) -> bool {
+    fn is_presence_effective(&self, at: u32) -> bool {
         self.presences.get(at as usize).is_some_and(|presence| {
             let host = &self.hosts[presence.host];
             presence.is_load() || host.asleep.is_some() || self.plan.machines[host.plan].sees_keyboard()
@@ -275,7 +275,7 @@ impl Simulation<'_> {
     fn toggle_presence(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
-        let is_felt = self.is_presence_felt(at);
+        let is_felt = self.is_presence_effective(at);
         let Some(presence) = self.presences.get_mut(at as usize) else { return };
         let host = presence.host;
         presence.toggle(&mut self.hosts[host], self.now);

@@ -18,7 +18,7 @@ impl Simulation<'_> {
     }
 
     /// Returns the kind of the waiting job with this id (`cluster.proc`), or `None` if no waiting job has it.
-    pub fn kind_of_waiting(&self, name: &str) -> Option<u32> {
+    pub fn waiting_job_kind(&self, name: &str) -> Option<u32> {
         self.queue.jobs().find(|job| job.name() == name).map(|job| job.kind)
     }
 

@@ -371,7 +371,7 @@ impl RouterRun<'_> {
                 match action {
                     RouterAction::Log(text) => log(self.time, &text),
                     RouterAction::Quirk(source, quirk) => {
-                        let text = format!("{source}: {}", quirk.told());
+                        let text = format!("{source}: {}", quirk.description());
                         log(self.time, &text);
                     }
                     RouterAction::Stop(error) => return Err(error.into()),

@@ -19,10 +19,10 @@ pub struct Scenario {
     #[serde(alias = "until", alias = "duration")]
     pub length: TimeSpan,
     /// Start of the simulated time.
-    #[serde(default = "first_second")]
+    #[serde(default = "default_start")]
     pub start: ScenarioStart,
     /// Random seed.
-    #[serde(default = "one_seed")]
+    #[serde(default = "default_seed")]
     pub seed: u64,
     /// Interval at which the state of the routes is recorded [default: each poll].
     pub every: Option<TimeSpan>,
@@ -30,7 +30,7 @@ pub struct Scenario {
     #[serde(default)]
     pub knobs: ParameterSettings,
     /// Duration of FETCH_WORK calls.
-    #[serde(default = "moment")]
+    #[serde(default = "default_fetch_duration")]
     pub fetch_takes: TimeDistribution,
     /// Tables of machines; if empty, there is one machine with the size in the configuration.
     #[serde(default, rename = "machine", alias = "machines")]
@@ -97,7 +97,7 @@ pub struct MachineSpec {
     /// Name of the machines, followed by a number from 1 if there are several.
     pub name: Option<String>,
     /// Number of machines.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     pub count: u32,
     /// Number of processors (NUM_CPUS).
     pub cpus: Option<u32>,
@@ -136,7 +136,7 @@ pub struct JobGroup {
     #[serde(alias = "run")]
     pub runs: Option<TimeDistribution>,
     /// Time from a soft kill of a job to its exit.
-    #[serde(default = "no_time")]
+    #[serde(default = "default_leave_time")]
     pub leaves: TimeDistribution,
     /// Exit status of the jobs.
     #[serde(default)]
@@ -223,7 +223,7 @@ pub struct HookBehaviour {
     /// End of the period [default: the end of the simulation].
     pub to: Option<TimePoint>,
     /// Percentage of the hook's calls to which the behaviour applies.
-    #[serde(default = "hundred")]
+    #[serde(default = "default_percentage")]
     pub percent: f64,
     /// Duration of a call.
     pub takes: Option<TimeDistribution>,
@@ -262,10 +262,10 @@ pub struct PresencePattern {
     /// Days of the week [default: all].
     pub days: Option<Weekdays>,
     /// Time for which a user stays, or for which the load lasts.
-    #[serde(default = "busy_time")]
+    #[serde(default = "default_busy_time")]
     pub busy: TimeDistribution,
     /// Time until the user comes back, or until the load begins again.
-    #[serde(default = "away_time")]
+    #[serde(default = "default_away_time")]
     pub away: TimeDistribution,
     /// Load average, for a pattern of loads.
     pub load: Option<LoadDistribution>,
@@ -302,35 +302,35 @@ pub struct ScenarioEvent {
     pub resume: bool,
 }
 
-fn first_second() -> ScenarioStart {
+fn default_start() -> ScenarioStart {
     ScenarioStart(TimePoint::Epoch(1_700_000_000))
 }
 
-fn one_seed() -> u64 {
+fn default_seed() -> u64 {
     1
 }
 
-fn one() -> u32 {
+fn default_count() -> u32 {
     1
 }
 
-fn hundred() -> f64 {
+fn default_percentage() -> f64 {
     100.0
 }
 
-fn moment() -> TimeDistribution {
+fn default_fetch_duration() -> TimeDistribution {
     TimeDistribution::from_fixed(0.01)
 }
 
-fn no_time() -> TimeDistribution {
+fn default_leave_time() -> TimeDistribution {
     TimeDistribution::from_fixed(0.0)
 }
 
-fn busy_time() -> TimeDistribution {
+fn default_busy_time() -> TimeDistribution {
     TimeDistribution::from_fixed(600.0)
 }
 
-fn away_time() -> TimeDistribution {
+fn default_away_time() -> TimeDistribution {
     TimeDistribution::from_fixed(1800.0)
 }
 
@@ -394,8 +394,8 @@ impl Scenario {
                 ("[[keyboard]]", !self.keyboards.is_empty()),
                 ("[[load]]", !self.loads.is_empty()),
                 ("[[event]]", !self.events.is_empty()),
-                ("fetch_takes", self.fetch_takes != moment()),
-                ("leaves", any(|group| group.leaves != no_time())),
+                ("fetch_takes", self.fetch_takes != default_fetch_duration()),
+                ("leaves", any(|group| group.leaves != default_leave_time())),
             ],
         };
         given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect()

@@ -187,9 +187,9 @@ impl Simulation<'_> {
             let mut slots: Vec<_> = host.slots.iter().collect();
             slots.sort_by_key(|(key, _)| **key);
             for (key, slot) in slots {
-                self.counters.add_stay(&slot.type_name, slot.state, since.saturating_sub(slot.since));
+                self.counters.add_state_time(&slot.type_name, slot.state, since.saturating_sub(slot.since));
                 if let Some(timeline) = &mut self.timeline {
-                    timeline.add_stay(slot.row, slot.state, slot.since, since);
+                    timeline.add_state_time(slot.row, slot.state, slot.since, since);
                 }
                 if key.sub == 0 {
                     let whole = host.machine.original_slot_cpus(*key).unwrap_or(slot.cpus);

@@ -314,7 +314,7 @@ impl SimulationCounters {
     }
 
     /// Adds the time that a slot of the given type has spent in a state.
-    pub fn add_stay(&mut self, slot_type: &str, state: StateActivity, micros: u64) {
+    pub fn add_state_time(&mut self, slot_type: &str, state: StateActivity, micros: u64) {
         if let Some(count) = self.types.get_mut(slot_type) {
             *count.times.entry(state).or_default() += micros;
         }

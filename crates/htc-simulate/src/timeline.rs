@@ -58,7 +58,7 @@ impl Timeline {
     }
 
     /// Adds a slot's stay in a state.
-    pub fn add_stay(&mut self, row: u32, state: StateActivity, from: u64, to: u64) {
+    pub fn add_state_time(&mut self, row: u32, state: StateActivity, from: u64, to: u64) {
         if to <= from {
             return;
         }
@@ -131,7 +131,7 @@ mod tests {
             } else {
                 StateActivity::new(SlotState::Owner, Activity::Idle)
             };
-            timeline.add_stay(0, state, at, at + 100_000);
+            timeline.add_state_time(0, state, at, at + 100_000);
             at += 100_000;
         }
         assert!(timeline.is_coarse);

@@ -48,7 +48,7 @@ impl JobTrace {
         simulation.record_job_events(RecordedJobs::Named(job.to_owned()));
         simulation.run();
         let fates = simulation.take_job_events();
-        let kind = simulation.kind_of_waiting(job);
+        let kind = simulation.waiting_job_kind(job);
         let mut played = simulation.finish();
         played.explain_unfetched_jobs(courses.origins());
         if fates.is_empty() {

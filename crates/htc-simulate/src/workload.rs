@@ -392,7 +392,7 @@ impl Workload {
         } else {
             self.sample_job(index, group, &mut job, &mut dice, world);
         }
-        job.likeness = self.likeness(&job);
+        job.likeness = self.job_set_number(&job);
         Some(job)
     }
 
@@ -448,7 +448,7 @@ impl Workload {
     }
 
     /// Returns the number of the set of equivalent jobs that the job belongs to.
-    fn likeness(&mut self, job: &Job) -> u64 {
+    fn job_set_number(&mut self, job: &Job) -> u64 {
         let own = self.kinds[job.kind as usize].per_job_attributes;
         if own == PerJobAttributes::NONE {
             return u64::from(job.kind);

@@ -152,8 +152,9 @@ impl ExecutionPoint {
     /// Evicts, without retirement, the jobs that were accepted during the drain, once the last job from before the drain has
     /// ended (`checkForDrainCompletion`).
     ///
-    /// 25.14 does this by setting the retirement time of all slots to 0 until it next finds, when it evaluates a slot, that all
-    /// of them are drained. A machine with only one slot has done that check before, so that its retirement time stays 0.
+    /// In 25.14 the retirement time of all slots is then 0 until the next evaluation of a slot that finds all
+    /// slots drained. With only one slot, this evaluation has already taken place, so the retirement time
+    /// stays 0.
     pub(super) fn retire_jobs_accepted_while_draining(&mut self) {
         let claimed = |slot: &Slot| matches!(slot.state, SlotState::Claimed | SlotState::Preempting);
         let old = |slot: &Slot| {

@@ -253,8 +253,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// Removes a hook run from the running ones, and returns the slot that waits for it if it is a FETCH_WORK call. The results
-    /// of other hooks are not used here; the runner reports their failures.
+    /// Removes a hook from the running hooks, and returns the slot that waits for it if it is a FETCH_WORK
+    /// call. The results of other hooks are not used here; the runner reports their failures.
     fn take_fetching_slot(&mut self, run: HookRunId) -> Option<SlotKey> {
         self.core.work.running_hooks.remove(&run);
         if let Some(lazy) = &mut self.core.schedule.poll_skipper {

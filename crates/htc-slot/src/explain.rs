@@ -62,7 +62,7 @@ impl SlotVerdict {
     }
 }
 
-/// Returns the refusal of a slot by the job's own Requirements, or `None` if they are true or not there.
+/// Returns the refusal of a slot by the job's own Requirements, or `None` if they are true or missing.
 pub fn refusal_by_job(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
     let context = Context::new(world).my(job).target(slot);
     if !job.contains("Requirements") || context.boolean("Requirements") == Some(true) {
@@ -217,8 +217,8 @@ pub fn check_slot_ad_devices(
     }
 }
 
-/// True if a slot of which only the ad is known runs a job or is claimed for one. Partitionable slots have what their dynamic
-/// slots left, whatever their state.
+/// True if a slot of which only the ad is known runs a job or is claimed for one. A partitionable slot is
+/// never in use in this sense: it offers what its dynamic slots have left, whatever its state.
 pub fn is_claimed_by_ad(slot: &ClassAd, world: &dyn World) -> bool {
     let own = Context::new(world).my(slot);
     let is = |state: &str| own.string("State").is_some_and(|it| it.eq_ignore_ascii_case(state.as_bytes()));

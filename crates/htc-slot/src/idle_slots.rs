@@ -6,7 +6,7 @@ use super::change_prediction::ClockContext;
 use super::execution_point_state::ExecutionPointState;
 use super::fetch_work::DEFAULT_FETCH_DELAY;
 use super::runtime_state::fetch_state::FetchState;
-use super::runtime_state::idle_window::{CatchUpPoint, FetchMode, LOOK_AT_ONCE, earlier_by};
+use super::runtime_state::idle_window::{CatchUpPoint, EVALUATE_AT_ONCE, FetchMode, earlier_by};
 use super::runtime_state::poll_schedule::PollSchedule;
 use super::runtime_state::poll_skipper::PollSkipper;
 use super::settings::SlotKind;
@@ -112,7 +112,7 @@ impl Slot {
         let passed = self.catch_up_point(lazy, core.now);
         lazy.skipped_fetches += self.catch_up_fetches(&lazy.schedule, fetch, passed);
         let last = lazy.last_poll;
-        if self.idle_window.until != LOOK_AT_ONCE
+        if self.idle_window.until != EVALUATE_AT_ONCE
             && core.publish_set.time_dependent
             && self.idle_window.ad_made_at < last.monotonic_us
         {
@@ -121,7 +121,7 @@ impl Slot {
             core.now = now;
             self.idle_window.ad_made_at = last.monotonic_us;
         }
-        self.idle_window.until = LOOK_AT_ONCE;
+        self.idle_window.until = EVALUATE_AT_ONCE;
         self.idle_window.fetch_mode = FetchMode::WhenDue;
         self.fetch.state.take_skipped_call()
     }
@@ -133,7 +133,7 @@ impl Slot {
     }
 
     /// Records that the ad was refreshed now.
-    pub(super) fn record_ad_made(&mut self, now: ClockReading) {
+    pub(super) fn record_ad_refresh(&mut self, now: ClockReading) {
         self.idle_window.ad_made_at = now.monotonic_us;
     }
 
@@ -163,7 +163,7 @@ impl Slot {
     /// Returns when the slot fetches next, taking into account that skipped polls and updates would have set its timer again.
     pub(super) fn next_fetch_time(&self, grid: &PollSchedule) -> Option<MonotonicTime> {
         let alarm = self.fetch.state.next_call_alarm()?;
-        if self.idle_window.until == LOOK_AT_ONCE {
+        if self.idle_window.until == EVALUATE_AT_ONCE {
             return Some(alarm.at);
         }
         if self.idle_window.fetch_mode == FetchMode::Unwilling {
@@ -197,9 +197,9 @@ impl Slot {
         passed: CatchUpPoint,
     ) -> u64 {
         let CatchUpPoint { now, includes_poll: polled } = passed;
-        // Polls before `seen` have been made. Fetches count as completed only if they ended before `now`.
+        // Only polls before `seen` are over. A fetch counts as completed only if it ended before `now`.
         let seen = now.plus(Duration::from_micros(u64::from(polled)));
-        if self.idle_window.until == LOOK_AT_ONCE || self.fetch.state.running_call().is_some() {
+        if self.idle_window.until == EVALUATE_AT_ONCE || self.fetch.state.running_call().is_some() {
             return 0;
         }
         let mut count = 0;
@@ -288,7 +288,7 @@ impl Slot {
 
     /// True if a poll of this slot would have no effect other than a fetch.
     pub(super) fn is_only_fetching_in_polls(&self) -> bool {
-        self.idle_window.until != LOOK_AT_ONCE
+        self.idle_window.until != EVALUATE_AT_ONCE
             && self.idle_window.fetch_mode == FetchMode::WhenDue
             && self.can_fetch_in_polls()
     }

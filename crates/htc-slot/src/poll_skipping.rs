@@ -19,7 +19,7 @@ use super::events::{HookRunId, SlotKey};
 use super::execution_point::ExecutionPoint;
 use super::publish_set::PublishSet;
 use super::runtime_state::fetch_state::FetchState;
-use super::runtime_state::idle_window::{CatchUpPoint, FetchMode, LOOK_AT_ONCE, earlier_by};
+use super::runtime_state::idle_window::{CatchUpPoint, EVALUATE_AT_ONCE, FetchMode, earlier_by};
 use super::runtime_state::poll_schedule::PollSchedule;
 use super::runtime_state::poll_skipper::PollSkipper;
 use super::settings::SlotKind;
@@ -204,7 +204,7 @@ impl ExecutionPoint {
         for key in &keys {
             let Some(slot) = self.slots.get_mut(key) else { continue };
             lazy.update_polled_count(slot);
-            if let Some(until) = slot.idle_window.queue_look() {
+            if let Some(until) = slot.idle_window.queue_evaluation() {
                 lazy.next_looks.push(Reverse((until, *key)));
             }
             let timer = slot.next_timer(&self.core, &grid);
@@ -250,7 +250,7 @@ impl ExecutionPoint {
                 break;
             }
             lazy.next_looks.pop();
-            slots.get_mut(&key).map(|slot| slot.idle_window.dequeue_look(until));
+            slots.get_mut(&key).map(|slot| slot.idle_window.dequeue_evaluation(until));
         }
         while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
             if slots.get(&key).is_some_and(|slot| slot.idle_window.queued_timer == Some(at)) {
@@ -281,7 +281,7 @@ impl ExecutionPoint {
     }
 
     /// Returns the slots that the current poll or update must evaluate, in order.
-    pub(super) fn take_slots_due_for_look(&mut self) -> Vec<SlotKey> {
+    pub(super) fn take_slots_to_evaluate(&mut self) -> Vec<SlotKey> {
         let now = self.core.now.epoch();
         let mut keys = Vec::new();
         let ExecutionPoint { core, slots, .. } = self;
@@ -291,7 +291,7 @@ impl ExecutionPoint {
                 break;
             }
             lazy.next_looks.pop();
-            if slots.get_mut(&key).is_some_and(|slot| slot.idle_window.dequeue_look(until)) {
+            if slots.get_mut(&key).is_some_and(|slot| slot.idle_window.dequeue_evaluation(until)) {
                 keys.push(key);
             }
         }
@@ -411,7 +411,7 @@ impl ExecutionPoint {
             && !lags
             && keeps_time;
         slot.idle_window.window_number = slot.idle_window.window_number.wrapping_add(1);
-        slot.idle_window.until = if stays { until } else { LOOK_AT_ONCE };
+        slot.idle_window.until = if stays { until } else { EVALUATE_AT_ONCE };
         slot.fetch.timer_set_at = core.now.monotonic_us;
         slot.idle_window.fetch_mode = match stays && slot.is_waiting_to_fetch() {
             true if willing && slot.is_fetch_futile(core) => FetchMode::Futile,

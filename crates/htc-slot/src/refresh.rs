@@ -49,7 +49,7 @@ impl ExecutionPoint {
         if self.core.publish_set.machine {
             self.redistribute_load();
         }
-        let looked = self.take_slots_due_for_look();
+        let looked = self.take_slots_to_evaluate();
         // A poll lets resting slots fetch work, in their order.
         let asking = self.slots_due_to_fetch();
         let mut keys = [&looked[..], &asking].concat();
@@ -61,7 +61,7 @@ impl ExecutionPoint {
             if let Some(slot) = self.slots.get_mut(key) {
                 slot.evaluate_latches(&self.core);
                 slot.refresh_ad(&self.core);
-                slot.record_ad_made(self.core.now);
+                slot.record_ad_refresh(self.core.now);
             }
         }
         for key in &keys {

@@ -70,7 +70,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
             told.push(format!(
                 "the job runs as '{}', not as its owner (RunAsOwner, STARTER_ALLOW_RUNAS_OWNER); {}",
                 found.0,
-                asking.ignores_owner().quirk.told()
+                asking.ignores_owner().quirk.description()
             ));
             found
         }
@@ -96,7 +96,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
         && told.is_empty()
         && (by == attr::OWNER || by == "SLOT<N>_USER")
     {
-        let ignored = asking.ignores_owner().quirk.told();
+        let ignored = asking.ignores_owner().quirk.description();
         told.push(format!("the job runs as '{}', which {by} names; {ignored}", account.name));
     }
     Ok(ChosenAccount { account, named_by: by, dedicated, notices: told })

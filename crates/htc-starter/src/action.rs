@@ -343,7 +343,7 @@ pub enum StarterNotice {
     },
     /// HTCondor 25.14 would have behaved differently at this point.
     Quirk {
-        /// Quirk that 25.14 has at this point.
+        /// Quirk of 25.14 that was not imitated.
         quirk: Quirk,
         /// Description of what the starter did instead.
         reason: String,

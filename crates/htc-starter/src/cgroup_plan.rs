@@ -229,7 +229,7 @@ fn set_soft_memory_limits(
             "no memory limit, because no slot ad has TotalMemory; the memory of its own slot is reserved for the job"
         }
     };
-    plan.notices.push(told(&format!("{limit}; {}", none.quirk.told())));
+    plan.notices.push(told(&format!("{limit}; {}", none.quirk.description())));
     "TotalMemory of the slot"
 }
 

@@ -68,7 +68,7 @@ impl VolumeParameters {
     /// Returns the command that fails if the volume group or the pool does not exist.
     ///
     /// # Errors
-    /// Returns a volume group on a file, which is created only when a job needs it.
+    /// Returns the volume group if it is on a file: it is created only when a job needs it, so there is nothing to check yet.
     pub fn check_command(&self) -> Result<LvmCommand, &VolumeGroup> {
         match (&self.on_file, &self.pool) {
             (Some(group), _) => Err(group),

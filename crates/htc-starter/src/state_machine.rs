@@ -149,7 +149,10 @@ impl<'w> Starter<'w> {
         let (from, name) = (self.phase.name(), event.name());
         self.handle_event(now, event, &mut out);
         let to = self.phase.name();
-        debug_assert!(phase::is_known_transition(from, name, to), "no transition from {from} by {name} to {to}");
+        debug_assert!(
+            phase::is_known_transition(from, name, to),
+            "no transition from {from} by {name} to {to}"
+        );
         self.update_if_due(now, &mut out);
         self.report_remarks(&mut out);
         self.set_alarm(now, &mut out);

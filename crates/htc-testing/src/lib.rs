@@ -3,10 +3,10 @@
 use htc_config::{Config, LoadOptions, LookupContext};
 use htc_os::RealWorld;
 
-/// Returns what a daemon reads from a file with this text.
+/// Returns the configuration that a daemon reads from a file with this text, and the world in which it was read.
 ///
 /// # Panics
-/// Where there is no temporary directory, or the text is no configuration.
+/// Panics if no temporary directory can be created, or if the text is not a valid configuration.
 pub fn config_of(subsystem: &str, text: &str) -> (Config, RealWorld) {
     let home = tempfile::tempdir().expect("a temporary directory");
     let file = home.path().join("condor_config");

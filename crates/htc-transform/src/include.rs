@@ -73,7 +73,7 @@ pub(super) enum IncludeContent {
     Program(Rc<TransformProgram>),
     /// The text is missing, and the `include` has the option `ifexist`. Contains the reason in the reference's words.
     Missing(String),
-    /// A text without any lines, with its name.
+    /// A text without any lines. Contains the name of the text.
     Empty(BString),
 }
 

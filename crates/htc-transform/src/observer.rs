@@ -207,7 +207,7 @@ pub enum ProblemKind {
         character: char,
     },
     /// DEFAULT replaced the value `undefined`, as the manual says.
-    #[error("{0} is undefined and gets the default; {told}", told = Quirk::DefaultKeepsUndefined.told())]
+    #[error("{0} is undefined and gets the default; {told}", told = Quirk::DefaultKeepsUndefined.description())]
     DefaultOfUndefined(BString),
 }
 

@@ -231,7 +231,7 @@ impl RouterComparison<'_> {
             base.set(name, value);
         }
         base.set("Owner", "user");
-        let mut cover = ConditionCoverage::new(base, self.world).only_possible(possible_job::is_possible_job);
+        let mut cover = ConditionCoverage::new(base, self.world).with_ad_test(possible_job::is_possible_job);
         [&self.left, &self.right].into_iter().for_each(|side| side.add_conditions_to(self, &mut cover));
         self.add_opposed_goals(&mut cover);
         cover

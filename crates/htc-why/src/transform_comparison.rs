@@ -217,10 +217,10 @@ impl<'a> TransformComparison<'a> {
                 let oppose = |name: &str, one: &Goal, other: &Goal| OpposedGoals {
                     name: format!("{name}: ads that match only this rule set"),
                     all_of: vec![one.clone()],
-                    one_of: vec![other.to_contrary()],
+                    one_of: vec![other.to_opposite()],
                 };
-                cover.add_opposed(oppose(names[0], &left, &right));
-                cover.add_opposed(oppose(names[1], &right, &left));
+                cover.add_opposed_goals(oppose(names[0], &left, &right));
+                cover.add_opposed_goals(oppose(names[1], &right, &left));
             }
         }
         cover

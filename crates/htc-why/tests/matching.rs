@@ -7,7 +7,7 @@ use htc_classad::format::long;
 use htc_classad::stream::{AdForm, AdReader, AdRecord, Projection};
 use htc_classad::{AttrName, ClassAd, Context, Dialect, Expr, MatchAd};
 use htc_os::RealWorld;
-use htc_why::matching::{AdPool, Analysis, JobCounter, JobGrouper, JobPlace, SharedGrouper, SlotSet};
+use htc_why::matching::{AdPool, Analysis, JobCounter, JobGrouper, JobPlace, SlotSet, ThreadedJobGrouper};
 
 mod random;
 
@@ -145,7 +145,7 @@ fn analyse<'s>(pool: &'s AdPool<'s>, jobs: &[ClassAd]) -> Analysis<'s> {
 /// Analyses jobs that three threads add, in an order of which each thread sees a part. They are read as from a file.
 fn analyse_by_threads<'s>(pool: &'s AdPool<'s>, jobs: &[ClassAd], random: &mut Random) -> Analysis<'s> {
     let mut grouper = JobGrouper::new(pool);
-    let shared = SharedGrouper::new(&mut grouper, &["ProcId", "Number"]);
+    let shared = ThreadedJobGrouper::new(&mut grouper, &["ProcId", "Number"]);
     let mut starts = vec![0];
     let new_reader = |_| (shared.counter(), Projection::with_prefixes(JobCounter::PREFIXES));
     let mut readers: Vec<_> = (0..3).map(new_reader).collect();
@@ -301,7 +301,7 @@ fn close_real_numbers_separate_groups() {
         };
         assert_eq!(counts(&analysis), [[6, 1], [6, 0]], "{small} {large}");
         let mut grouper = JobGrouper::new(&pool);
-        let shared = SharedGrouper::new(&mut grouper, &["Number"]);
+        let shared = ThreadedJobGrouper::new(&mut grouper, &["Number"]);
         let mut counter = shared.counter();
         for (index, job) in (0..).zip(&jobs) {
             let place = JobPlace { batch: 0, index };

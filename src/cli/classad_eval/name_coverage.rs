@@ -80,8 +80,8 @@ impl NameCoverage {
             }
             let ads =
                 if self.ads == 1 { "the ad".to_owned() } else { format!("any of the {} ads", self.ads) };
-            // The first ad may have the name on a line without a value, which gives the ad no attribute. The name is no hint to
-            // itself.
+            // The first ad may have the name on a line without a value, which gives the ad no attribute. The
+            // name is then not suggested in place of itself.
             let known = self.known.iter().filter(|known| *known != name).map(AttrName::as_bytes);
             let others = supported::attribute_entries().map(|row| row.name.as_bytes());
             // Names of one or two letters are similar to many others.

@@ -89,7 +89,7 @@ fn verb_page(program: &Program, command: &Command, group: &[&Command]) -> io::Re
     roff.control("SH", ["NAME"]);
     let names: Vec<String> = group.iter().map(|verb| page_name(program, verb)).collect();
     let about = match group {
-        [only] => about(only),
+        [only] => verb_description(only),
         _ => program.manual.about.to_owned(),
     };
     roff.text([roman(format!("{} - {}", names.join(", "), whatis_text(&about)))]);
@@ -164,7 +164,7 @@ fn whatis_text(about: &str) -> String {
         .map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + letters.as_str())
 }
 
-fn about(verb: &Command) -> String {
+fn verb_description(verb: &Command) -> String {
     verb.get_about().or_else(|| verb.get_long_about()).map(ToString::to_string).unwrap_or_default()
 }
 

@@ -86,7 +86,7 @@ pub use options::{
 pub(crate) use output_findings::OutputFindings;
 pub(crate) use output_target::{OutputTarget, write_report_file};
 pub(crate) use print_format_language::{
-    Aggregation, GroupKey, HeadFoot, PrintFormat, RowSyntax, add_appended_columns,
+    Aggregation, GroupKey, PrintFormat, PrintedSections, RowSyntax, add_appended_columns,
 };
 pub(crate) use print_mask::{ColumnFlags, ColumnSpec, Separators};
 pub use print_mask::{PrintMask, RenderedRow};

@@ -137,7 +137,7 @@ impl PrintfFormat {
     }
 
     /// Returns true if an integer does not fit the conversion, so that another number is printed.
-    pub(crate) fn truncates(&self, value: i64) -> bool {
+    pub(crate) fn truncates_integer(&self, value: i64) -> bool {
         let Some(conversion) = self.conversion.filter(|conversion| conversion.kind == ConversionKind::Int)
         else {
             return false;

@@ -28,7 +28,7 @@ pub(crate) struct GroupKey(pub Vec<u8>);
 
 /// Lines before and after the rows: which of them are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeadFoot {
+pub(crate) struct PrintedSections {
     /// True if the title, which names the source of the ads, is printed.
     pub title: bool,
     /// True if the headings of columns are printed.
@@ -39,12 +39,13 @@ pub(crate) struct HeadFoot {
     pub custom: bool,
 }
 
-impl HeadFoot {
+impl PrintedSections {
     /// All lines are printed, with the standard summary.
-    pub(crate) const STANDARD: HeadFoot =
-        HeadFoot { title: true, header: true, summary: true, custom: false };
+    pub(crate) const STANDARD: PrintedSections =
+        PrintedSections { title: true, header: true, summary: true, custom: false };
     /// No lines except the rows are printed.
-    pub(crate) const BARE: HeadFoot = HeadFoot { title: false, header: false, summary: false, custom: true };
+    pub(crate) const BARE: PrintedSections =
+        PrintedSections { title: false, header: false, summary: false, custom: true };
 }
 
 /// Print format that was parsed.
@@ -55,7 +56,7 @@ pub(crate) struct PrintFormat {
     /// Columns of the summary.
     pub summary: PrintMask,
     /// Lines to print before and after the rows.
-    pub head_foot: HeadFoot,
+    pub head_foot: PrintedSections,
     /// Rows that are selected.
     pub aggregation: Aggregation,
     /// Condition of `WHERE`, or `None`.
@@ -100,7 +101,7 @@ impl PrintFormat {
             format: PrintFormat {
                 mask,
                 summary: PrintMask::default(),
-                head_foot: HeadFoot { summary: false, ..HeadFoot::STANDARD },
+                head_foot: PrintedSections { summary: false, ..PrintedSections::STANDARD },
                 aggregation: Aggregation::None,
                 condition: None,
                 group_by: Vec::new(),
@@ -207,7 +208,7 @@ impl FormatParser {
                     }
                 }
                 b"UNIQUE" => self.format.aggregation = Aggregation::Unique,
-                b"BARE" => self.format.head_foot = HeadFoot::BARE,
+                b"BARE" => self.format.head_foot = PrintedSections::BARE,
                 b"NOTITLE" => self.format.head_foot.title = false,
                 b"NOHEADER" => self.format.head_foot.header = false,
                 b"NOSUMMARY" => self.format.head_foot.summary = false,
@@ -543,7 +544,10 @@ mod tests {
         assert_eq!(format.condition.as_deref(), Some(&b"B > 1"[..]));
         assert_eq!(format.group_by, [GroupKey(b"C".to_vec())]);
         assert_eq!(format.aggregation, Aggregation::Unique);
-        assert_eq!(format.head_foot, HeadFoot { title: false, header: true, summary: false, custom: false });
+        assert_eq!(
+            format.head_foot,
+            PrintedSections { title: false, header: true, summary: false, custom: false }
+        );
         let mut headings = Vec::new();
         format.mask.display_headings(&mut headings);
         assert_eq!(headings, b" x   \n");

@@ -355,7 +355,7 @@ impl PrintMask {
     fn find_truncated_number(&self, cells: &[MaskCell]) -> Option<(String, i64)> {
         self.columns.iter().zip(cells).find_map(|(column, cell)| match cell {
             MaskCell::Value(Value::Int(number)) => {
-                let format = column.format.as_ref().filter(|format| format.truncates(*number))?;
+                let format = column.format.as_ref().filter(|format| format.truncates_integer(*number))?;
                 Some((String::from_utf8_lossy(format.text()).escape_debug().to_string(), *number))
             }
             _ => None,

@@ -129,7 +129,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Names standard output in an error without context. Only errors of standard output have none; all others name their source.
-pub(crate) fn name_stdout(error: anyhow::Error) -> anyhow::Error {
+pub(crate) fn add_stdout_context(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::InvalidInput) if crate::os::stdout_was_closed() => {
             anyhow::anyhow!("cannot write to standard output: it is closed")

@@ -224,7 +224,7 @@ fn finish_program(result: anyhow::Result<Status>, session: &ProgramContext) -> S
         // It is not an error if the reader of a pipe, such as head(1), closes it early.
         Err(error) if problem::is_broken_pipe(&error) => Status::Done,
         Err(error) => {
-            let error = problem::name_stdout(error);
+            let error = problem::add_stdout_context(error);
             session.report(&error);
             problem::exit_status_of(&error)
         }

@@ -170,7 +170,7 @@ enum RoutedAdTarget {
 const ABORT_STATUS: u8 = 4;
 
 /// Result of building the umbrella constraint of all routes.
-enum UmbrellaBuild {
+enum UmbrellaResult {
     Built(UmbrellaConstraint),
     /// No route accepts jobs.
     NoRoute,
@@ -345,13 +345,13 @@ impl RouterInfoTool<'_> {
         chooser: &RouteChooser<'_>,
         states: &[RouteState],
         log: &mut DaemonLog,
-    ) -> anyhow::Result<UmbrellaBuild> {
+    ) -> anyhow::Result<UmbrellaResult> {
         let umbrella = chooser.build_umbrella(states);
         let text = match &umbrella {
             Ok(Some(UmbrellaConstraint { text, .. })) | Err(UmbrellaError(text)) => text.clone(),
             Ok(None) => {
                 log.write_line(b"JobRouter: no routes can accept more jobs at the moment.\n");
-                return Ok(UmbrellaBuild::NoRoute);
+                return Ok(UmbrellaResult::NoRoute);
             }
         };
         let text = match self.options.debug_umbrella {
@@ -365,9 +365,9 @@ impl RouterInfoTool<'_> {
             self.program.write_stderr(&format!("ERROR \"JobRouter: {error}\"\n"));
         }
         Ok(match umbrella {
-            Ok(Some(umbrella)) => UmbrellaBuild::Built(umbrella),
-            Ok(None) => UmbrellaBuild::NoRoute,
-            Err(_) => UmbrellaBuild::Abort,
+            Ok(Some(umbrella)) => UmbrellaResult::Built(umbrella),
+            Ok(None) => UmbrellaResult::NoRoute,
+            Err(_) => UmbrellaResult::Abort,
         })
     }
 
@@ -387,9 +387,9 @@ impl RouterInfoTool<'_> {
         }
         let mut chooser = RouteChooser::new(table, knobs, None, self.world);
         let umbrella = match self.make_umbrella(&chooser, &states, log)? {
-            UmbrellaBuild::Built(umbrella) => umbrella,
-            UmbrellaBuild::NoRoute => return Ok(Some(candidates)),
-            UmbrellaBuild::Abort => return Ok(None),
+            UmbrellaResult::Built(umbrella) => umbrella,
+            UmbrellaResult::NoRoute => return Ok(Some(candidates)),
+            UmbrellaResult::Abort => return Ok(None),
         };
         let mut turn = 0;
         for (key, job) in jobs {

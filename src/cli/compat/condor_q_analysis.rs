@@ -263,10 +263,10 @@ impl<'a> Analysis<'a> {
         }
         let mut fits = true;
         if is_partitionable == Some(true) && mode == MatchMode::Partitionable {
-            fits = self.fits(&offer, job) != Some(false);
+            fits = self.is_within_limits(&offer, job) != Some(false);
             if !fits && let Some(mut drained) = drained_ad(&offer, self.setup.world) {
                 drained.chain(Some(Arc::clone(&offer)));
-                if self.fits(&drained, job) != Some(false) {
+                if self.is_within_limits(&drained, job) != Some(false) {
                     offer = Arc::new(drained);
                     self.slots.add_drained(slot, Arc::clone(&offer));
                 }
@@ -298,7 +298,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Returns the value of WithinResourceLimits, or `None` if it is neither true nor false.
-    fn fits(&self, slot: &ClassAd, job: usize) -> Option<bool> {
+    fn is_within_limits(&self, slot: &ClassAd, job: usize) -> Option<bool> {
         let expr = slot.get("WithinResourceLimits")?;
         self.context(slot).target(&self.jobs[job]).eval(&expr).truth()
     }

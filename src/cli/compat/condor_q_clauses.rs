@@ -24,7 +24,7 @@ enum Logic {
 
 /// Value of a clause that refers to no other ad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HardValue {
+enum ConstantValue {
     False,
     True,
     Open,
@@ -53,11 +53,11 @@ struct Clause {
 }
 
 impl Clause {
-    fn hard_value(&self) -> HardValue {
+    fn constant_value(&self) -> ConstantValue {
         match self.constant {
-            None => HardValue::Open,
-            Some(true) => HardValue::True,
-            Some(false) => HardValue::False,
+            None => ConstantValue::Open,
+            Some(true) => ConstantValue::True,
+            Some(false) => ConstantValue::False,
         }
     }
 
@@ -431,7 +431,7 @@ impl Clauses<'_> {
 
     fn reduce(&mut self, at: usize, left: usize, right: usize, to: Option<usize>, clears: bool) {
         if let Some(to) = to {
-            self.clauses[at].effective = Some(self.follow(to));
+            self.clauses[at].effective = Some(self.final_clause(to));
             if clears {
                 self.clauses[at].label.clear();
             }

@@ -20,7 +20,7 @@ use crate::classad::AttrName;
 use crate::classad::format::list::ListForm;
 use crate::classad::stream::AdForm;
 use crate::cli::common::{
-    Aggregation, FunctionSettings, GroupKey, HeadFoot, PrintFormat, PrintMask, ProgramContext, Status,
+    Aggregation, FunctionSettings, GroupKey, PrintFormat, PrintMask, PrintedSections, ProgramContext, Status,
     stdout, terminal_width,
 };
 use crate::cli::compat::{CommandWord, CommandWords};
@@ -45,7 +45,7 @@ pub(super) struct CondorQOptions {
     pub(super) mask: PrintMask,
     /// Columns of the summary.
     pub(super) summary: PrintMask,
-    pub(super) head_foot: HeadFoot,
+    pub(super) head_foot: PrintedSections,
     pub(super) group_by: Vec<GroupKey>,
     pub(super) has_standard_summary: bool,
     pub(super) has_old_summary: bool,
@@ -104,7 +104,7 @@ impl Default for CondorQOptions {
             attributes: Vec::new(),
             mask: PrintMask::default(),
             summary: PrintMask::default(),
-            head_foot: HeadFoot::STANDARD,
+            head_foot: PrintedSections::STANDARD,
             group_by: Vec::new(),
             has_standard_summary: false,
             has_old_summary: false,
@@ -238,7 +238,7 @@ impl CondorQOptions {
                 let name = value("-submitter requires the name of a user.")?;
                 let name = name.strip_prefix(b"nice-user.").unwrap_or(&name);
                 let owner = "(AcctGroup is undefined ? Owner : AcctGroup)";
-                self.any.push(Self::equality(owner, name));
+                self.any.push(Self::string_condition(owner, name));
             }
             CondorQOption::Constraint => {
                 self.all.push(value("-constraint requires another parameter")?);
@@ -321,23 +321,23 @@ impl CondorQOptions {
                 self.functions.adds_runs = true;
             }
             CondorQOption::Run => {
-                self.restrict("JobStatus == 2 || JobStatus == 6 || JobStatus == 7");
+                self.add_constraint("JobStatus == 2 || JobStatus == 6 || JobStatus == 7");
                 self.is_run = true;
                 self.refuse_other_states(self.held.is_some() || self.is_idle, OTHER_STATES)?;
             }
             CondorQOption::Idle => {
-                self.restrict("JobStatus == 1");
+                self.add_constraint("JobStatus == 1");
                 self.is_idle = true;
                 self.refuse_other_states(self.is_run || self.held.is_some(), OTHER_STATES)?;
             }
             CondorQOption::Hold => {
-                self.restrict("JobStatus==5");
+                self.add_constraint("JobStatus==5");
                 self.held = Some(false);
                 self.refuse_other_states(self.is_run || self.is_idle, OTHER_STATES)?;
                 self.restrict_hold_codes(suffix);
             }
             CondorQOption::HoldCodes => {
-                self.restrict("JobStatus==5");
+                self.add_constraint("JobStatus==5");
                 self.held = Some(true);
                 let what = "-hold-codes incompatible with -idle or -run";
                 self.refuse_other_states(self.is_run || self.is_idle, what)?;
@@ -373,7 +373,7 @@ impl CondorQOptions {
         (self.report, self.is_changed_report) = (report, false);
     }
 
-    fn restrict(&mut self, constraint: &str) {
+    fn add_constraint(&mut self, constraint: &str) {
         self.all.push(constraint.as_bytes().to_vec());
         self.modes.is_partial = true;
     }

@@ -243,7 +243,7 @@ fn apply_termination(ad: &mut ClassAd, event: &TerminatedEvent, time: i64, world
     }
 }
 
-/// Adds the attributes of the job that an event of job ad information has in addition to the event before it.
+/// Adds the attributes of an event of job ad information that the event before it does not have.
 fn add_information(ad: &mut ClassAd, event: &JobEvent, previous: &JobEvent) {
     let mut information = event.to_ad();
     let others = previous.to_ad();

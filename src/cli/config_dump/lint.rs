@@ -150,7 +150,7 @@ fn lint_job_ads(
             has_long_ads = true;
             for part in split_long_ads(&text) {
                 let found = lint.lint_job_ad(&name, &text[part.bytes], world);
-                findings.extend(found.into_iter().map(|finding| finding.moved_down(part.lines_before)));
+                findings.extend(found.into_iter().map(|finding| finding.with_lines_added(part.lines_before)));
             }
             lines += text.iter().filter(|&&byte| byte == b'\n').count();
             continue;

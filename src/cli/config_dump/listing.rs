@@ -30,7 +30,7 @@ pub(super) fn print_listing(
     world: &dyn World,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let (config, warnings) = load(world, &cli.who(), &cli.load_options(), cli.show.redact)
+    let (config, warnings) = load(world, &cli.lookup_context(), &cli.load_options(), cli.show.redact)
         .map_err(|error| config_problem(&error))?;
     for warning in &warnings {
         session.warn(&warning.to_string());

@@ -53,7 +53,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
             job_ad: job_ad.clone(),
             here: *here,
             options,
-            who: cli.who(),
+            who: cli.lookup_context(),
             lint: lint_options,
             output: cli.output,
             redact: cli.show.redact,
@@ -65,7 +65,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
         if !cli.who.exec {
             options.commands = CommandPolicy::Skipped;
         }
-        return lsp::run(lsp_options, options, cli.who(), cli.show.redact, &world, session);
+        return lsp::run(lsp_options, options, cli.lookup_context(), cli.show.redact, &world, session);
     }
     if let Some(ConfigDumpVerb::Compare { before, after, rows, order }) = &cli.verb {
         return compare_files([before, after], (cli.output, *rows, order), &cli, &world, session);

@@ -169,7 +169,7 @@ impl ConfigDumpCli {
         LoadOptions { keep_texts: true, keep_defaults: true, ..self.config.load_options(commands) }
     }
 
-    pub(super) fn who(&self) -> LookupContext {
+    pub(super) fn lookup_context(&self) -> LookupContext {
         LookupContext {
             subsystem: self.who.subsystem.as_bytes().into(),
             local_name: self.who.local_name.as_bytes().into(),

@@ -260,7 +260,7 @@ struct ExpansionStepRecord {
 }
 
 /// Returns what reads a value, with the reason why nothing does, or the name that was probably intended.
-fn reader_words(usage: &NameUsage) -> (&'static str, Option<String>) {
+fn describe_reader(usage: &NameUsage) -> (&'static str, Option<String>) {
     match usage {
         NameUsage::Read => ("daemons", None),
         NameUsage::ReferredTo => ("other values", None),
@@ -293,7 +293,7 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
         value: shown.text(&step.value),
         origin: step.origin.clone(),
     };
-    let (read_by, note) = reader_words(&story.usage);
+    let (read_by, note) = describe_reader(&story.usage);
     let entered = story.table_entry.as_ref();
     let (value, error) = match &story.value {
         ExpandedValue::Value(value) => (Some(shown.text(value)), None),

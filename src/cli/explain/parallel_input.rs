@@ -5,12 +5,12 @@ use std::io::{self, Empty, Read};
 use crate::classad::ClassAd;
 use crate::classad::stream::{AdBatcher, AdError, AdReader, AdRecord, Projection};
 use crate::os::{StopFlag, process_in_parallel, thread_count};
-use crate::why::matching::{JobCounter, JobGrouper, JobPlace, SharedGrouper};
+use crate::why::matching::{JobCounter, JobGrouper, JobPlace, ThreadedJobGrouper};
 
 /// Attributes from which the names of jobs are made.
 const LABELS: [&str; 3] = ["ClusterId", "ProcId", "Name"];
 
-/// Number of groups after which [`LongJobStream::group_some`] returns.
+/// Number of groups after which [`LongJobStream::group_until_full`] returns.
 pub(in crate::cli) const MAX_GROUPS: usize = 20_000;
 
 /// Function that returns the name of a job from its ad and its number, counted from 1.
@@ -66,7 +66,7 @@ impl<R: Read + Send> LongJobStream<R> {
     ///
     /// # Errors
     /// Fails if reading fails.
-    pub(in crate::cli) fn group_some(
+    pub(in crate::cli) fn group_until_full(
         &mut self,
         grouper: &mut JobGrouper<'_>,
         name: &JobNamer<'_>,
@@ -84,7 +84,7 @@ impl<R: Read + Send> LongJobStream<R> {
     ) -> io::Result<bool> {
         let LongJobStream { batcher, prototype, lines, batches, skips_unreadable } = self;
         let (before, skips_unreadable) = (*batches, *skips_unreadable);
-        let shared = SharedGrouper::new(grouper, &LABELS);
+        let shared = ThreadedJobGrouper::new(grouper, &LABELS);
         let mut starts = vec![0];
         let (mut failure, mut is_stopped) = (None, false);
         let collect = |mut batch: BatchDiagnostics| {

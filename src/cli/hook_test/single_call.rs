@@ -80,7 +80,7 @@ pub(super) fn run(
     if let Some(events) = &mut events {
         call::report_call(events, &setup, &shown);
     }
-    if let Some(signal) = keep_and_repeat(&setup, &mut reactor, &one, &mut shown)? {
+    if let Some(signal) = record_and_repeat(&setup, &mut reactor, &one, &mut shown)? {
         return relayed(signal);
     }
     let failed = call::find_failed_expectations(&setup, &shown, &expectations);
@@ -139,7 +139,7 @@ fn call_and_show(
 }
 
 /// Records the call, and repeats it if requested. Returns the signal that interrupted this, or `None`.
-fn keep_and_repeat(
+fn record_and_repeat(
     setup: &CallSetup,
     reactor: &mut Reactor,
     one: &HookCallArgs,

@@ -22,7 +22,7 @@ struct LineCorrection {
 #[derive(Debug)]
 pub(super) struct CorrectedFile {
     path: PathBuf,
-    /// Lines with their ends.
+    /// Lines of the file, each with its line end, before and after the corrections.
     before: Vec<BString>,
     after: Vec<BString>,
 }

@@ -62,12 +62,12 @@ pub(super) fn for_each_ad(
         if selection.selects(&ad, world) {
             take(ad)?;
         }
-        Ok(flow(&selection))
+        Ok(control_flow(&selection))
     })
 }
 
 /// Returns `Break` if the selection needs no further ads.
-fn flow(selection: &AdSelection) -> ControlFlow<()> {
+fn control_flow(selection: &AdSelection) -> ControlFlow<()> {
     if selection.is_finished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
@@ -182,7 +182,7 @@ pub(super) fn for_each_pair(
                 if selection.selects(&first, world) {
                     take(first, ad)?;
                 }
-                Ok(flow(&selection))
+                Ok(control_flow(&selection))
             }
         })?;
     selection.sort_and_limit(&mut sorted, |(first, _)| first, world, program);

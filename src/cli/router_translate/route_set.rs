@@ -99,7 +99,7 @@ impl SlotSet for RouteSet<'_> {
         }
     }
 
-    fn variety(&self, slot: usize) -> u64 {
+    fn group_number(&self, slot: usize) -> u64 {
         slot as u64
     }
 
@@ -115,7 +115,7 @@ impl SlotSet for RouteSet<'_> {
         true
     }
 
-    fn other_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+    fn refusal_beyond_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
         let route = &self.routes[slot];
         if let Some(full) = &route.full {
             return Some(OtherRefusal::new(full.clone(), Vec::new()));
@@ -138,6 +138,6 @@ impl SlotSet for RouteSet<'_> {
             && self
                 .context(ClauseSide::Slot, &self.empty, job)
                 .holds(&self.routes[slot].ad.get("Requirements").unwrap_or_else(|| Expr::literal(true)))
-            && self.other_refusal(slot, job).is_none()
+            && self.refusal_beyond_requirements(slot, job).is_none()
     }
 }

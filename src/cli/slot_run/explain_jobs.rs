@@ -136,17 +136,21 @@ pub(super) fn explain_jobs(
     .print(&analysis)
 }
 
-/// Returns the slots as the engine of explanations sees them; `world` is that of slots of which only the ads are known.
+/// Returns the slots in the form that explanations need; `world` is used for slots of which only the ads are
+/// known.
 fn slot_set<'a>(slots: &'a CandidateSlots, world: &'a dyn World) -> Box<dyn SlotSet + 'a> {
     match slots {
         CandidateSlots::Configured { machine, keys, fetching, .. } => {
             let place = |slot: usize, attribute: &str| slots.attribute_place(slot, attribute, world);
             let unpublished = |slot: usize, attribute: &str| slots.unpublished_place(slot, attribute, world);
-            let set = MachineSlots::new(machine, keys, fetching).places(place).unpublished(unpublished);
+            let set = MachineSlots::new(machine, keys, fetching)
+                .with_setting_places(place)
+                .with_unpublished_macros(unpublished);
             Box::new(NegotiatedSlots::new(set))
         }
         CandidateSlots::Ads(PoolSlots { ads, fetching, counts_claims, quirks }) => {
-            let pool = AdPool::borrowed(ads, world).quirks(*quirks).fetching(fetching.clone());
+            let pool =
+                AdPool::from_borrowed(ads, world).quirks(*quirks).with_fetching_slots(fetching.clone());
             Box::new(NegotiatedSlots::new(if *counts_claims { pool.with_claims() } else { pool }))
         }
     }

@@ -11,7 +11,7 @@ use super::options::{SimulateOptions, SlotRunCli};
 use super::simulate_output::{EventWriter, PictureFiles, unwritten_events_problem, waiting_stdout};
 use super::simulate_progress::run_side_by_side;
 use super::simulate_report::render_summary;
-use super::simulate_setup::{PreparedSimulation, SimulationCourse, prepare_simulation, start_simulation};
+use super::simulate_setup::{PreparedSimulation, SimulationRun, prepare_simulation, start_simulation};
 use super::{simulate_compare, simulate_why};
 use crate::cli::common::{
     JsonLineWriter, Painter, Problem, ProgramContext, SimulationEvents, Status, find_scenario_and_events,
@@ -62,19 +62,20 @@ pub(super) fn simulate(
         ("--events", uses_stdout),
     ];
     if let (Some(option), Some((other, _))) = (has_rows, other.into_iter().find(|(_, is_given)| *is_given)) {
-        return Err(
-            Problem::usage(format!("{option} applies to the owners of the summary; it cannot be used with {other}")).into()
-        );
+        return Err(Problem::usage(format!(
+            "{option} applies to the owners of the summary; it cannot be used with {other}"
+        ))
+        .into());
     }
     let path = (path, arguments.seed);
     let ready = prepare_simulation(cli, session, path.0, path.1, None)?;
     let play = SimulationOptions { every_poll: arguments.every_poll };
     if let Some(what) = &arguments.why {
-        return simulate_why::answer_why(cli, &SimulationCourse { ready: &ready, play }, what);
+        return simulate_why::answer_why(cli, &SimulationRun { ready: &ready, play }, what);
     }
     if let Some(file) = &arguments.compare {
         let other = prepare_simulation(cli, session, path.0, path.1, Some(file))?;
-        let courses = [&ready, &other].map(|ready| SimulationCourse { ready, play });
+        let courses = [&ready, &other].map(|ready| SimulationRun { ready, play });
         return simulate_compare::compare_simulations(cli, &courses, file);
     }
     pictures.check_writable()?;

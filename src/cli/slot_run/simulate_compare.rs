@@ -9,7 +9,7 @@ use super::decision_text;
 use super::options::SlotRunCli;
 use super::simulate_progress::run_side_by_side;
 use super::simulate_report::{cut_text, not_shown_text};
-use super::simulate_setup::SimulationCourse;
+use super::simulate_setup::SimulationRun;
 use crate::cli::common::{Painter, Status, render_table, write_to_stdout};
 use crate::simulate::summary::HookCounts;
 use crate::simulate::times::format_span;
@@ -35,7 +35,7 @@ pub(super) fn heading(before: &str, after: &Path) -> String {
 /// Simulates both configurations; `file` is the second one. The exit status is 1 if the results differ.
 pub(super) fn compare_simulations(
     cli: &SlotRunCli,
-    courses: &[SimulationCourse<'_>; 2],
+    courses: &[SimulationRun<'_>; 2],
     file: &Path,
 ) -> anyhow::Result<Status> {
     let [before, after] = courses;

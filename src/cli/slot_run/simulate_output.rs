@@ -108,7 +108,7 @@ fn write_picture(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| cannot_write(path))
 }
 
-/// Writer that waits for a slow reader, which a simulation can do, but no longer than `--timeout` permits.
+/// Writer that waits for a slow reader, but no longer than `--timeout` permits.
 struct WaitingWriter {
     outlet: LineOutput,
     end: Option<MonotonicTime>,

@@ -20,7 +20,7 @@ pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summa
     let length = timeline.length as f64 / 1e6;
     let lane = |(at, row): (usize, &crate::simulate::timeline::TimelineRow)| SlotLane {
         name: rows.get(at).map_or("?", String::as_str),
-        stays: slot_stays(row, length, &names),
+        stays: slot_state_times(row, length, &names),
         marks: row
             .marks
             .iter()
@@ -45,7 +45,7 @@ pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summa
     picture::draw_timeline(lanes, &TimeAxis { length, time_of_day, format: &when })
 }
 
-fn slot_stays<'a>(
+fn slot_state_times<'a>(
     row: &crate::simulate::timeline::TimelineRow,
     length: f64,
     names: &'a [String],

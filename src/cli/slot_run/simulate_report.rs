@@ -15,7 +15,7 @@ const MAX_ROWS: usize = 5;
 /// Formats the whole summary.
 pub(super) fn render_summary(summary: &Summary, painter: Painter) -> String {
     let mut text = render_head(summary);
-    text += &totals(summary);
+    text += &totals_text(summary);
     if !summary.badput.is_empty() {
         text += &render_badput_causes(summary, painter);
     }
@@ -45,7 +45,7 @@ fn render_head(summary: &Summary) -> String {
     )
 }
 
-fn totals(summary: &Summary) -> String {
+fn totals_text(summary: &Summary) -> String {
     let jobs = &summary.jobs;
     let lost: f64 = summary.badput.values().map(|lost| lost.cpu_seconds).sum();
     let whole = summary.cpus * summary.length;

@@ -54,12 +54,12 @@ impl PreparedSimulation {
 }
 
 /// Prepared simulation and the options of its run.
-pub(super) struct SimulationCourse<'r> {
+pub(super) struct SimulationRun<'r> {
     pub ready: &'r PreparedSimulation,
     pub play: SimulationOptions,
 }
 
-impl SimulationSource for SimulationCourse<'_> {
+impl SimulationSource for SimulationRun<'_> {
     type Error = anyhow::Error;
 
     fn begin(&self) -> anyhow::Result<Simulation<'_>> {

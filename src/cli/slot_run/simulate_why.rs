@@ -3,7 +3,7 @@
 use super::decision_text;
 use super::options::SlotRunCli;
 use super::simulate_report::change_lines;
-use super::simulate_setup::SimulationCourse;
+use super::simulate_setup::SimulationRun;
 use crate::cli::common::{Problem, Status, write_to_stdout};
 use crate::os::RealWorld;
 use crate::simulate::times::{TimePoint, format_span};
@@ -13,11 +13,7 @@ use crate::text::similar_names::nearest;
 use crate::world::World;
 
 /// Answers the question of `--why`.
-pub(super) fn answer_why(
-    cli: &SlotRunCli,
-    course: &SimulationCourse<'_>,
-    what: &str,
-) -> anyhow::Result<Status> {
+pub(super) fn answer_why(cli: &SlotRunCli, course: &SimulationRun<'_>, what: &str) -> anyhow::Result<Status> {
     let is_job =
         what.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     if is_job && what.split('.').count() <= 2 {
@@ -35,7 +31,7 @@ pub(super) fn answer_why(
 }
 
 /// Explains the history of a job. The exit status is 1 if the job was never offered a slot.
-fn explain_job(cli: &SlotRunCli, course: &SimulationCourse<'_>, job: &str) -> anyhow::Result<Status> {
+fn explain_job(cli: &SlotRunCli, course: &SimulationRun<'_>, job: &str) -> anyhow::Result<Status> {
     let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
     let Some(story) = JobTrace::of_job(course, &job)? else {
         let problem = Problem::usage(format!("--why: this scenario has no job {job}"));
@@ -83,7 +79,7 @@ fn job_story(story: &JobTrace) -> String {
 
 /// Parses a time, and returns it in seconds since the start of the scenario.
 fn seconds_since_start(
-    course: &SimulationCourse<'_>,
+    course: &SimulationRun<'_>,
     time: TimePoint,
     world: &dyn World,
 ) -> Result<f64, Problem> {
@@ -122,7 +118,7 @@ fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
 /// as typed.
 fn explain_slot(
     cli: &SlotRunCli,
-    course: &SimulationCourse<'_>,
+    course: &SimulationRun<'_>,
     (slot, typed): (&str, &str),
     time: TimePoint,
 ) -> anyhow::Result<Status> {

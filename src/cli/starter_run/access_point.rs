@@ -109,7 +109,7 @@ pub(super) struct JobPlaySetup<'w> {
 impl StarterInvocation<'_> {
     /// Runs the job, and prints its ad as it would be in the queue. `request` creates the run request for each run from the job
     /// ad.
-    pub(super) fn play_job<'w>(
+    pub(super) fn run_job_as_queue_does<'w>(
         &self,
         setup: JobPlaySetup<'w>,
         request: &dyn Fn(ClassAd) -> RunRequest<'w>,

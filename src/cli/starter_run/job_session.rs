@@ -132,7 +132,7 @@ impl StarterInvocation<'_> {
                 local: with == AccessPointRole::Schedd,
                 spool: spool.as_ref().map(SpoolDirectory::path),
             };
-            self.play_job(setup, &request, &mut stream, session)?
+            self.run_job_as_queue_does(setup, &request, &mut stream, session)?
         };
         // htc-slot-run checks the events itself, so it needs only the status of the job.
         Ok(if private.is_some() { status } else { finish_events(stream, status) })

@@ -275,7 +275,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_ad_is_what_a_plain_map_is(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
+    fn operations_on_an_ad_agree_with_a_plain_map(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
         let mut ads = <[(ClassAd, AdModel); 2]>::default();
         for step in &steps {
             apply_operation(step, &mut ads);
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn a_large_ad_is_what_a_plain_map_is(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
+    fn operations_on_a_large_ad_agree_with_a_plain_map(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
         let mut ads = <[(ClassAd, AdModel); 2]>::default();
         // Number of attributes from which an ad builds an index.
         for number in 0..90 {

@@ -215,8 +215,8 @@ impl LineMemo {
         number
     }
 
-    /// Records that the expected line follows. Returns the known line, and the hash of its name if the ad certainly
-    /// lacks the name, as [`LineMemo::enter_line`] does.
+    /// Records that the expected line is the next one of the ad. Returns the same as
+    /// [`LineMemo::enter_line`].
     #[inline]
     pub(crate) fn accept_expected(&mut self, number: u32) -> Option<(&KnownLine, Option<u32>)> {
         let line = self.lines.get_mut(number as usize)?;
@@ -322,7 +322,7 @@ impl KnownLine {
 impl ParsedTexts {
     /// Returns the parsed expression of a text, or `None` if it is not in the memo.
     fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
-        if text.len() > MAX_TEXT_LENGTH || self.are_useless() {
+        if text.len() > MAX_TEXT_LENGTH || self.are_hits_rare() {
             return None;
         }
         self.lookups = self.lookups.saturating_add(1);
@@ -333,7 +333,7 @@ impl ParsedTexts {
 
     /// Adds a text to the memo.
     fn remember(&mut self, text: &[u8], root: NodeId, tree: &Arc<ExprTree>) {
-        if text.len() > MAX_TEXT_LENGTH || self.are_useless() {
+        if text.len() > MAX_TEXT_LENGTH || self.are_hits_rare() {
             return;
         }
         if self.by_text.len() >= MAX_TEXTS {
@@ -342,7 +342,7 @@ impl ParsedTexts {
         self.by_text.insert(text.into(), (root, Arc::clone(tree)));
     }
 
-    fn are_useless(&self) -> bool {
+    fn are_hits_rare(&self) -> bool {
         self.lookups > TRIAL_LOOKUPS && self.hits < self.lookups / 8
     }
 }
@@ -372,7 +372,7 @@ mod tests {
             take(&mut memo, &mut ad, &format!("A = B{unique}"));
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B{unique}"));
         }
-        assert!(memo.texts.are_useless() && memo.texts.by_text.len() <= MAX_TEXTS);
+        assert!(memo.texts.are_hits_rare() && memo.texts.by_text.len() <= MAX_TEXTS);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl WantedNames {
     }
 
     /// Returns true if a name begins with one of the prefixes.
-    fn has_prefix_of(&self, name: &[u8]) -> bool {
+    fn begins_with_prefix(&self, name: &[u8]) -> bool {
         let begins = |prefix: &AttrName| {
             let start = name.get(..prefix.as_bytes().len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
@@ -63,7 +63,7 @@ impl WantedNames {
     fn line_index(&self, name: &[u8]) -> u32 {
         match self.position(name) {
             Some(index) => index as u32,
-            None if self.has_prefix_of(name) => KEPT_BY_PREFIX,
+            None if self.begins_with_prefix(name) => KEPT_BY_PREFIX,
             None => NO_LINE,
         }
     }
@@ -310,7 +310,7 @@ impl LineMemo {
             (None, KeptAttributes::All) => Some(name),
             (None, KeptAttributes::Wanted(wanted)) => match wanted.position(name) {
                 Some(index) => Some(wanted.names[index].as_bytes()),
-                None => wanted.has_prefix_of(name).then_some(name),
+                None => wanted.begins_with_prefix(name).then_some(name),
             },
         }
     }

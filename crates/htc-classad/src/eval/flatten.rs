@@ -399,7 +399,7 @@ impl<'a> Flattener<'_, 'a> {
             // If the base does not have an attribute with this name, only the base is replaced.
             if self.inline
                 && !matches!(base, NO_BASE | ABSOLUTE_BASE)
-                && let Ok(FlatPart::Tree(base)) = self.flatten_deeper(tree, base, at)
+                && let Ok(FlatPart::Tree(base)) = self.flatten_one_level_deeper(tree, base, at)
             {
                 return Ok(FlatPart::Tree(self.builder.push_attribute(base, tree.name_bytes(name))));
             }
@@ -410,13 +410,13 @@ impl<'a> Flattener<'_, 'a> {
                 if matches!(inner.node(*root), Node::Ad { .. }) {
                     return Ok(FlatPart::Tree(self.builder.copy_node(tree, id)));
                 }
-                self.flatten_deeper(inner, *root, EvalScopes::from_scope(Some(scope)))?
+                self.flatten_one_level_deeper(inner, *root, EvalScopes::from_scope(Some(scope)))?
             }
             Binding::NestedAttribute { tree: inner, id: root, .. } => {
                 if matches!(inner.node(root), Node::Ad { .. }) {
                     return Ok(FlatPart::Tree(self.builder.copy_node(tree, id)));
                 }
-                self.flatten_deeper(inner, root, EvalScopes::from_scope(Some(scope)))?
+                self.flatten_one_level_deeper(inner, root, EvalScopes::from_scope(Some(scope)))?
             }
             Binding::Ad(_) => return Ok(FlatPart::Tree(self.builder.copy_node(tree, id))),
             other => FlatPart::Value(self.evaluator.eval_binding(other, scope)?),
@@ -427,7 +427,7 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    fn flatten_deeper(
+    fn flatten_one_level_deeper(
         &mut self,
         tree: &'a Arc<ExprTree>,
         id: NodeId,

@@ -90,7 +90,7 @@ impl ReferenceWalk {
                 let mut children = Vec::new();
                 tree.children(id, &mut children);
                 if deeper {
-                    return self.walk_deeper(evaluator, tree, children, at);
+                    return self.walk_one_level_deeper(evaluator, tree, children, at);
                 }
                 for child in children {
                     evaluator.with_stack_check(|evaluator| self.walk_node(evaluator, tree, child, at))?;
@@ -102,7 +102,7 @@ impl ReferenceWalk {
 
     /// Walks several parts of an expression, each one level deeper than the current level of the reference's
     /// depth limit.
-    fn walk_deeper<'a>(
+    fn walk_one_level_deeper<'a>(
         &mut self,
         evaluator: &mut Evaluator<'a>,
         tree: &'a Arc<ExprTree>,
@@ -209,14 +209,14 @@ impl ReferenceWalk {
             Binding::Ad(AdScope { ad: AdRef::Own(ad), .. }) => {
                 for (_, slot) in ad.stored_values() {
                     if let StoredValue::Expr(root, tree) = slot {
-                        self.walk_deeper(evaluator, tree, [*root], at)?;
+                        self.walk_one_level_deeper(evaluator, tree, [*root], at)?;
                     }
                 }
                 Ok(())
             }
             Binding::Ad(AdScope { ad: AdRef::Literal { tree, first, count }, .. }) => {
                 let values = tree.fields(*first, *count).iter().map(|field| field.node);
-                self.walk_deeper(evaluator, tree, values, at)
+                self.walk_one_level_deeper(evaluator, tree, values, at)
             }
             _ => Ok(()),
         }

@@ -12,8 +12,8 @@ use crate::syntax::tree::{ABSOLUTE_BASE, AdField, BinaryOp, ExprTree, Node, Node
 use crate::syntax::{Dialect, function_names, times};
 use crate::text::Span;
 
-/// Maximum nesting depth of expressions in the reference's parser, which counts each entry into its functions for
-/// expressions, unary operators and postfix operators.
+/// Maximum nesting depth of expressions in the reference's parser. Each call of its functions for
+/// expressions, unary operators and postfix operators counts as one level.
 const MAX_DEPTH: u32 = 500;
 
 const OPERAND: &str = "an operand: a name, a literal, `(`, `{`, `[` or a sign";
@@ -205,7 +205,7 @@ impl<'s, 'w> Parser<'s, 'w> {
     }
 
     /// Returns the offset at which the ad parsed last ended.
-    pub(crate) fn ad_end(&self) -> usize {
+    pub(crate) fn last_ad_end(&self) -> usize {
         self.ad_end
     }
 
@@ -549,7 +549,7 @@ impl<'s, 'w> Parser<'s, 'w> {
     /// Adds the node of an ad. The attributes are sorted here, because their names are still in the source.
     fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let lexer = &self.lexer;
-        self.workbench.builder.push_ad_with(fields, |text: TextRange| lexer.token_text(text))
+        self.workbench.builder.push_ad_with_names(fields, |text: TextRange| lexer.token_text(text))
     }
 }
 

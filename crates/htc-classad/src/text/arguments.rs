@@ -174,7 +174,7 @@ fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
 }
 
 /// Converts the range of an error from raw text to the V2 quoted text from which the raw text was made.
-fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
+fn move_error_to_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
     match error {
         ArgumentError::UnbalancedQuote { span, rest } => {
             let start = raw_to_quoted_offset(quoted, span.start as usize);
@@ -190,7 +190,7 @@ fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
 /// # Errors
 /// Same as `v2_quoted_to_raw` and [`parse_v2_raw`]. Ranges in errors refer to the quoted text.
 pub fn parse_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
-    parse_v2_raw(&v2_quoted_to_raw(text)?).map_err(|error| error_in_quoted(error, text))
+    parse_v2_raw(&v2_quoted_to_raw(text)?).map_err(|error| move_error_to_quoted(error, text))
 }
 
 /// Splits a text into words. The text is V2 quoted if it begins with a double quote, or else V1 raw, as in

@@ -214,7 +214,7 @@ impl Loader<'_> {
         self.set.detected.set_host(host);
         let addresses = self.read_address_settings();
         self.set.detected.set_addresses(addresses);
-        self.displace_by_detected(&HOST_NAMES, &before);
+        self.remove_for_detected(&HOST_NAMES, &before);
         Ok(())
     }
 
@@ -318,7 +318,7 @@ impl Loader<'_> {
     }
 
     /// Removes definitions of detected names from the table if there is a detected value.
-    fn displace_by_detected(&mut self, names: &[&'static str], before: &[(&'static str, BString)]) {
+    fn remove_for_detected(&mut self, names: &[&'static str], before: &[(&'static str, BString)]) {
         for name in names {
             let steps = self.records_replacements();
             let set = self
@@ -360,7 +360,7 @@ impl Loader<'_> {
         if is_last {
             self.insert_host_names()?;
         } else {
-            self.displace_by_detected(&HOST_NAMES, &before);
+            self.remove_for_detected(&HOST_NAMES, &before);
         }
         self.insert_identity();
         self.check_user_cache()?;
@@ -369,7 +369,7 @@ impl Loader<'_> {
             let count = self.read_flag("COUNT_HYPERTHREAD_CPUS", true);
             self.set.detected.set_count_hyperthreads(count);
         }
-        self.displace_by_detected(&PROCESS_NAMES, &before);
+        self.remove_for_detected(&PROCESS_NAMES, &before);
         Ok(())
     }
 

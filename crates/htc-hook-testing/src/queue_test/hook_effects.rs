@@ -55,7 +55,7 @@ impl HookEffects {
         let touched = after.written_since(before).chain(after.gone_since(before));
         self.queue_names_jobs |= touched
             .into_iter()
-            .any(|path| !name_kinds_found(names, &words_in_files([path], names)).is_empty());
+            .any(|path| !find_name_kinds(names, &words_in_files([path], names)).is_empty());
     }
 
     /// Records that REPLY_FETCH has set a rejected job aside, if it has moved the job's file. A copy of the job in a
@@ -83,7 +83,7 @@ impl HookEffects {
         let relative = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_owned();
         let mut found = BTreeSet::new();
         for path in &written {
-            let of_path = name_kinds_found(names, &words_in_files([*path], names));
+            let of_path = find_name_kinds(names, &words_in_files([*path], names));
             if of_path.is_empty() {
                 continue;
             }
@@ -171,7 +171,7 @@ impl ExitRecords<'_> {
     }
 }
 
-fn name_kinds_found(names: &JobNames, words: &HashSet<BString>) -> BTreeSet<usize> {
+fn find_name_kinds(names: &JobNames, words: &HashSet<BString>) -> BTreeSet<usize> {
     let there = |name: &Option<BString>| name.as_ref().is_some_and(|name| words.contains(name));
     (0..names.len()).filter(|&kind| there(&names[kind])).collect()
 }

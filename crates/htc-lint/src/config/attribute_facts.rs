@@ -27,7 +27,7 @@ pub(super) enum AttributeUnit {
 
 impl AttributeUnit {
     /// Returns the number of bytes in one unit, or `None` if it is not a unit of size.
-    pub(super) fn bytes(self) -> Option<f64> {
+    pub(super) fn bytes_per_unit(self) -> Option<f64> {
         match self {
             AttributeUnit::Bytes => Some(1.0),
             AttributeUnit::KiB => Some(1024.0),

@@ -30,7 +30,7 @@ const COUNTERPARTS: [(&str, &str); 6] = [
 
 impl AttributeOwner {
     /// Returns the kind of the only ads that have an attribute, or `None` if both kinds may have it.
-    pub(super) fn of(name: &[u8]) -> Option<AttributeOwner> {
+    pub(super) fn of_attribute(name: &[u8]) -> Option<AttributeOwner> {
         let at = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok()?;
         match table_row(TABLE_TEXT, &ROW_STARTS, at).field(1) {
             b"job" => Some(AttributeOwner::Job),
@@ -41,7 +41,7 @@ impl AttributeOwner {
 
 /// True if only slots have an attribute.
 pub(crate) fn is_slot_attribute(name: &[u8]) -> bool {
-    AttributeOwner::of(name) == Some(AttributeOwner::Slot)
+    AttributeOwner::of_attribute(name) == Some(AttributeOwner::Slot)
 }
 
 /// Returns the attribute of jobs that corresponds to one of slots.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn attributes_that_both_kinds_of_ads_may_have_belong_to_none() {
-        let owner = |name: &str| AttributeOwner::of(name.as_bytes());
+        let owner = |name: &str| AttributeOwner::of_attribute(name.as_bytes());
         assert_eq!(owner("Owner"), Some(AttributeOwner::Job));
         assert_eq!(owner("numjobstarts"), Some(AttributeOwner::Job));
         assert_eq!(owner("TotalTimeClaimedBusy"), Some(AttributeOwner::Slot));

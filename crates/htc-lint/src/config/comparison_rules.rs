@@ -67,7 +67,7 @@ pub(super) fn check_comparisons(
 }
 
 /// Returns the operator with its operands exchanged.
-fn flip(operator: &'static str) -> &'static str {
+fn mirrored_operator(operator: &'static str) -> &'static str {
     match operator {
         "<" => ">",
         "<=" => ">=",
@@ -88,7 +88,7 @@ fn read_number_comparison<'a>(
         let name = reference_name(attribute)?;
         Some(NumberComparison { whole, name, operator, number: constant_number(number, world)? })
     };
-    read(left, right, operator).or_else(|| read(right, left, flip(operator)))
+    read(left, right, operator).or_else(|| read(right, left, mirrored_operator(operator)))
 }
 
 /// Reports a comparison with a number that the attribute never has.
@@ -145,7 +145,7 @@ fn check_impossible_size(
     const MAX_DISK: f64 = 16.0 * 1_099_511_627_776.0;
     let NumberComparison { whole, name, number, .. } = comparison;
     let unit = facts.unit?;
-    let bytes = unit.bytes().filter(|bytes| *bytes > 1.0)?;
+    let bytes = unit.bytes_per_unit().filter(|bytes| *bytes > 1.0)?;
     let limit = if unit == AttributeUnit::MiB { MAX_MEMORY } else { MAX_DISK };
     if number * bytes < limit {
         return None;
@@ -306,7 +306,7 @@ fn check_priorities(
     let (running, waiting) = ("RemoteUserPrio", "SubmitterUserPrio");
     let operator = match () {
         () if is_priority(left, running) && is_priority(right, waiting) => operator,
-        () if is_priority(right, running) && is_priority(left, waiting) => flip(operator),
+        () if is_priority(right, running) && is_priority(left, waiting) => mirrored_operator(operator),
         () => return None,
     };
     if !matches!(operator, "<" | "<=") {

@@ -66,7 +66,7 @@ impl ExpandedValues {
             }
             let value = references.and_then(|references| self.replace(&raw, &references));
             let value = value.map_or(KnownValue::Other, |(text, count)| KnownValue::Expanded(text, count));
-            self.keep(name, value);
+            self.remember_value(name, value);
             if self.kept_bytes > 2 * MAX_KEPT_BYTES {
                 *self = ExpandedValues::default();
                 return None;
@@ -78,7 +78,7 @@ impl ExpandedValues {
         }
     }
 
-    fn keep(&mut self, name: Vec<u8>, value: KnownValue) {
+    fn remember_value(&mut self, name: Vec<u8>, value: KnownValue) {
         let length = if let KnownValue::Expanded(text, _) = &value { text.len() } else { 0 };
         self.kept_bytes += name.len() + length + size_of::<(Vec<u8>, KnownValue)>();
         self.values.insert(name, value);

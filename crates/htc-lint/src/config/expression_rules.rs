@@ -21,7 +21,7 @@ use super::known_attributes::{
 use super::lint_subject::LintSubject;
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
 use super::self_references::find_self_reference;
-use super::type_rules::{suggest_truth, suggest_undefined};
+use super::type_rules::{suggest_boolean, suggest_undefined};
 use super::written_pieces::{find_written_piece, replace_if_certain};
 
 /// Number of the most recent findings that are searched for a duplicate.
@@ -237,7 +237,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     if is_site_attribute(subject, name) {
         return None;
     }
-    let truth = suggest_truth(name).filter(|_| name.len() <= 8);
+    let truth = suggest_boolean(name).filter(|_| name.len() <= 8);
     if let Some(fix) = truth.or_else(|| suggest_undefined(name)) {
         return Some((message, Some(fix)));
     }
@@ -404,7 +404,7 @@ fn check_power_state(entry: &MacroEntry, reference: &AttributeReference) -> Opti
 /// Checks that the ad in which an attribute is looked up can have it.
 fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option<ReferenceProblem> {
     let name = &reference.name;
-    let owner = AttributeOwner::of(name)?;
+    let owner = AttributeOwner::of_attribute(name)?;
     let (my, target) = match scope {
         ExpressionScope::Slot | ExpressionScope::Match => {
             (Some(AttributeOwner::Slot), Some(AttributeOwner::Job))
@@ -480,7 +480,7 @@ fn suggest_word(name: &[u8]) -> Option<Advice> {
     match () {
         () if is_number => Some("write the number in digits".into()),
         () if is_unit => Some("write one number, without a unit".into()),
-        () => suggest_truth(name).filter(|_| name.len() <= 8).or_else(|| suggest_undefined(name)),
+        () => suggest_boolean(name).filter(|_| name.len() <= 8).or_else(|| suggest_undefined(name)),
     }
 }
 

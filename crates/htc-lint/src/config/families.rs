@@ -57,7 +57,7 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
         return None;
     }
     let slip = |known: &&str| {
-        if !may_be_slip(name, known.as_bytes()) {
+        if !may_be_misspelt(name, known.as_bytes()) {
             return None;
         }
         // If the name itself has an underscore at the end of the prefix, the prefix ends there; otherwise the
@@ -84,7 +84,7 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
 }
 
 /// Returns false if the first two bytes of a name differ from those of a prefix by more than one change.
-fn may_be_slip(name: &[u8], prefix: &[u8]) -> bool {
+fn may_be_misspelt(name: &[u8], prefix: &[u8]) -> bool {
     let (Some(name), Some(prefix)) = (name.first_chunk::<2>(), prefix.first_chunk::<2>()) else {
         return false;
     };

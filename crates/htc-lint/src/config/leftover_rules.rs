@@ -18,7 +18,7 @@ use super::parameter_names::{is_attribute_list, is_parameter};
 use super::type_rules::has_checked_type;
 use super::written_pieces::{replace_if_certain, replace_value};
 
-/// Checks one value; returns true if the text that was found makes the value useless for all other rules.
+/// Checks one value. Returns true if the value contains text because of which no other rule can check it.
 pub(super) fn check_leftovers(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,

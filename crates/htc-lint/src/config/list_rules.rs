@@ -273,7 +273,7 @@ fn is_startd_list(name: &[u8]) -> bool {
 fn is_published(subject: &LintSubject<'_>, list: &[u8], attribute: &[u8]) -> bool {
     let own = unqualified_name(list);
     let is_of_jobs = caseless::starts_with(own, b"SUBMIT_");
-    let owner = AttributeOwner::of(attribute);
+    let owner = AttributeOwner::of_attribute(attribute);
     let is_possible = match () {
         () if is_of_jobs => owner != Some(AttributeOwner::Slot),
         () if is_startd_list(list) => owner != Some(AttributeOwner::Job),
@@ -364,7 +364,7 @@ fn check_unlisted_members(
     findings: &mut Vec<Finding>,
 ) {
     let listed: FxHashSet<Vec<u8>> = named.iter().map(|name| name.to_ascii_lowercase()).collect();
-    let meant_names = LazyCell::new(|| SimilarNames::new(meant_names(family, named)));
+    let probable = LazyCell::new(|| SimilarNames::new(probable_names(family, named)));
     let offers = LazyCell::new(|| comments_with_list(subject, family));
     for (name, entry) in defined {
         let is_offered = || offers.iter().any(|line| caseless::contains(line, name));
@@ -372,7 +372,7 @@ fn check_unlisted_members(
             continue;
         }
         let message = format!("{} '{}' is in no list: it is never used", family.member_noun, BStr::new(name));
-        if let Some(other) = family_that_names(subject, family, name) {
+        if let Some(other) = find_naming_family(subject, family, name) {
             let meant = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
             let message = format!("{message}; {} names a {} of this name", other.lists[0], other.member_noun);
             let fix = Advice::DidYouMean(meant.into());
@@ -385,7 +385,7 @@ fn check_unlisted_members(
             ));
             continue;
         }
-        let fix = match meant_names.nearest(&entry.name, |_| true) {
+        let fix = match probable.nearest(&entry.name, |_| true) {
             Some(near) => Advice::DidYouMean(near[..].into()),
             None => format!("add it to {}", family.lists.join(" or ")).into(),
         };
@@ -405,7 +405,7 @@ fn is_written_somewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
 
 /// Returns the family of transforms or routes whose list has this name without a definition, if the list of
 /// the member's own family lacks the name.
-fn family_that_names<'f>(
+fn find_naming_family<'f>(
     subject: &LintSubject<'_>,
     family: &NamedListFamily,
     name: &[u8],
@@ -449,7 +449,7 @@ fn is_job_rule(family: &NamedListFamily) -> bool {
 
 /// Returns the parameters that a member in no list may be a misspelling of: the list itself, or a setting of a
 /// listed member.
-fn meant_names(family: &NamedListFamily, named: &[BString]) -> Vec<Vec<u8>> {
+fn probable_names(family: &NamedListFamily, named: &[BString]) -> Vec<Vec<u8>> {
     let (prefix, suffix) = (family.prefix, family.suffix);
     let parts = named.iter().flat_map(|member| {
         let parts = family.member_suffixes.iter().filter(|part| part.starts_with('_'));

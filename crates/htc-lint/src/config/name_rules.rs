@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::lint_subject::LintSubject;
 use super::name_status::UnreadReason;
-use super::name_usage::{self, NameUsage, is_slip_in_words};
+use super::name_usage::{self, NameUsage, differs_by_a_letter};
 use super::parameter_names::is_attribute_list;
 use super::referenced_names::collect_names;
 use htc_base::text::{caseless, list, similar_names, unqualified_name};
@@ -146,7 +146,7 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
             let refers_to_itself = subject.referenced_names().is_self_reference(name);
             let bare = unqualified_name(name);
             // The new name would not fit the reference in the value.
-            is_certain = !refers_to_itself && is_slip_in_words(bare, &near);
+            is_certain = !refers_to_itself && differs_by_a_letter(bare, &near);
             let other = if refers_to_itself { "nothing else" } else { "nothing" };
             let prefix = &name[..name.len() - bare.len()];
             (

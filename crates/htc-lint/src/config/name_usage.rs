@@ -58,7 +58,7 @@ pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
             NameStatus::SiteOwn if is_own => match removed {
                 Some(instead) => NameUsage::Removed(instead),
                 None => meant()
-                    .filter(|near| is_list_without_names(bare, near) || is_slip_in_words(bare, near))
+                    .filter(|near| is_list_without_names(bare, near) || differs_by_a_letter(bare, near))
                     .map_or(NameUsage::ReferredTo, NameUsage::Misspelled),
             },
             _ => NameUsage::ReferredTo,
@@ -101,7 +101,7 @@ fn is_list_without_names(name: &[u8], list: &[u8]) -> bool {
 
 /// True if two names differ in at most one letter, as a whole or in each word. Otherwise the names may be
 /// different on purpose: PRUNE_INTERVAL and PREEN_INTERVAL.
-pub(super) fn is_slip_in_words(name: &[u8], other: &[u8]) -> bool {
+pub(super) fn differs_by_a_letter(name: &[u8], other: &[u8]) -> bool {
     let is_slip = |a: &[u8], b: &[u8]| similar_names::distance(a, b, 1).is_some();
     let words = |name: &'_ [u8]| name.split(|&byte| byte == b'_').count();
     is_slip(name, other)
@@ -123,10 +123,10 @@ mod tests {
             ("STRATD_DEBGU", "STARTD_DEBUG"),
             ("ALLOW_REDA", "ALLOW_READ"),
         ] {
-            assert!(is_slip_in_words(name.as_bytes(), other.as_bytes()), "{name}");
+            assert!(differs_by_a_letter(name.as_bytes(), other.as_bytes()), "{name}");
         }
-        assert!(!is_slip_in_words(b"PRUNE_INTERVAL", b"PREEN_INTERVAL"));
-        assert!(!is_slip_in_words(b"SCHEDD_LIFETIME", b"SCHEDD_LIFE"));
+        assert!(!differs_by_a_letter(b"PRUNE_INTERVAL", b"PREEN_INTERVAL"));
+        assert!(!differs_by_a_letter(b"SCHEDD_LIFETIME", b"SCHEDD_LIFE"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::known_attributes::{
     AttributeType, attribute_of_command, attribute_type, is_exact_attribute, is_known_attribute,
     nearest_attribute,
 };
-use super::type_rules::{suggest_truth, suggest_undefined};
+use super::type_rules::{suggest_boolean, suggest_undefined};
 
 /// Kind of a mistake in a printed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) fn check_job_expression(expr: &Expr) -> Option<PrintedValueFinding> {
     }
     examined.references.iter().find_map(|reference| {
         let word = &reference.name;
-        let truth = suggest_truth(word).filter(|_| expr.is_reference() && word.len() <= 8);
+        let truth = suggest_boolean(word).filter(|_| expr.is_reference() && word.len() <= 8);
         let truth = truth.or_else(|| suggest_undefined(word)).map(|advice| advice.to_string());
         let near = || nearest_attribute(word).map(|near| format!("did you mean {}?", near.as_bstr()));
         let command = || attribute_of_command(word).map(|attribute| format!("write {attribute}"));
@@ -115,7 +115,7 @@ fn check_lone_name(
     if NULL_WORDS.iter().any(|null| caseless::eq(null.as_bytes(), word)) {
         return found(PrintedMistake::ForeignLiteral, format!("print undefined, or do not print {shown}"));
     }
-    if let Some(advice) = suggest_truth(word).filter(|_| word.len() <= 8) {
+    if let Some(advice) = suggest_boolean(word).filter(|_| word.len() <= 8) {
         return found(PrintedMistake::UnquotedString, advice.to_string());
     }
     // Not reported: a known attribute may come from the slot ad or be set in the job ad later.

@@ -333,7 +333,7 @@ fn check_function_failures(
             let message = format!("{} cannot be expanded: {}", definition.name, text.trim_end_matches('!'));
             let fix = advise_about_failure(subject, found.function, found.body(raw), &word);
             findings.push(subject.make_finding(LintRule::FunctionFails, definition, part, message, fix));
-        } else if found.function == MacroFunction::Eval && is_no_expression(subject, found.body(raw)) {
+        } else if found.function == MacroFunction::Eval && is_invalid_expression(subject, found.body(raw)) {
             let body = found.body(raw).as_bstr();
             let message = format!("$EVAL({body}) is empty: its argument is not a valid expression");
             let fix = "correct the expression".to_owned();
@@ -343,7 +343,7 @@ fn check_function_failures(
 }
 
 /// True if the argument of `$EVAL()`, or the value of the parameter that it names, is not a valid expression.
-fn is_no_expression(subject: &LintSubject<'_>, body: &[u8]) -> bool {
+fn is_invalid_expression(subject: &LintSubject<'_>, body: &[u8]) -> bool {
     let raw = subject.view.raw_bytes(trim(body)).unwrap_or_else(|| trim(body).into());
     let value = subject.view.expand_raw(BStr::new(""), &raw).unwrap_or_default();
     subject.view.take_messages();

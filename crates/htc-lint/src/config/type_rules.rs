@@ -111,7 +111,7 @@ fn describe_fault(
         }
         ValueFault::NotBoolean => {
             let others: String = parameter.words().map(|word| format!(", {word}")).collect();
-            (format!("{name} must be true or false{others}, not '{text}': {stops}"), suggest_truth(text))
+            (format!("{name} must be true or false{others}, not '{text}': {stops}"), suggest_boolean(text))
         }
         ValueFault::NotPort => {
             let message = format!("{name}: '{text}' has a port that is not a number from 0 to 65535");
@@ -219,7 +219,7 @@ fn describe_fallback(name: &[u8]) -> String {
 }
 
 /// Returns the correction of a truth value.
-pub(super) fn suggest_truth(text: &[u8]) -> Option<Advice> {
+pub(super) fn suggest_boolean(text: &[u8]) -> Option<Advice> {
     let lower = text.trim().to_ascii_lowercase();
     let is_near = |word: &[u8]| htc_base::text::similar_names::distance(&lower, word, 2).is_some();
     match &lower[..] {

@@ -239,7 +239,7 @@ fn side_unit(side: &Expr) -> Option<((f64, &'static str), bool, BString)> {
         let unit = find_facts(&name)?.unit?;
         return match unit {
             AttributeUnit::Seconds => Some(((1.0, unit.name()), true, name)),
-            _ => Some(((unit.bytes()?, unit.name()), false, name)),
+            _ => Some(((unit.bytes_per_unit()?, unit.name()), false, name)),
         };
     }
     let ExprKind::Other(parts) = side.kind() else { return None };

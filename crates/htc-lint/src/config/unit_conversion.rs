@@ -55,7 +55,7 @@ fn find_unit(
     match expr.kind() {
         ExprKind::Reference => {
             let name = reference_name(expr).filter(|name| !is_site(name))?;
-            let bytes = find_facts(&name)?.unit?.bytes()?;
+            let bytes = find_facts(&name)?.unit?.bytes_per_unit()?;
             Some(SizeUnit { bytes, name })
         }
         ExprKind::Other(parts) => {

@@ -9,7 +9,7 @@ use htc_config::lint_rule::LintRule;
 use super::lint_subject::LintSubject;
 use super::parameter_names::list_items;
 
-/// End of the parameters that name maps.
+/// Last part of the names of the parameters that list user maps, such as `SCHEDD_CLASSAD_USER_MAP_NAMES`.
 const LIST: &[u8] = b"CLASSAD_USER_MAP_NAMES";
 
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -33,7 +33,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             let is_defined = |kind: &str| subject.view.is_defined(&format!("CLASSAD_USER_MAP{kind}_{shown}"));
             let has_data = is_defined("DATA") || is_defined("FILE");
             // If a listed map is probably this one, misspelled, the mistake is reported at the list.
-            if has_data && names.iter().any(|listed| is_undefined_slip(subject, listed, name)) {
+            if has_data && names.iter().any(|listed| is_misspelt_map(subject, listed, name)) {
                 continue;
             }
             let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps has {shown}");
@@ -51,7 +51,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// True if a listed map is not defined and is similar to one that is.
-fn is_undefined_slip(subject: &LintSubject<'_>, listed: &[u8], defined: &[u8]) -> bool {
+fn is_misspelt_map(subject: &LintSubject<'_>, listed: &[u8], defined: &[u8]) -> bool {
     let shown = BStr::new(listed);
     let is_defined = ["DATA", "FILE"]
         .iter()

@@ -56,7 +56,7 @@ enum MapSyntax {
 }
 
 impl MapSyntax {
-    fn is_of_certificates(self) -> bool {
+    fn is_certificate_map(self) -> bool {
         matches!(self, MapSyntax::CertificateText | MapSyntax::CertificatePattern)
     }
 
@@ -164,7 +164,7 @@ fn check_line(line: &[u8], syntax: MapSyntax) -> Option<LineMistake> {
         };
     }
     let [_, user, result, rest @ ..] = &fields[..] else { return check_short_line(text, &fields, syntax) };
-    if syntax.is_of_certificates()
+    if syntax.is_certificate_map()
         && let Some(found) = check_method(method)
     {
         return Some(found);
@@ -183,13 +183,13 @@ fn check_line(line: &[u8], syntax: MapSyntax) -> Option<LineMistake> {
 
 /// Checks a line with fewer than three fields.
 fn check_short_line(text: &[u8], fields: &[&[u8]], syntax: MapSyntax) -> Option<LineMistake> {
-    let (user, methods) = match syntax.is_of_certificates() {
+    let (user, methods) = match syntax.is_certificate_map() {
         true => ("name", "SSL"),
         false => ("user", "*"),
     };
     let is_plain = fields.len() == 2 && !text.contains(&b'/');
     let message = format!("a line has three fields, method, {user} and result; the line is skipped");
-    let fix = match is_plain && !syntax.is_of_certificates() {
+    let fix = match is_plain && !syntax.is_certificate_map() {
         true => format!("write * {}", text.as_bstr()),
         false => format!("write {methods} {} RESULT", user.to_uppercase()),
     };

@@ -51,7 +51,7 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
             !is_absence || is_slip(finding) || finding.holds_in_part
         });
     }
-    drop_consequences(subject, &mut findings);
+    drop_repeated_findings(subject, &mut findings);
     lint::sort_findings(&mut findings);
     findings
 }
@@ -65,7 +65,7 @@ fn is_about_daemon_list(finding: &Finding) -> bool {
 }
 
 /// Drops findings that only repeat that a value contains a template mark, a comment or an extra character.
-fn drop_consequences(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+fn drop_repeated_findings(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let names_with = |rule: LintRule| -> FxHashSet<Vec<u8>> {
         let found = findings.iter().filter(|finding| finding.rule == rule);
         found.map(|finding| finding.name.to_ascii_lowercase()).collect()

@@ -60,7 +60,7 @@ fn find_swallowed_statement(
 }
 
 /// Drops findings about the words of a statement that has become a part of a list.
-fn drop_consequences(swallowed: &Finding, findings: &mut Vec<Finding>) {
+fn drop_findings_in_list(swallowed: &Finding, findings: &mut Vec<Finding>) {
     let place = |finding: &Finding| finding.spot.as_ref().map(|spot| (spot.source, spot.line));
     let line = place(swallowed);
     findings.retain(|other| {
@@ -141,7 +141,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let mut lines = LogicalLines::new(text);
         while let Some(line) = lines.next_line() {
             if let Some(swallowed) = find_swallowed_statement(subject, id, &line) {
-                drop_consequences(&swallowed, findings);
+                drop_findings_in_list(&swallowed, findings);
                 findings.push(swallowed);
             }
             let statement = line.text.strip_prefix(b"@").unwrap_or(&line.text);

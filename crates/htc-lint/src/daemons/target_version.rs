@@ -32,7 +32,7 @@ pub(super) fn apply(subject: &LintSubject<'_>, version: TargetVersion, findings:
         }
         _ => true,
     });
-    for entry in subject.user_written_entries().filter(|entry| version.lacks(&entry.name)) {
+    for entry in subject.user_written_entries().filter(|entry| version.lacks_parameter(&entry.name)) {
         let message =
             format!("HTCondor {version} does not read {}: a later version introduced it", entry.name);
         findings.push(subject.make_finding(LintRule::NotInVersion, &entry.current, None, message, None));

@@ -12,7 +12,7 @@ use htc_config::Advice;
 use htc_config::UserMapError;
 use htc_config::finding::Finding;
 
-/// End of the parameters that name maps.
+/// Last part of the names of the parameters that list user maps, such as `SCHEDD_CLASSAD_USER_MAP_NAMES`.
 const NAMES: &[u8] = b"_CLASSAD_USER_MAP_NAMES";
 
 /// Returns a finding for each named map that is not defined, or whose file cannot be read on this machine.

@@ -37,7 +37,7 @@ impl TransformLinter<'_> {
         }
         let references = own_references(&expr);
         let is_direct = references.contains(&key);
-        let through = if is_direct { None } else { self.find_way_back(&key, &references) };
+        let through = if is_direct { None } else { self.find_dependency(&key, &references) };
         if is_direct || through.is_some() {
             let message = match &through {
                 None => format!(
@@ -58,7 +58,7 @@ impl TransformLinter<'_> {
     }
 
     /// Returns an attribute among `references` that needs `key`.
-    fn find_way_back(&self, key: &[u8], references: &[Vec<u8>]) -> Option<Vec<u8>> {
+    fn find_dependency(&self, key: &[u8], references: &[Vec<u8>]) -> Option<Vec<u8>> {
         references.iter().find_map(|first| {
             let (mut waiting, mut seen) = (vec![first.clone()], Vec::new());
             while let Some(next) = waiting.pop() {

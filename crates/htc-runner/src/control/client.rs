@@ -35,7 +35,9 @@ pub fn send_request<A: DeserializeOwned>(
     let mut stream = connect(socket, who)?;
     let listener = getsockopt(&stream, PeerCredentials)?.uid();
     if listener != 0 && listener != identity::effective_uid() && identity::effective_uid() != 0 {
-        let text = format!("the process that listens on the socket has uid {listener}, but only root and your own account are trusted");
+        let text = format!(
+            "the process that listens on the socket has uid {listener}, but only root and your own account are trusted"
+        );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -104,8 +106,10 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
 fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            let text =
-                format!("a process listens on the socket but has not answered for {} s", ANSWER_TIMEOUT.as_secs());
+            let text = format!(
+                "a process listens on the socket but has not answered for {} s",
+                ANSWER_TIMEOUT.as_secs()
+            );
             io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,

@@ -111,7 +111,7 @@ impl JobDirectory {
         self.unread.clear();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
-            noted.extend(entry.file_name().to_str().and_then(submission::source_of_note));
+            noted.extend(entry.file_name().to_str().and_then(submission::source_job_of_file));
             let Some(id) = entry.file_name().to_str().and_then(job_id_of_file) else {
                 self.report_unused_name(entry.file_name(), note);
                 continue;
@@ -121,7 +121,7 @@ impl JobDirectory {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
                     seen.push(id);
-                    self.unreadable(id, &entry.path(), &error, note);
+                    self.report_unreadable_job(id, &entry.path(), &error, note);
                     continue;
                 }
             };
@@ -135,7 +135,7 @@ impl JobDirectory {
             let ad = match read_job_file(&entry.path(), self.dialect) {
                 Ok(ad) => ad,
                 Err(error) => {
-                    self.unreadable(id, &entry.path(), &error, note);
+                    self.report_unreadable_job(id, &entry.path(), &error, note);
                     continue;
                 }
             };
@@ -175,7 +175,13 @@ impl JobDirectory {
     }
 
     /// Reports once that a job cannot be read.
-    fn unreadable(&mut self, id: JobId, path: &Path, error: &io::Error, note: &mut dyn FnMut(String)) {
+    fn report_unreadable_job(
+        &mut self,
+        id: JobId,
+        path: &Path,
+        error: &io::Error,
+        note: &mut dyn FnMut(String),
+    ) {
         // If the error may be temporary, the last known ad is kept.
         if error.kind() == io::ErrorKind::InvalidData {
             self.jobs.remove(&id);

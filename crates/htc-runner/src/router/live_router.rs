@@ -399,7 +399,7 @@ impl LiveRouter<'_> {
                 None
             }
             RouterAction::Quirk(source, quirk) => {
-                log(&format!("{source}: {}", quirk.told()));
+                log(&format!("{source}: {}", quirk.description()));
                 None
             }
             RouterAction::Stop(error) => return Err(error.into()),

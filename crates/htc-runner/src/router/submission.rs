@@ -52,7 +52,7 @@ pub(super) fn note_path(directory: &Path, source: JobId) -> PathBuf {
 }
 
 /// Returns the source job of a recorded attempt from its file name, or `None` if the file does not record an attempt.
-pub(super) fn source_of_note(name: &str) -> Option<JobId> {
+pub(super) fn source_job_of_file(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_prefix(NOTE_PREFIX)?.as_bytes()).filter(|id| id.is_job())
 }
 

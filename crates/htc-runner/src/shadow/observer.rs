@@ -161,13 +161,13 @@ impl ShadowObserver<'_> {
     /// query.
     fn to_user_request(command: ControlCommand) -> Option<UserRequest> {
         Some(match command {
-            ControlCommand::Hold(why) => UserRequest::Hold(to_why(why)),
+            ControlCommand::Hold(why) => UserRequest::Hold(to_vacate_reason(why)),
             ControlCommand::Remove(reason) => UserRequest::Remove(reason),
             ControlCommand::Release(reason) => UserRequest::Release(reason),
             ControlCommand::Vacate(None, fast) => UserRequest::vacate(fast),
             ControlCommand::Vacate(Some(why), fast) => match (1..1000).contains(&why.code) {
-                true => UserRequest::Hold(to_why(why)),
-                false => UserRequest::Vacate { why: to_why(why), fast },
+                true => UserRequest::Hold(to_vacate_reason(why)),
+                false => UserRequest::Vacate { why: to_vacate_reason(why), fast },
             },
             ControlCommand::StarterRequest(_) | ControlCommand::Status => return None,
         })
@@ -175,7 +175,9 @@ impl ShadowObserver<'_> {
 }
 
 /// Converts the reason: the queue records the reason that the starter receives.
-fn to_why(StarterVacateReason { reason, code, subcode }: StarterVacateReason) -> HoldOrVacateReason {
+fn to_vacate_reason(
+    StarterVacateReason { reason, code, subcode }: StarterVacateReason,
+) -> HoldOrVacateReason {
     HoldOrVacateReason { reason, code, subcode }
 }
 

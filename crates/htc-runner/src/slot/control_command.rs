@@ -24,12 +24,12 @@ pub(super) struct RequestRefusal {
 
 impl RequestRefusal {
     /// Creates a refusal because of the state of a slot or of the execution point.
-    pub(super) fn by_state(text: String) -> Self {
+    pub(super) fn for_state(text: String) -> Self {
         RequestRefusal { text, kind: RefusalKind::State }
     }
 
     /// Creates a refusal because of an ad or the configuration.
-    pub(super) fn by_input(text: String) -> Self {
+    pub(super) fn for_input(text: String) -> Self {
         RequestRefusal { text, kind: RefusalKind::Input }
     }
 }
@@ -222,10 +222,10 @@ impl RequestContext<'_> {
                 "jobs run here as uid {own}, not as uid {}: send the request from that account, or run the slots as root",
                 self.uid
             );
-            return Err(RequestRefusal::by_state(text));
+            return Err(RequestRefusal::for_state(text));
         }
         parse_single_ad(&self.ad, self.dialect, name.unwrap_or("the job's ad"))
-            .map_err(RequestRefusal::by_input)
+            .map_err(RequestRefusal::for_input)
     }
 }
 

@@ -30,8 +30,8 @@ impl LiveExecutionPoint<'_> {
         let (line, ad) = said.request?;
         let request = SlotControlRequest::parse(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
-        self.check_claim(&request).map_err(RequestRefusal::by_state)?;
-        self.check_vacate(&request).map_err(RequestRefusal::by_state)?;
+        self.check_claim(&request).map_err(RequestRefusal::for_state)?;
+        self.check_vacate(&request).map_err(RequestRefusal::for_state)?;
         let host = self.options.world.full_host();
         let slot = request.slot().unwrap_or_default().to_owned();
         let asked = RequestContext {
@@ -55,11 +55,11 @@ impl LiveExecutionPoint<'_> {
                 SlotControlAnswer { request_id: self.machine.drain_status().map(|status| status.id), ..done }
             }
             Command::Reconfigure => {
-                self.reload().map_err(RequestRefusal::by_input)?;
+                self.reload().map_err(RequestRefusal::for_input)?;
                 done
             }
             Command::Event(mut event) => {
-                self.resolve_slot_references(&mut event).map_err(RequestRefusal::by_state)?;
+                self.resolve_slot_references(&mut event).map_err(RequestRefusal::for_state)?;
                 self.try_step(*event)?;
                 done
             }
@@ -85,7 +85,7 @@ impl LiveExecutionPoint<'_> {
                     Some(_) => Vec::new(),
                 };
                 if slots.is_empty() && waits.is_none() {
-                    self.check_claim_kept(&slot).map_err(RequestRefusal::by_state)?;
+                    self.check_claim_kept(&slot).map_err(RequestRefusal::for_state)?;
                 }
                 let splits = slots.iter().any(|claimed| !claimed.slot.eq_ignore_ascii_case(&slot));
                 SlotControlAnswer { slots, waits, note: whole.filter(|_| splits), ..done }
@@ -186,7 +186,7 @@ impl LiveExecutionPoint<'_> {
         self.refusals.clear();
         self.step(event);
         let refusal = std::mem::take(&mut self.refusals).into_iter().next();
-        refusal.map_or(Ok(()), |text| Err(RequestRefusal::by_state(text)))
+        refusal.map_or(Ok(()), |text| Err(RequestRefusal::for_state(text)))
     }
 
     fn ads(&self) -> Vec<RunningSlotAd> {

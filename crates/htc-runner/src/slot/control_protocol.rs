@@ -111,7 +111,7 @@ pub enum SlotControlRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// Action when all slots are drained.
-        #[serde(default, skip_serializing_if = "is_nothing")]
+        #[serde(default, skip_serializing_if = "is_default_completion")]
         on_completion: DrainCompletion,
         /// Expression that must be true in each slot's ad for the drain to begin.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-fn is_nothing(completion: &DrainCompletion) -> bool {
+fn is_default_completion(completion: &DrainCompletion) -> bool {
     *completion == DrainCompletion::Nothing
 }
 
@@ -250,7 +250,7 @@ pub struct ActiveDrain {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
     /// Action when all slots are drained.
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default_completion")]
     pub on_completion: DrainCompletion,
     /// START expression during the drain, or `None` for the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> Hos
     HostMeasurements {
         gpu_discovery_output: None,
         sleep_support: Default::default(),
-        execute_problem: execute.and_then(|path| why_inaccessible(path, "EXECUTE")),
+        execute_problem: execute.and_then(|path| inaccessible_reason(path, "EXECUTE")),
         adapter: address.parse().ok().and_then(network_adapter::find_by_address),
         address: format!("<{address}:{port}?addrs={address}-{port}>"),
         disk_free: free,
@@ -38,7 +38,7 @@ pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> Hos
 
 /// Returns the reason why an execute directory cannot be used, in the wording of 25.14 (`GetExecuteDirPartitionId`),
 /// or `None` if it can be used.
-fn why_inaccessible(path: &Path, knob: &str) -> Option<String> {
+fn inaccessible_reason(path: &Path, knob: &str) -> Option<String> {
     let errno = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return None,
         Ok(_) => libc::ENOTDIR,
@@ -53,7 +53,7 @@ fn why_inaccessible(path: &Path, knob: &str) -> Option<String> {
 
 /// Measures the volume of a directory that `SLOT<N>_EXECUTE` names.
 pub(super) fn measure_slot_volume(path: &Path, knob: &str) -> Volume {
-    let missing = why_inaccessible(path, knob);
+    let missing = inaccessible_reason(path, knob);
     let there = Some(path).filter(|_| missing.is_none());
     let (free, total) = there.and_then(disk_space).unwrap_or((0, 0));
     let id = there.and_then(device_number).map_or_else(|| "<none>".to_owned(), |device| device.to_string());

@@ -56,9 +56,11 @@ pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: Slot
             event
         }
         SlotNotice::Quirk { slot, quirk } => {
-            let mut event = RunnerEvent::new(now, RunnerEventKind::Warning).verdict(quirk.id()).reason(
-                format!("differs from a real pool, where {}; --quirks reference does the same as the pool", quirk.line()),
-            );
+            let mut event =
+                RunnerEvent::new(now, RunnerEventKind::Warning).verdict(quirk.id()).reason(format!(
+                    "differs from a real pool, where {}; --quirks reference does the same as the pool",
+                    quirk.line()
+                ));
             if let Some(slot) = slot {
                 event = event.slot(slot_name(machine, slot));
             }

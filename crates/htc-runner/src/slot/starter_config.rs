@@ -49,7 +49,7 @@ impl StarterConfig {
     /// # Errors
     /// Fails with the reason why the configuration cannot be read.
     pub fn check(&mut self) -> Result<(), String> {
-        if self.files.iter().any(|(path, seen)| stamp(path) != *seen) {
+        if self.files.iter().any(|(path, seen)| read_stamp(path) != *seen) {
             self.read();
         }
         self.result.clone()
@@ -58,7 +58,7 @@ impl StarterConfig {
     fn read(&mut self) {
         let world = &*self.world;
         let who = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
-        let before = self.paths_now();
+        let before = self.current_paths();
         let LoadAttempt { config, error, .. } =
             Config::load_partially(world, &who, &self.choice.load_options(CommandPolicy::BOUNDED_RUN));
         self.result = match error {
@@ -76,10 +76,10 @@ impl StarterConfig {
         }
         paths.sort();
         paths.dedup();
-        self.files = paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect();
+        self.files = paths.into_iter().map(|path| (path.clone(), read_stamp(&path))).collect();
     }
 
-    fn paths_now(&self) -> Vec<PathBuf> {
+    fn current_paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|(path, _)| path.clone()).collect()
     }
 }
@@ -99,7 +99,7 @@ fn paths(config: &Config, world: &RealWorld) -> Vec<PathBuf> {
     paths
 }
 
-fn stamp(path: &Path) -> FileStamp {
+fn read_stamp(path: &Path) -> FileStamp {
     let metadata = std::fs::metadata(path).ok()?;
     let time = |seconds: i64, nanoseconds: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     Some([

@@ -177,7 +177,9 @@ impl CleanupRun<'_> {
                 .filter(|one| one.start_ticks == *started && !one.is_zombie());
             if there.is_some() {
                 kill_tree(*pid);
-                self.report_done(format!("killed process {pid} of a job, and all processes that it had started"));
+                self.report_done(format!(
+                    "killed process {pid} of a job, and all processes that it had started"
+                ));
             }
         }
         for record in records {
@@ -246,7 +248,7 @@ impl CleanupRun<'_> {
             .run_single_query(&container::has_label_call(&self.cleaner.docker, name))
         {
             Ok((Some(Exit::Code(0)), answer)) if answer.trim() == b"True" => {}
-            Ok((Some(_), answer)) if says_not_found(&answer) => return,
+            Ok((Some(_), answer)) if is_not_found_answer(&answer) => return,
             Ok((Some(Exit::Code(0)), _)) => {
                 return self.report_left(format!("the container '{name}' does not have HTCondor's label"));
             }
@@ -256,7 +258,7 @@ impl CleanupRun<'_> {
             .run_single_query(&container::remove_call(&self.cleaner.docker, name))
         {
             Ok((Some(Exit::Code(0)), _)) => self.report_done(format!("removed the container '{name}'")),
-            Ok((Some(_), answer)) if says_not_found(&answer) => {}
+            Ok((Some(_), answer)) if is_not_found_answer(&answer) => {}
             _ => self.report_left(format!("cannot remove the container '{name}'")),
         }
     }
@@ -448,7 +450,7 @@ fn is_directory_gone(records: &[LeftoverRecord]) -> bool {
     })
 }
 
-fn says_not_found(answer: &[u8]) -> bool {
+fn is_not_found_answer(answer: &[u8]) -> bool {
     answer.to_ascii_lowercase().contains_str("no such")
 }
 

@@ -34,7 +34,7 @@ impl RunState<'_> {
                 self.context.config_reread = true;
                 if let Err(quirk) = self.context.log_directory {
                     self.warn_once(quirk.id(), || {
-                        format!("hooks continue to run in the scratch directory; {}", quirk.told())
+                        format!("hooks continue to run in the scratch directory; {}", quirk.description())
                     });
                 }
                 return;

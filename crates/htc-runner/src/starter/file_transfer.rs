@@ -199,7 +199,7 @@ pub(super) fn read_transfer_request(
 }
 
 /// Returns the transfer settings of a state machine whose access point has a shadow.
-pub(super) fn shadow_moves(request: Option<&TransferRequest>, world: &dyn World) -> TransferSetup {
+pub(super) fn shadow_transfer_setup(request: Option<&TransferRequest>, world: &dyn World) -> TransferSetup {
     TransferSetup {
         when_to_transfer: request.map(|request| request.when),
         failure_files: request.is_some_and(|request| !request.failure.is_empty()),

@@ -65,7 +65,7 @@ pub(super) fn notice_to_event(event: RunnerEvent, notice: StarterNotice) -> Opti
             kind(RunnerEventKind::Warning).reason(reason)
         }
         StarterNotice::Quirk { quirk, reason } => {
-            kind(RunnerEventKind::Warning).reason(format!("{reason}; {}", quirk.told()))
+            kind(RunnerEventKind::Warning).reason(format!("{reason}; {}", quirk.description()))
         }
     })
 }

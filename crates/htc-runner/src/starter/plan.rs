@@ -315,7 +315,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         goes.then(|| {
             format!(
                 "the job's log '{name}' is in the scratch directory and is removed with it, because Iwd is empty; {}",
-                in_root.quirk.told()
+                in_root.quirk.description()
             )
         })
     }
@@ -415,7 +415,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             processors: self.parameters.affinity,
             daemon_home: job.daemon_home.clone(),
         };
-        let moves = || file_transfer::shadow_moves(self.transfers.as_ref(), self.request.world);
+        let moves = || file_transfer::shadow_transfer_setup(self.transfers.as_ref(), self.request.world);
         let output_ad = job.output_ad.clone().map(|path| BString::from(path.into_os_string().into_vec()));
         StarterSetup {
             world: self.request.world,

@@ -52,13 +52,13 @@ impl PlanParameters {
         let late = quirks.reproduces(Quirk::StarterExceptions);
         let settings = match late {
             true => StarterSettings::read_deferring_faults(view, slot_ad, world)?,
-            false => refuses.or_substitute(StarterSettings::read(view, slot_ad, world), configured)?,
+            false => refuses.value_or_substitute(StarterSettings::read(view, slot_ad, world), configured)?,
         };
-        let output_limit = refuses.or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
+        let output_limit = refuses.value_or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
         let affinity = match affinity(view, &request.slot) {
             // The settings report the invalid value.
             Err(_) if late => Vec::new(),
-            read => refuses.or_substitute(read, Vec::new)?,
+            read => refuses.value_or_substitute(read, Vec::new)?,
         };
         let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
         let polling = Duration::from_secs(polling.max(1).unsigned_abs());
@@ -76,7 +76,7 @@ struct BadParameterPolicy {
 impl BadParameterPolicy {
     /// Returns the value. If it is invalid and a slot has accepted the job, keeps the reason and returns a
     /// substitute.
-    fn or_substitute<T>(
+    fn value_or_substitute<T>(
         &mut self,
         read: Result<T, ValueError>,
         instead: impl FnOnce() -> T,
@@ -167,7 +167,7 @@ pub(super) fn hook_warnings(
     let quirks: QuirkMode = request.quirks;
     let no_execute = knobs.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
     let quirk = lookup.quirk.filter(|quirk| !quirks.reproduces(*quirk));
-    let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(Quirk::told).collect();
+    let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(Quirk::description).collect();
     if refusal.is_some() || knobs.refusal.is_some() || quirks.reproduces(Quirk::HooklessKeywordSilent) {
         return lines;
     }

@@ -150,22 +150,22 @@ impl<'a> Rehearsal<'a> {
         Some(StarterEvent::process_ended(self.script.job_exit, FamilyUsage::default()))
     }
 
-    fn say(&mut self, line: String) {
+    fn add_line(&mut self, line: String) {
         let at = self.now.monotonic().since(self.started).as_secs();
         self.lines.push(format!("{at:>5} s  {line}"));
     }
 
     /// Adds a line about the job. If prepare hooks were not called, the line says that they may change it.
-    fn say_of_job(&mut self, line: String) {
+    fn add_job_line(&mut self, line: String) {
         let mark = match self.preview.assumed_hooks.as_slice() {
             [] => String::new(),
             hooks => format!("  ({} may change this)", hooks.join(" and ")),
         };
-        self.say(line + &mark);
+        self.add_line(line + &mark);
     }
 
-    fn say_all(&mut self, lines: Vec<String>) {
-        lines.into_iter().for_each(|line| self.say(line));
+    fn add_lines(&mut self, lines: Vec<String>) {
+        lines.into_iter().for_each(|line| self.add_line(line));
     }
 
     fn into_result(mut self, standing: JobOutcome) -> RehearsalResult {
@@ -178,13 +178,13 @@ impl<'a> Rehearsal<'a> {
             StarterAction::MakeScratch { files } => {
                 let names: Vec<_> = files.iter().map(|file| file.name).collect();
                 let path = self.job.sandbox.scratch.display();
-                self.say(format!("create {path} with {}", names.join(" and ")));
+                self.add_line(format!("create {path} with {}", names.join(" and ")));
                 let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
                 let group = volume.and_then(|volume| volume.on_file.as_ref());
                 let making = group.map(VolumeGroup::all_create_commands).unwrap_or_default();
                 let all = volume.map(|volume| volume.create_commands(KEY_PLACEHOLDER)).unwrap_or_default();
                 for words in making.iter().chain(&all) {
-                    self.say(format!("run {}", join_words(words)));
+                    self.add_line(format!("run {}", join_words(words)));
                 }
                 let encrypted = volume.is_some_and(|volume| volume.encrypted);
                 self.events.push_back(StarterEvent::ScratchMade { encrypted });
@@ -192,21 +192,23 @@ impl<'a> Rehearsal<'a> {
             StarterAction::Call(call) => self.call(call),
             StarterAction::StartProcess(process) => self.start(&process),
             StarterAction::Transfer(way) => {
-                self.say_of_job(transfer(way, self.job));
+                self.add_job_line(transfer(way, self.job));
                 self.events.push_back(StarterEvent::Transferred(Box::new(TransferOutcome::empty(way))));
             }
-            StarterAction::Manifest { directory, name, .. } => self.say(format!("write {directory}/{name}")),
+            StarterAction::Manifest { directory, name, .. } => {
+                self.add_line(format!("write {directory}/{name}"))
+            }
             StarterAction::Measure => self.events.push_back(StarterEvent::Measured(FamilyUsage::default())),
             StarterAction::WakeAt(at) => self.wake_at = at,
-            StarterAction::WriteFile(file) => self.say(format!("write {}", file.name)),
+            StarterAction::WriteFile(file) => self.add_line(format!("write {}", file.name)),
             StarterAction::RemoveScratch => {
-                self.say("remove the scratch directory".to_owned());
+                self.add_line("remove the scratch directory".to_owned());
                 let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.as_ref());
                 let group = volume.and_then(|volume| volume.on_file.as_ref());
                 let going = group.map(VolumeGroup::all_remove_commands).unwrap_or_default();
                 let all = volume.map(LogicalVolume::remove_commands).unwrap_or_default();
                 for words in all.iter().chain(&going) {
-                    self.say(format!("run {}", join_words(words)));
+                    self.add_line(format!("run {}", join_words(words)));
                 }
                 self.events.push_back(StarterEvent::ScratchRemoved { remains: Vec::new() });
             }
@@ -220,7 +222,7 @@ impl<'a> Rehearsal<'a> {
             StarterAction::RunTool(call, tool) => self.rehearse_runtime_call(call, &tool, machine),
             StarterAction::OpenFiles(_) => self.events.push_back(StarterEvent::FilesOpened(Vec::new())),
             StarterAction::DockerConfig(Some(_)) => {
-                self.say("write docker's configuration with its login credentials".to_owned());
+                self.add_line("write docker's configuration with its login credentials".to_owned());
                 self.events.push_back(StarterEvent::DockerConfig(None));
             }
             StarterAction::AbortTransfer
@@ -245,7 +247,7 @@ impl<'a> Rehearsal<'a> {
         let waited_for = call.hook.is_waited_for();
         let waited = if waited_for { "" } else { " (not waited for)" };
         let words = || std::iter::once(&call.path).chain(&call.arguments);
-        self.say(format!("call {} {}{waited}", call.hook.name(), join_words(words())));
+        self.add_line(format!("call {} {}{waited}", call.hook.name(), join_words(words())));
         let command = words().map(ToString::to_string).collect();
         self.preview.hooks.push(run_preview::PlannedHook { hook: call.hook.name(), command, waited_for });
         let (exit, stdout) = match call.hook {
@@ -254,7 +256,9 @@ impl<'a> Rehearsal<'a> {
         };
         let prepares = matches!(call.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer);
         if prepares && self.is_output_assumed() {
-            self.say("    assumed to exit with status 0 and to print nothing; it is not called".to_owned());
+            self.add_line(
+                "    assumed to exit with status 0 and to print nothing; it is not called".to_owned(),
+            );
             self.preview.assumed_hooks.push(call.hook.name());
         }
         let stderr = Vec::new();
@@ -268,12 +272,12 @@ impl<'a> Rehearsal<'a> {
 
     fn start(&mut self, process: &JobProcess) {
         let mut lines = describe_isolation(process).into_iter();
-        lines.next().into_iter().for_each(|line| self.say_of_job(line));
-        self.say_all(lines.collect());
+        lines.next().into_iter().for_each(|line| self.add_job_line(line));
+        self.add_lines(lines.collect());
         if !process.script {
             self.preview.set_process(process);
             let missing = missing_program_line(&process.argv, process.account, self.world, &mut self.preview);
-            self.say_all(missing.into_iter().collect());
+            self.add_lines(missing.into_iter().collect());
         }
         if !process.failures.is_empty() {
             return self.events.push_back(StarterEvent::ProcessFailed(process.failures.clone()));
@@ -284,10 +288,10 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn rehearse_runtime_call(&mut self, call: CallId, tool: &ToolCall, machine: &ClassAd) {
-        self.say_of_job(format!("ask {}", join_words(&tool.argv)));
+        self.add_job_line(format!("ask {}", join_words(&tool.argv)));
         self.preview.add_runtime_call(tool);
         let missing = missing_program_line(&tool.argv, ProcessAccount::Daemon, self.world, &mut self.preview);
-        self.say_all(missing.into_iter().collect());
+        self.add_lines(missing.into_iter().collect());
         let output = container::rehearsed_answer(tool, machine, self.script.job_exit, self.world);
         let exit = Some(Exit::Code(0));
         self.events.push_back(StarterEvent::ToolEnded { call, exit, output, errors: Vec::new() });
@@ -297,7 +301,7 @@ impl<'a> Rehearsal<'a> {
         match notice {
             StarterNotice::RuntimeChosen(choice) => {
                 if choice.runtime != ContainerRuntime::Plain {
-                    self.say_of_job(format!(
+                    self.add_job_line(format!(
                         "the job is run in {}: {}",
                         runtime_name(choice.runtime),
                         choice.reason
@@ -307,15 +311,15 @@ impl<'a> Rehearsal<'a> {
             }
             StarterNotice::ContainerPlanned(plan) => {
                 let mut lines = describe_container(&plan).into_iter();
-                lines.next().into_iter().for_each(|line| self.say_of_job(line));
-                self.say_all(lines.collect());
+                lines.next().into_iter().for_each(|line| self.add_job_line(line));
+                self.add_lines(lines.collect());
                 self.preview.set_container(&plan);
             }
             StarterNotice::NotMounted { target, why, .. } => {
-                self.say(notice::unbound_directory_warning(&target, why))
+                self.add_line(notice::unbound_directory_warning(&target, why))
             }
             StarterNotice::NotStarted { reason } => {
-                self.say_of_job(format!("the job is not started: {reason}"));
+                self.add_job_line(format!("the job is not started: {reason}"));
                 self.preview
                     .refused
                     .get_or_insert_with(|| StartRefusal { reason, ..StartRefusal::default() });
@@ -333,7 +337,7 @@ impl<'a> Rehearsal<'a> {
                     )
                 };
                 if let Some(event) = event.filter(|event| is_said(event.kind)) {
-                    self.say(event.to_readable_line());
+                    self.add_line(event.to_readable_line());
                 }
             }
         }

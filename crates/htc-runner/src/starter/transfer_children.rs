@@ -100,7 +100,7 @@ impl RunState<'_> {
                         .file_transfer
                         .as_ref()
                         .map(|file_transfer| file_transfer.parameters.call_timeout);
-                    (self.invoke(&call), TransferChildKind::PluginCall(call), limit)
+                    (self.run_plugin(&call), TransferChildKind::PluginCall(call), limit)
                 }
             };
             let started_at = self.now().epoch();
@@ -208,7 +208,7 @@ impl RunState<'_> {
         env.iter().map(|(name, value)| environment_entry(name, value)).collect()
     }
 
-    fn invoke(&mut self, call: &PluginCall) -> io::Result<ChildId> {
+    fn run_plugin(&mut self, call: &PluginCall) -> io::Result<ChildId> {
         let identity = self.context.identity.as_ref();
         if let (Some((infile, text)), Some(outfile)) = (&call.infile, &call.outfile) {
             // Files are replaced atomically, so that a symbolic link made by the job is not followed.
@@ -329,7 +329,8 @@ impl RunState<'_> {
             if content.is_none() {
                 files::replace_file(&path, b"", 0o644, None)?;
             }
-            let text = content.map_or_else(|| listing(&scratch), |text| [&text[..], b"\n"].concat());
+            let text =
+                content.map_or_else(|| list_directory_tree(&scratch), |text| [&text[..], b"\n"].concat());
             files::replace_file(&path, &text, 0o644, None)
         });
         if let Err(error) = written.flatten() {
@@ -371,7 +372,7 @@ fn take_outfile(path: &Path, remove: bool) -> io::Result<Vec<u8>> {
 
 /// Lists everything below a directory, one entry per line; directories have a trailing slash (`print_directory`).
 /// Symbolic links are not followed.
-fn listing(top: &Path) -> Vec<u8> {
+fn list_directory_tree(top: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     let mut open = vec![(top.to_owned(), BString::from("."))];
     while let Some((directory, shown)) = open.pop() {

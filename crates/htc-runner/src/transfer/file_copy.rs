@@ -93,7 +93,7 @@ impl TargetFile {
     }
 
     /// Sets the mode of the file, except of an existing file that is not a regular file, such as /dev/null.
-    pub(super) fn give_mode(&self, mode: u32) {
+    pub(super) fn set_mode(&self, mode: u32) {
         if self.is_new || self.file.metadata().is_ok_and(|status| status.is_file()) {
             drop(self.file.set_permissions(std::fs::Permissions::from_mode(mode & 0o777)));
         }

@@ -239,7 +239,11 @@ impl TransferSession {
             self.outcome.plugins.add_call(self.task.way, &call, exit, *seconds, &end.results);
         }
         if let Some(quirk) = end.differs {
-            self.outcome.warnings.push(format!("{} reports no result; {}", call.program, quirk.told()));
+            self.outcome.warnings.push(format!(
+                "{} reports no result; {}",
+                call.program,
+                quirk.description()
+            ));
         }
         if let Some(failure) = end.failure {
             self.fail(failure.subcode, &failure.text, failure.retry);

@@ -77,7 +77,7 @@ impl<'a> TaskExecutor<'a> {
         (self.result.unread, self.result.left_out) = (unread, left_out);
         if self.task.makes_target && !self.task.only_urls {
             let target = path(&self.task.target);
-            if let Err(error) = self.make(&target)? {
+            if let Err(error) = self.make_private_directory(&target)? {
                 self.record_unstored(FileTransferError::OutputDirectory {
                     path: path_bytes(&target),
                     errno: errno(error),
@@ -200,7 +200,7 @@ impl<'a> TaskExecutor<'a> {
                     return Ok(Some(FileTransferError::Reading { path, errno: errno(error), link: false }));
                 }
             }
-            run_as(self.writer.as_ref(), || made.give_mode(mode))?;
+            run_as(self.writer.as_ref(), || made.set_mode(mode))?;
         }
         self.result.bytes += copied;
         Ok((bytes < source.size).then_some(FileTransferError::TooLarge { path, size: source.size }))
@@ -209,7 +209,7 @@ impl<'a> TaskExecutor<'a> {
     /// Returns the path at which a file is stored. If the file cannot be stored, records the failure and returns
     /// `None`.
     fn resolve_target(&mut self, name: &BString) -> io::Result<Option<PathBuf>> {
-        if !is_legal(name) {
+        if !is_within_scratch(name) {
             self.record_unstored(FileTransferError::Illegal(name.clone()));
             return Ok(None);
         }
@@ -238,7 +238,7 @@ impl<'a> TaskExecutor<'a> {
         else {
             return Ok(());
         };
-        match self.make(above)? {
+        match self.make_private_directory(above)? {
             Ok(()) => self.last_made_directory = Some(above.to_owned()),
             Err(error) => self.record_unstored(FileTransferError::Directory {
                 path: path_bytes(above),
@@ -249,7 +249,7 @@ impl<'a> TaskExecutor<'a> {
     }
 
     /// Creates a directory and its missing parents as the receiving account, with mode 0700 (`shadow_safe_mkdir`).
-    fn make(&self, directory: &Path) -> io::Result<io::Result<()>> {
+    fn make_private_directory(&self, directory: &Path) -> io::Result<io::Result<()>> {
         run_as(self.writer.as_ref(), || {
             // The first ancestor that exists is checked, because the new directories are created below it.
             let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
@@ -274,7 +274,7 @@ impl<'a> TaskExecutor<'a> {
 }
 
 /// Returns true if a file name does not lead out of the scratch directory (`LegalPathInSandbox`).
-fn is_legal(name: &[u8]) -> bool {
+fn is_within_scratch(name: &[u8]) -> bool {
     !name.is_empty() && !name.starts_with(b"/") && name.split_str("/").all(|part| part != b"..")
 }
 

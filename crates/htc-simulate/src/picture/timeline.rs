@@ -27,7 +27,7 @@ pub enum MarkKind {
 
 impl MarkKind {
     /// Returns the text for the legend.
-    fn meaning(self) -> &'static str {
+    fn legend_text(self) -> &'static str {
         match self {
             MarkKind::Preempted => "A job was vacated.",
             MarkKind::Refused => "A job was rejected, or a hook printed an invalid job.",
@@ -246,7 +246,7 @@ fn draw_marks(out: &mut String, lane: &SlotLane<'_>, y: f64, row: f64, length: f
 /// Draws the marks of a bundle. Marks of one kind that would overlap are drawn as one mark with their number.
 fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, y: f64, row: f64, length: f64) {
     for kind in [MarkKind::Preempted, MarkKind::Refused] {
-        let what = kind.meaning();
+        let what = kind.legend_text();
         let all = bundle.lanes.iter().flat_map(|lane| &lane.marks).filter(|(_, it)| *it == kind);
         let places: Vec<u32> =
             all.map(|(at, _)| (TIMELINE_WIDTH * at / length / MARK_WIDTH) as u32).collect();
@@ -353,7 +353,7 @@ impl Legend {
         let y = top + (self.lines() - 1) as f64 * LEGEND_LINE + 2.0;
         let mut x = LEFT_MARGIN;
         for kind in &self.marks {
-            let ((fill, _), meaning) = (mark_style(*kind, 0.0, 0.0), kind.meaning());
+            let ((fill, _), meaning) = (mark_style(*kind, 0.0, 0.0), kind.legend_text());
             let _ = writeln!(
                 out,
                 "<path d=\"M {:.1} {y:.1} l -3 -5 h 6 z\" fill=\"{fill}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{meaning}</text>",

@@ -228,7 +228,7 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
     if publishes {
         global.warn(format!(
             "CpuBusyTime and CpuIsBusy are published because the policy reads them; {}",
-            quirk.told()
+            quirk.description()
         ));
     }
     publishes

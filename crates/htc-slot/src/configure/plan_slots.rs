@@ -192,7 +192,7 @@ fn is_partitionable(knobs: &SlotParameters<'_>, id: u32) -> bool {
     if !is_reference {
         knobs.warn(format!(
             "NUM_SLOTS makes static slots, as in the manual; {}; set SLOT_TYPE_0_PARTITIONABLE to get the same slots from both",
-            quirk.told()
+            quirk.description()
         ));
     }
     is_reference

@@ -87,7 +87,7 @@ impl ManagerSimulation {
         self.step(CronEvent::Configured { jobs: jobs.to_vec(), max_load });
     }
 
-    fn starts(&self, name: &str) -> Vec<u64> {
+    fn start_times(&self, name: &str) -> Vec<u64> {
         self.starts.iter().filter(|start| start.1 == name).map(|start| start.0).collect()
     }
 }
@@ -108,14 +108,14 @@ fn every_mode_runs_when_it_did_in_the_recording() {
     let mut play = ManagerSimulation::new(QuirkMode::Reference, &[("SLOW", 70), ("SLOWK", 70), ("WFE", 10)]);
     play.configure(&jobs, 10.0);
     play.advance(149);
-    assert_eq!(play.starts("PER"), [0, 30, 60, 90, 120]);
-    assert_eq!(play.starts("SLOW"), [0, 80], "the first tick after the end");
-    assert_eq!(play.starts("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ends and starts at each tick");
+    assert_eq!(play.start_times("PER"), [0, 30, 60, 90, 120]);
+    assert_eq!(play.start_times("SLOW"), [0, 80], "the first tick after the end");
+    assert_eq!(play.start_times("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ends and starts at each tick");
     assert!(play.signals.iter().all(|(_, name, signal)| name == "SLOWK" && *signal == SIGTERM));
-    assert_eq!(play.starts("WFE"), [0, 30, 60, 90, 120]);
-    assert_eq!((play.starts("SHOT"), play.starts("DEM")), (vec![0], vec![]));
+    assert_eq!(play.start_times("WFE"), [0, 30, 60, 90, 120]);
+    assert_eq!((play.start_times("SHOT"), play.start_times("DEM")), (vec![0], vec![]));
     play.configure(&jobs, 10.0);
-    assert_eq!((play.starts("SHOTR"), play.starts("SHOT")), (vec![0, 149], vec![0]));
+    assert_eq!((play.start_times("SHOTR"), play.start_times("SHOT")), (vec![0, 149], vec![0]));
     // After a change of the list, jobs that are not in it are killed and removed. PER keeps its old period, as in 25.14.
     play.advance(11);
     let changed = [job("PER", CronMode::Periodic, 1, none), job("NEWJOB", CronMode::OneShot, 0, none)];
@@ -125,9 +125,9 @@ fn every_mode_runs_when_it_did_in_the_recording() {
     play.configure(&changed, 10.0);
     assert_eq!(play.schedule.jobs().count(), 2);
     assert!(play.signals.iter().any(|(_, _, signal)| *signal == SIGKILL), "{:?}", play.signals);
-    assert_eq!(play.starts("NEWJOB"), [175]);
+    assert_eq!(play.start_times("NEWJOB"), [175]);
     play.advance(70);
-    assert_eq!(play.starts("PER"), [175, 205, 235]);
+    assert_eq!(play.start_times("PER"), [175, 205, 235]);
 }
 
 #[test]
@@ -137,10 +137,10 @@ fn a_new_period_counts_from_the_reconfig_on() {
     play.advance(45);
     play.configure(&[job("PER", CronMode::Periodic, 1, |_| {})], 1.0);
     play.advance(20);
-    assert_eq!(play.starts("PER"), [0, 30, 45, 55, 65]);
+    assert_eq!(play.start_times("PER"), [0, 30, 45, 55, 65]);
     play.configure(&[job("PER", CronMode::Periodic, 5, |_| {})], 1.0);
     play.advance(60);
-    assert_eq!(play.starts("PER")[5..], [115], "the job waits for the rest of the new period");
+    assert_eq!(play.start_times("PER")[5..], [115], "the job waits for the rest of the new period");
 }
 
 /// Jobs A, B and C with load 0.1 run for 3 s each, with period 2 s and MAX_JOB_LOAD 0.2. D with load 0.5 never starts.
@@ -154,7 +154,7 @@ fn the_load_admits_two_at_a_time_as_recorded() {
     play.configure(&jobs, 0.2);
     play.advance(125);
     assert_eq!(
-        (play.starts("A"), play.starts("B"), play.starts("C"), play.starts("D")),
+        (play.start_times("A"), play.start_times("B"), play.start_times("C"), play.start_times("D")),
         (vec![0, 40, 80, 124], vec![0, 62, 111], vec![31, 93], vec![])
     );
 }
@@ -166,15 +166,15 @@ fn a_job_that_ignores_the_signal_is_killed_a_second_later() {
     play.advance(35);
     let expected = [(20, "STUBBORN".to_owned(), SIGTERM), (30, "STUBBORN".to_owned(), SIGKILL)];
     assert_eq!(play.signals, expected);
-    assert_eq!(play.starts("STUBBORN"), [0, 30], "started again at once");
+    assert_eq!(play.start_times("STUBBORN"), [0, 30], "started again at once");
     play.step(CronEvent::ShutDown { fast: false });
     assert_eq!(play.signals.last().unwrap().2, SIGTERM);
     play.advance(100);
-    assert_eq!(play.starts("STUBBORN").len(), 2, "nothing starts any more");
+    assert_eq!(play.start_times("STUBBORN").len(), 2, "nothing starts any more");
 }
 
 #[test]
-fn reconfig_hangs_up_after_the_first_block_and_runs_again_what_wants_it() {
+fn reconfig_sends_sighup_after_the_first_output_and_starts_rerun_jobs() {
     let again = |job: &mut CronJob| job.rerun = true;
     let jobs = [
         job("HUP", CronMode::WaitForExit, 0, |job| job.reconfig = true),
@@ -194,12 +194,12 @@ fn reconfig_hangs_up_after_the_first_block_and_runs_again_what_wants_it() {
         play.configure(&jobs, 1.0);
         assert_eq!(play.signals, [(20, "HUP".to_owned(), SIGHUP)]);
         play.advance(60);
-        assert_eq!(play.starts("AGAIN"), expected, "{quirks:?}");
+        assert_eq!(play.start_times("AGAIN"), expected, "{quirks:?}");
     }
 }
 
 #[test]
-fn a_failed_start_is_the_last_one_in_the_reference_only() {
+fn only_the_reference_gives_up_after_a_failed_start() {
     for (quirks, wakes) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
         let mut play = ManagerSimulation::new(quirks, &[]);
         play.fails = true;
@@ -208,9 +208,9 @@ fn a_failed_start_is_the_last_one_in_the_reference_only() {
         assert_eq!(play.schedule.next_wake().is_some(), wakes);
         play.fails = false;
         play.advance(20);
-        assert_eq!(play.starts("WFE").len(), usize::from(wakes));
+        assert_eq!(play.start_times("WFE").len(), usize::from(wakes));
         play.configure(&jobs, 1.0);
-        assert_eq!(play.starts("SHOT").len(), usize::from(wakes));
+        assert_eq!(play.start_times("SHOT").len(), usize::from(wakes));
     }
 }
 

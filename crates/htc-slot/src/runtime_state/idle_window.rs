@@ -8,7 +8,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 /// Window in which polls of a slot are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleWindow {
-    /// Second before which nothing can change in the slot; `LOOK_AT_ONCE` after an event.
+    /// Second before which nothing can change in the slot; `EVALUATE_AT_ONCE` after an event.
     pub until: i64,
     /// Second under which the slot is queued for evaluation, or `None` if it is not queued.
     pub queued_until: Option<i64>,
@@ -49,18 +49,18 @@ impl CatchUpPoint {
 }
 
 /// Value of [`IdleWindow::until`] for evaluating the slot at once.
-pub(crate) const LOOK_AT_ONCE: i64 = i64::MIN;
+pub(crate) const EVALUATE_AT_ONCE: i64 = i64::MIN;
 
 impl IdleWindow {
     /// Returns the second under which to queue the slot for its next evaluation, or `None` if it is queued already or is never
     /// due.
-    pub(crate) fn queue_look(&mut self) -> Option<i64> {
+    pub(crate) fn queue_evaluation(&mut self) -> Option<i64> {
         let is_new = self.until != HOLDS_FOREVER && self.queued_until.replace(self.until) != Some(self.until);
         is_new.then_some(self.until)
     }
 
     /// Removes the queue entry for `until`, and returns true if the entry was current.
-    pub(crate) fn dequeue_look(&mut self, until: i64) -> bool {
+    pub(crate) fn dequeue_evaluation(&mut self, until: i64) -> bool {
         self.queued_until = self.queued_until.filter(|listed| *listed != until);
         self.until == until
     }
@@ -69,7 +69,7 @@ impl IdleWindow {
 impl Default for IdleWindow {
     fn default() -> Self {
         IdleWindow {
-            until: LOOK_AT_ONCE,
+            until: EVALUATE_AT_ONCE,
             queued_until: None,
             ad_made_at: 0,
             fetch_mode: FetchMode::WhenDue,
@@ -96,15 +96,15 @@ mod tests {
     #[test]
     fn a_slot_stands_in_the_list_of_looks_once() {
         let mut rest = IdleWindow::default();
-        assert_eq!((rest.queue_look(), rest.queue_look()), (Some(LOOK_AT_ONCE), None));
+        assert_eq!((rest.queue_evaluation(), rest.queue_evaluation()), (Some(EVALUATE_AT_ONCE), None));
         rest.until = 700;
-        assert_eq!((rest.queue_look(), rest.queue_look()), (Some(700), None));
+        assert_eq!((rest.queue_evaluation(), rest.queue_evaluation()), (Some(700), None));
         // The first entry is obsolete, and the second one is still queued.
-        assert!(!rest.dequeue_look(LOOK_AT_ONCE));
-        assert_eq!(rest.queue_look(), None);
-        assert!(rest.dequeue_look(700));
-        assert_eq!(rest.queue_look(), Some(700));
+        assert!(!rest.dequeue_evaluation(EVALUATE_AT_ONCE));
+        assert_eq!(rest.queue_evaluation(), None);
+        assert!(rest.dequeue_evaluation(700));
+        assert_eq!(rest.queue_evaluation(), Some(700));
         rest.until = HOLDS_FOREVER;
-        assert_eq!(rest.queue_look(), None);
+        assert_eq!(rest.queue_evaluation(), None);
     }
 }

@@ -68,7 +68,10 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
         choice.add_unused("HasDocker", "the slot does not have it: docker does not run the image");
     }
     if is_java {
-        choice.add_unused("USE_DEFAULT_CONTAINER", "JobUniverse 10: this parameter applies to vanilla jobs only");
+        choice.add_unused(
+            "USE_DEFAULT_CONTAINER",
+            "JobUniverse 10: this parameter applies to vanilla jobs only",
+        );
     } else if wants("WantContainer") {
         choice.add_unused("USE_DEFAULT_CONTAINER", "WantContainer: the job requests a container itself");
     } else if let Some(runtime) = default_runtime(inputs, has_docker, &mut choice)? {

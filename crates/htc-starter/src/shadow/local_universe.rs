@@ -103,7 +103,7 @@ impl Shadow<'_> {
         if self.runs == 1 && policies.into_iter().any(counts) {
             out.push(ShadowAction::Report(format!(
                 "NumJobCompletions is counted; {}",
-                uncounted.quirk.told()
+                uncounted.quirk.description()
             )));
         }
     }

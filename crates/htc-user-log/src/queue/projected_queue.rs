@@ -341,7 +341,7 @@ impl ProjectedJobs {
     }
 
     /// Adds an attribute of a compact ad to an ad.
-    fn put(&mut self, ad: &mut ClassAd, name: u32, value: &[u8]) {
+    fn add_attribute(&mut self, ad: &mut ClassAd, name: u32, value: &[u8]) {
         let name = &*self.queue.names[name as usize].spelling;
         if let Some(expr) = self.expressions.get(value) {
             ad.insert(name, expr.clone());
@@ -368,12 +368,12 @@ impl Iterator for ProjectedJobs {
             cluster.map(|number| std::mem::take(&mut self.queue.stored[number])).unwrap_or_default();
         if self.is_needed(&own) || self.is_needed(&of_cluster) {
             for entry in own.entries() {
-                self.put(&mut ad, entry.name, &own.bytes[entry.value_start..entry.end]);
+                self.add_attribute(&mut ad, entry.name, &own.bytes[entry.value_start..entry.end]);
             }
             for entry in of_cluster.entries() {
                 let attribute = self.queue.names[entry.name as usize].attribute;
                 if own.find(attribute, &self.queue.names).is_none() {
-                    self.put(&mut ad, entry.name, &of_cluster.bytes[entry.value_start..entry.end]);
+                    self.add_attribute(&mut ad, entry.name, &of_cluster.bytes[entry.value_start..entry.end]);
                 }
             }
         }

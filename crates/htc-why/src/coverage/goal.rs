@@ -60,7 +60,7 @@ pub(super) enum GoalSplit {
 impl GoalSplit {
     /// Creates the split from alternatives, each with wanted outcomes of parts. Parts with any outcome need
     /// no goal, and alternatives with an impossible outcome are dropped.
-    fn from_ways(ways: Vec<Vec<(&Expr, WantedOutcomes)>>) -> GoalSplit {
+    fn from_alternatives(ways: Vec<Vec<(&Expr, WantedOutcomes)>>) -> GoalSplit {
         let is_possible = |way: &Vec<(&Expr, WantedOutcomes)>| {
             way.iter().all(|(_, want)| *want != WantedOutcomes::NO_OUTCOME)
         };
@@ -85,7 +85,7 @@ impl Goal {
     }
 
     /// Returns the goal with all other outcomes.
-    pub fn to_contrary(&self) -> Self {
+    pub fn to_opposite(&self) -> Self {
         Goal { wanted: WantedOutcomes(!self.wanted.0 & WantedOutcomes::ANY_OUTCOME.0), ..self.clone() }
     }
 
@@ -104,12 +104,16 @@ impl Goal {
         let want = self.wanted;
         match self.expr.kind() {
             ExprKind::And(a, b) => {
-                GoalSplit::from_ways(operand_ways(&a, &b, want, |left, right| left.and(|| right)))
+                GoalSplit::from_alternatives(operand_alternatives(&a, &b, want, |left, right| {
+                    left.and(|| right)
+                }))
             }
             ExprKind::Or(a, b) => {
-                GoalSplit::from_ways(operand_ways(&a, &b, want, |left, right| left.or(|| right)))
+                GoalSplit::from_alternatives(operand_alternatives(&a, &b, want, |left, right| {
+                    left.or(|| right)
+                }))
             }
-            ExprKind::Not(a) => GoalSplit::from_ways(vec![vec![(
+            ExprKind::Not(a) => GoalSplit::from_alternatives(vec![vec![(
                 &a,
                 WantedOutcomes::from_predicate(|inner| want.contains(negate_truth(inner))),
             )]]),
@@ -117,7 +121,7 @@ impl Goal {
                 let decided = WantedOutcomes::from_predicate(|outcome| {
                     matches!(outcome, Truth::Undefined | Truth::Error) && want.contains(outcome)
                 });
-                GoalSplit::from_ways(vec![
+                GoalSplit::from_alternatives(vec![
                     vec![(&condition, WantedOutcomes::TRUE), (&first, want)],
                     vec![(&condition, WantedOutcomes::FALSE), (&second, want)],
                     vec![(&condition, decided)],
@@ -128,7 +132,7 @@ impl Goal {
                     let wanted = WantedOutcomes::from_predicate(|outcome| {
                         want.contains(compare_with_boolean(sign, outcome, literal))
                     });
-                    GoalSplit::from_ways(vec![vec![(&inner, wanted)]])
+                    GoalSplit::from_alternatives(vec![vec![(&inner, wanted)]])
                 }
                 _ => GoalSplit::Leaf,
             },
@@ -164,7 +168,7 @@ impl Goal {
 
 /// Returns the alternatives to get a wanted result from two operands. Outcomes of the left operand that
 /// require the same outcomes of the right one are combined.
-fn operand_ways<'e>(
+fn operand_alternatives<'e>(
     left: &'e Expr,
     right: &'e Expr,
     want: WantedOutcomes,

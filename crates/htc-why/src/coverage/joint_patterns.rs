@@ -78,7 +78,8 @@ impl PatternGoal {
     }
 }
 
-/// States of all automata, with the index of the previous combination and the byte that leads from there.
+/// States of all automata after the same text, with the index of the states before its last byte, and this
+/// byte.
 type ReachedStates = (Vec<StateID>, Option<(usize, u8)>);
 
 /// Returns the shortest texts with the wanted results; empty if a pattern is too large or no text was found.

@@ -46,11 +46,11 @@ impl ConditionLeaves {
         self.depth += 1;
         match expr.kind() {
             ExprKind::And(..) => {
-                self.add_whole(expr);
+                self.add_unsplit(expr);
                 self.walk_operands(&explain::conjuncts(expr), WantedOutcomes::TRUE);
             }
             ExprKind::Or(..) => {
-                self.add_whole(expr);
+                self.add_unsplit(expr);
                 self.walk_operands(&explain::disjuncts(expr), WantedOutcomes::FALSE_OR_UNDEFINED);
             }
             ExprKind::Not(operand) => self.walk(&operand, true),
@@ -100,7 +100,7 @@ impl ConditionLeaves {
 
     /// Adds a part with logical operators as a whole: it must be true and false itself, which its parts do
     /// not guarantee.
-    fn add_whole(&mut self, expr: &Expr) {
+    fn add_unsplit(&mut self, expr: &Expr) {
         if self.depth > 1 {
             self.add_leaf(expr, true);
         }

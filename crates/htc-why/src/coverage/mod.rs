@@ -1,6 +1,6 @@
-//! Generation of ads from conditions, such that each part of each condition is true in one ad and not in
-//! another while the rest of the condition lets it decide. Attributes get values equal to, below and above
-//! those they are compared with.
+//! Generation of ads from conditions. For each part of each condition there is an ad in which the part is
+//! true and another in which it is not, while the other parts leave the decision to this part. Attributes get
+//! values equal to, below and above those they are compared with.
 //!
 //! Such ads reveal a difference between two rule sets that random ads do not: a text that matches a pattern,
 //! a time an hour ago, a number between 4000 and 4001. Outcomes for which no ad was found are reported by name,
@@ -53,8 +53,8 @@ pub struct Condition {
     pub is_condition: bool,
     /// Preconditions for the expression to be evaluated.
     pub preconditions: Vec<Goal>,
-    /// True if both sides are known to evaluate the same expression with the same consequences, so that it
-    /// need not be reached.
+    /// True if both sides are known to evaluate the same expression with the same consequences, so that no ad
+    /// has to reach it.
     pub is_same_in_both: bool,
 }
 
@@ -148,7 +148,7 @@ impl<'a> ConditionCoverage<'a> {
 
     /// Restricts the ads to those that pass the test.
     #[must_use]
-    pub fn only_possible(mut self, possible: fn(&ClassAd) -> bool) -> Self {
+    pub fn with_ad_test(mut self, possible: fn(&ClassAd) -> bool) -> Self {
         self.is_possible = possible;
         self
     }
@@ -183,12 +183,12 @@ impl<'a> ConditionCoverage<'a> {
     }
 
     /// Adds goals on which the two sides differ.
-    pub fn add_opposed(&mut self, opposed: OpposedGoals) {
+    pub fn add_opposed_goals(&mut self, opposed: OpposedGoals) {
         self.opposed.push(opposed);
     }
 
-    /// Passes ads for each part of each condition added since the last call to `try_out`, until it returns
-    /// false.
+    /// Passes to `try_out` the ads for each part of each condition that was added since the last call of this
+    /// function, until `try_out` returns false.
     fn try_each_part(&mut self, try_out: &mut dyn FnMut(&ClassAd) -> bool) {
         while self.tried_counts.2 < self.opposed.len() {
             let ads = self.opposing_ads(self.tried_counts.2);
@@ -381,8 +381,8 @@ impl<'a> ConditionCoverage<'a> {
         ad
     }
 
-    /// Returns the parts that were never true, or never anything but true: differences in them were not
-    /// searched for.
+    /// Returns the parts that were true in no ad or in all ads, so that a difference in them would not have
+    /// been found.
     pub fn unreached_parts(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &self.conditions {

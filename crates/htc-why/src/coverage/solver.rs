@@ -156,7 +156,7 @@ impl AdSolver<'_> {
 
     fn continue_search(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
         if search.order == GoalOrder::ChoicesFirst {
-            return self.choose_way(search, left);
+            return self.search_alternatives(search, left);
         }
         let at = search.goals.iter().position(|goal| !self.check_goal(goal, &search.ad, left));
         let Some(at) = at else { return Some(search.ad) };
@@ -182,7 +182,7 @@ impl AdSolver<'_> {
                     .cloned()
                     .collect();
                 let mut ways = Vec::new();
-                self.find_ways(&goal, &open, &mut search.clone(), left, &mut ways);
+                self.find_candidate_ads(&goal, &open, &mut search.clone(), left, &mut ways);
                 ways.into_iter().find_map(|(ad, given)| {
                     let next = SearchState { ad, fixed_attributes: given, ..search.clone() };
                     if left.get() == 0 { None } else { self.continue_search(next, left) }
@@ -191,9 +191,9 @@ impl AdSolver<'_> {
         }
     }
 
-    /// Pursues each alternative of the goal that has the fewest of them, without those that other goals
-    /// exclude.
-    fn choose_way(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
+    /// Chooses the goal with the fewest alternatives, and pursues each alternative that no other goal
+    /// excludes.
+    fn search_alternatives(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
         let mut fewest: Option<Vec<Vec<Goal>>> = None;
         for (at, goal) in search.goals.iter().enumerate().filter(|(_, goal)| goal.way_count > 0) {
             let ways = match goal.split() {
@@ -216,7 +216,7 @@ impl AdSolver<'_> {
             if left.get() == 0 {
                 None
             } else {
-                self.choose_way(SearchState { goals, ..search.clone() }, left)
+                self.search_alternatives(SearchState { goals, ..search.clone() }, left)
             }
         })
     }
@@ -250,7 +250,7 @@ impl AdSolver<'_> {
 
     /// Finds ads in which some of the open attributes have other values and the goal is met, together with
     /// all goals that have no other attributes.
-    fn find_ways(
+    fn find_candidate_ads(
         &self,
         goal: &Goal,
         open: &[AttrName],
@@ -275,7 +275,7 @@ impl AdSolver<'_> {
                         found.push((search.ad.clone(), search.fixed_attributes.clone()));
                     }
                 } else if found.is_empty() && open.len() > 1 {
-                    self.find_ways(goal, &open[at + 1..], search, left, found);
+                    self.find_candidate_ads(goal, &open[at + 1..], search, left, found);
                 }
             }
             assign_value(&mut search.ad, name, &before);

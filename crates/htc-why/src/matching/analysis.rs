@@ -156,7 +156,7 @@ impl<'s> Analysis<'s> {
     }
 
     /// Returns the slots that accept a group of jobs.
-    pub(super) fn accepting(&self, job: usize) -> BitSet {
+    pub(super) fn accepting_slots(&self, job: usize) -> BitSet {
         let mut accepting = BitSet::new(self.weights.len());
         (0..self.weights.len()).for_each(|slot| accepting.insert(slot));
         self.table.refusals(job).for_each(|(_, slots)| accepting.remove_all(slots));
@@ -173,7 +173,7 @@ impl<'s> Analysis<'s> {
         let mut all: Vec<(RefusalSource<'_>, &BitSet, Vec<usize>)> = Vec::new();
         for (source, slots) in clauses.chain(other) {
             let same = |known: &&mut (RefusalSource<'_>, &BitSet, Vec<usize>)| {
-                known.1 == slots && self.are_about_the_same(known.0, source)
+                known.1 == slots && self.compare_same_attributes(known.0, source)
             };
             match (all.iter_mut().find(same), source) {
                 (Some((.., equivalent)), RefusalSource::Clause(clause)) => equivalent.push(clause),
@@ -190,7 +190,8 @@ impl<'s> Analysis<'s> {
             .filter_map(|(source, slots, equivalent)| {
                 let mut alone = slots.clone();
                 alone.remove_all(&twice);
-                let (refuses, alone_count) = (slots.weight(&self.weights), alone.weight(&self.weights));
+                let (refuses, alone_count) =
+                    (slots.total_weight(&self.weights), alone.total_weight(&self.weights));
                 let slots = slots.clone();
                 (refuses > 0).then_some(Refusal { source, equivalent, slots, refuses, alone, alone_count })
             })
@@ -211,7 +212,7 @@ impl<'s> Analysis<'s> {
     }
 
     /// True if two clauses compare the same attributes.
-    pub(super) fn are_about_the_same(&self, one: RefusalSource<'_>, other: RefusalSource<'_>) -> bool {
+    pub(super) fn compare_same_attributes(&self, one: RefusalSource<'_>, other: RefusalSource<'_>) -> bool {
         match (one, other) {
             (RefusalSource::Clause(one), RefusalSource::Clause(other)) => {
                 let (one, other) = (&self.table.clauses[one].names, &self.table.clauses[other].names);
@@ -224,7 +225,7 @@ impl<'s> Analysis<'s> {
     /// Returns the clauses that refuse every slot to a group of jobs: the attribute that contains each, and its text.
     pub fn clauses_refusing_all(&self, job: usize) -> Vec<(String, String)> {
         let all = self.slot_count();
-        let is_total = |slots: &BitSet| slots.weight(&self.weights) == all;
+        let is_total = |slots: &BitSet| slots.total_weight(&self.weights) == all;
         let clauses = self.table.refusals(job).filter(|(_, slots)| is_total(slots)).map(|(clause, _)| {
             let clause = &self.table.clauses[clause];
             (clause.attribute.clone(), clause.text.clone())
@@ -244,7 +245,7 @@ fn group_slots(slots: &dyn SlotSet, read: &ReadNames) -> Vec<SlotGroup> {
     let mut index: FxHashMap<(u64, Vec<u8>), usize> = FxHashMap::default();
     let mut groups: Vec<SlotGroup> = Vec::new();
     for slot in 0..slots.len() {
-        let key = (slots.variety(slot), definitions_key(slots.ad(slot), read));
+        let key = (slots.group_number(slot), definitions_key(slots.ad(slot), read));
         let next = groups.len();
         let at = *index.entry(key).or_insert(next);
         if at == next {
@@ -272,7 +273,7 @@ fn other_refusals(
         if !slots.has_other_conditions(slot, ad) {
             continue;
         }
-        let Some(refusal) = slots.other_refusal(slot, ad) else { continue };
+        let Some(refusal) = slots.refusal_beyond_requirements(slot, ad) else { continue };
         let same = |(other, _): &(OtherRefusal, BitSet)| {
             other.attribute == refusal.attribute && other.text == refusal.text
         };

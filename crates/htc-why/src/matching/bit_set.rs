@@ -44,7 +44,7 @@ impl BitSet {
     }
 
     /// Returns the sum of the weights of all numbers in the set.
-    pub(super) fn weight(&self, weights: &[usize]) -> usize {
+    pub(super) fn total_weight(&self, weights: &[usize]) -> usize {
         self.iter().map(|at| weights[at]).sum()
     }
 }
@@ -65,7 +65,7 @@ mod tests {
         let mut set = BitSet::new(130);
         [3, 64, 129, 0].into_iter().for_each(|at| set.insert(at));
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 3, 64, 129]);
-        assert_eq!(set.weight(&vec![2; 130]), 8);
+        assert_eq!(set.total_weight(&vec![2; 130]), 8);
         assert!(set.missing(130).eq((0..130).filter(|at| !set.contains(*at))));
         let mut twice = BitSet::new(130);
         let mut other = BitSet::new(130);

@@ -104,12 +104,12 @@ impl ClauseTable {
         let number = self.clauses.len() as u32;
         let read = close(ReadNames::of_expr(&clause.expr), input.graphs);
         let slot_ad = |at: usize| input.slots.ad(input.slot_groups[at]);
-        let slot_classes = classes(slots, |at| {
+        let slot_classes = equivalence_classes(slots, |at| {
             let mut key = definitions_key(slot_ad(at), &read);
             key.push(u8::from(input.slots.adds_default_requests(input.slot_groups[at])));
             key
         });
-        let job_classes = classes(jobs, |at| definitions_key(&input.jobs[at].plain, &read));
+        let job_classes = equivalence_classes(jobs, |at| definitions_key(&input.jobs[at].plain, &read));
         let job_ads: Vec<&ClassAd> = job_classes.iter().map(|class| &input.jobs[class[0]].plain).collect();
         let slot_ads: Vec<&ClassAd> = slot_classes.iter().map(|class| slot_ad(class[0])).collect();
         let reading_side = input.slots.reading_side(clause.side);
@@ -186,7 +186,7 @@ fn distinct_clauses<'a>(
 }
 
 /// Returns classes of members with equal keys.
-fn classes(members: &[usize], key: impl Fn(usize) -> Vec<u8>) -> Vec<Vec<usize>> {
+fn equivalence_classes(members: &[usize], key: impl Fn(usize) -> Vec<u8>) -> Vec<Vec<usize>> {
     let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let mut classes: Vec<Vec<usize>> = Vec::new();
     for &member in members {

@@ -100,7 +100,7 @@ impl ClauseCollector<'_> {
             let own = own_attribute(&clause);
             let definition = own.as_ref().and_then(|name| self.ad.get(name));
             match (own, definition) {
-                (Some(name), Some(definition)) if self.may_replace(&name, &definition) => {
+                (Some(name), Some(definition)) if self.can_replace_name(&name, &definition) => {
                     self.path.push(name);
                     self.collect(&definition);
                     self.path.pop();
@@ -115,7 +115,7 @@ impl ClauseCollector<'_> {
         }
     }
 
-    fn may_replace(&self, name: &AttrName, definition: &Expr) -> bool {
+    fn can_replace_name(&self, name: &AttrName, definition: &Expr) -> bool {
         self.path.len() < MAX_DEPTH
             && !self.path.contains(name)
             && definition.as_literal().is_none()

@@ -34,23 +34,24 @@ impl ClockDependence<'_> {
     /// Returns the time that the clause was evaluated with, or `None` if it does not read the clock.
     pub(super) fn used_phrase(&self) -> Option<String> {
         let now = self.slots.world().epoch();
-        self.reads_clock(self.part, MAX_DEPTH).then(|| format!("time() is {now}, {}", self.date(now)))
+        self.reads_clock(self.part, MAX_DEPTH)
+            .then(|| format!("time() is {now}, {}", self.format_local_time(now)))
     }
 
     /// Returns when the clause becomes true or was last true, or an empty text if no such time was found.
     pub(super) fn change_phrase(&self) -> String {
         let now = self.slots.world().epoch();
         if let Some(at) = self.nearest(now, 1) {
-            return format!("; it is true from {at}, {}", self.date(at));
+            return format!("; it is true from {at}, {}", self.format_local_time(at));
         }
         match self.nearest(now, -1) {
-            Some(at) => format!("; it was true until {at}, {}", self.date(at)),
+            Some(at) => format!("; it was true until {at}, {}", self.format_local_time(at)),
             None => String::new(),
         }
     }
 
     /// Formats a time as local time.
-    fn date(&self, time: i64) -> String {
+    fn format_local_time(&self, time: i64) -> String {
         let text = format!("formatTime({time}, \"%Y-%m-%d %H:%M:%S\")");
         let value = Expr::parse(text.as_bytes()).map(|expr| Context::new(self.slots.world()).eval(&expr));
         value.ok().and_then(|value| value.as_str().map(ToString::to_string)).unwrap_or_default()

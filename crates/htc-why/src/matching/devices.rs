@@ -172,7 +172,7 @@ impl<'a> DeviceDemand<'a> {
             DeviceScope::Match(side, _) => self.analysis.slots.context(*side, self.slot_ad(group), self.job),
             DeviceScope::Claim => Context::new(self.analysis.slots.world()).my(self.slot_ad(group)),
         };
-        let available = Expr::attribute([b"Available", self.kind_bytes()].concat());
+        let available = Expr::attribute([b"Available", self.kind_of_device()].concat());
         let list = match &self.scope {
             DeviceScope::Match(_, call) => &call.list,
             DeviceScope::Claim => &available,
@@ -185,7 +185,7 @@ impl<'a> DeviceDemand<'a> {
         list.iter().enumerate().filter_map(device).collect()
     }
 
-    fn kind_bytes(&self) -> &[u8] {
+    fn kind_of_device(&self) -> &[u8] {
         &self.name.as_bytes()[REQUIRE.len()..]
     }
 
@@ -229,7 +229,7 @@ impl<'a> DeviceDemand<'a> {
     }
 
     /// Returns the place where the condition finds a name.
-    fn place(&self, reference: &Reference) -> NamePlace {
+    fn find_name_place(&self, reference: &Reference) -> NamePlace {
         let has_device = || self.devices.iter().any(|device| device.properties.contains(&reference.name));
         let has_slot = || self.devices.iter().any(|it| self.slot_ad(it.group).contains(&reference.name));
         let device = || has_device().then_some(NamePlace::Device);
@@ -249,7 +249,7 @@ impl<'a> DeviceDemand<'a> {
         let ExprKind::Compare(operator, left, right) = clause.kind() else { return None };
         let of_device = |expr: &Expr| {
             let reference = Reference::parse(expr)?;
-            (self.place(&reference) == NamePlace::Device).then_some(reference.name)
+            (self.find_name_place(&reference) == NamePlace::Device).then_some(reference.name)
         };
         match (of_device(&left), of_device(&right)) {
             (Some(attribute), None) => Some(DeviceComparison { attribute, operator, other: right }),
@@ -261,20 +261,20 @@ impl<'a> DeviceDemand<'a> {
     }
 
     /// Returns the clauses that are true for no device.
-    fn unmet(&self) -> Vec<&Expr> {
+    fn unmet_clauses(&self) -> Vec<&Expr> {
         self.clauses.iter().filter(|clause| self.count(clause) == 0).collect()
     }
 
     /// Returns the word for one device: "GPU".
     fn device_name(&self) -> String {
-        let kind = String::from_utf8_lossy(self.kind_bytes()).into_owned();
+        let kind = String::from_utf8_lossy(self.kind_of_device()).into_owned();
         kind.strip_suffix('s').map(str::to_owned).unwrap_or(kind)
     }
 
     /// Returns what the devices lack: "no GPU has Capability >= 8.0, they have 7.5", or `None` if one slot has `wanted`
     /// devices that meet the condition.
-    pub(super) fn phrase(&self, wanted: Option<usize>) -> Option<String> {
-        let unmet = self.unmet();
+    pub(super) fn describe(&self, wanted: Option<usize>) -> Option<String> {
+        let unmet = self.unmet_clauses();
         if !unmet.is_empty() {
             return Some(unmet.iter().map(|clause| self.unmet_phrase(clause)).collect::<Vec<_>>().join("; "));
         }
@@ -309,7 +309,7 @@ impl<'a> DeviceDemand<'a> {
                 values
             };
             let job = self.analysis.side_names().job;
-            match self.place(reference) {
+            match self.find_name_place(reference) {
                 NamePlace::Device => properties.push((reference.name.to_string(), values())),
                 NamePlace::Slot => {}
                 NamePlace::Job => {
@@ -391,12 +391,13 @@ impl<'a> DeviceDemand<'a> {
             let mut clauses = self.clauses.clone();
             for (clause, _) in clauses.iter_mut().zip(&is_unmet).filter(|(_, is_unmet)| **is_unmet) {
                 let Some(comparison) = self.comparison(clause) else { continue };
-                let Some(value) = self.limit(&comparison, wants_largest) else { continue };
+                let Some(value) = self.boundary_value(&comparison, wants_largest) else { continue };
                 let DeviceComparison { attribute, operator, other } = comparison;
                 if let Some(reference) = Reference::parse(&other) {
-                    let is_of_job = matches!(self.place(&reference), NamePlace::Job | NamePlace::Nowhere)
-                        && !(reference.scope == ReferenceScope::My
-                            && matches!(self.scope, DeviceScope::Match(..)));
+                    let is_of_job =
+                        matches!(self.find_name_place(&reference), NamePlace::Job | NamePlace::Nowhere)
+                            && !(reference.scope == ReferenceScope::My
+                                && matches!(self.scope, DeviceScope::Match(..)));
                     if is_of_job {
                         add(&reference.name, Expr::literal(value));
                     }
@@ -439,7 +440,7 @@ impl<'a> DeviceDemand<'a> {
 
     /// Returns the value of the other operand for which a comparison is just true for the device with the largest or the
     /// smallest value.
-    fn limit(&self, comparison: &DeviceComparison, wants_largest: bool) -> Option<Value> {
+    fn boundary_value(&self, comparison: &DeviceComparison, wants_largest: bool) -> Option<Value> {
         let value = |device: &Device| {
             let context = Context::new(self.analysis.slots.world()).my(&device.properties);
             let value = context.eval(&Expr::attribute(&comparison.attribute));

@@ -40,7 +40,7 @@ pub(super) fn divided_slots_phrase(
     let resource = ScarceResource { analysis, name, wanted };
     let divided: Vec<DividedSlot> =
         slots.iter().flat_map(|group| resource.divided_slots(group)).filter(|it| it.free < wanted).collect();
-    resource.phrase(&divided)
+    resource.describe(&divided)
 }
 
 /// Returns the attribute of the slot and the number of the job that a part of a clause compares, if it asks for at least as
@@ -91,7 +91,7 @@ impl ScarceResource<'_> {
         self.analysis.slot_groups()[group].members.iter().filter_map(divided).collect()
     }
 
-    fn phrase(&self, divided: &[DividedSlot]) -> Option<String> {
+    fn describe(&self, divided: &[DividedSlot]) -> Option<String> {
         let names = self.analysis.side_names();
         let largest = divided.iter().rev().max_by(|one, other| one.total.total_cmp(&other.total))?;
         let enough: Vec<&DividedSlot> = divided.iter().filter(|slot| slot.total >= self.wanted).collect();

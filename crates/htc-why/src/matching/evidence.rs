@@ -88,7 +88,7 @@ impl ClauseEvidence {
             missing_of_job: Vec::new(),
             missing_of_both: Vec::new(),
             slot_count: analysis.slot_count(),
-            refused_count: slots.weight(&analysis.weights),
+            refused_count: slots.total_weight(&analysis.weights),
             refused_with: Vec::new(),
             devices: None,
             notes: RefusingClause { analysis, job, clause, slots }.notes(&part),
@@ -96,7 +96,7 @@ impl ClauseEvidence {
             draining_count: 0,
             side_names: analysis.slots.side_names(),
         };
-        if clause.side == ClauseSide::Slot && evidence.seen_of_job_is_empty(&found) {
+        if clause.side == ClauseSide::Slot && evidence.reads_nothing_of_job(&found) {
             evidence.draining_count = slots.iter().map(|group| draining_count(analysis, group)).sum();
         }
         if evidence.value.is_error()
@@ -146,13 +146,13 @@ impl ClauseEvidence {
         if let Some(call) = call {
             let wanted = wanted_devices(&context(heaviest), &part, &call);
             let demand = DeviceDemand::of_clause(analysis, job, slots, (clause.side, call));
-            evidence.devices = demand.and_then(|demand| demand.phrase(wanted));
+            evidence.devices = demand.and_then(|demand| demand.describe(wanted));
         }
         evidence
     }
 
     /// True if the clause reads nothing of a job, as START does while a slot drains.
-    fn seen_of_job_is_empty(&self, found: &[explain::Clause]) -> bool {
+    fn reads_nothing_of_job(&self, found: &[explain::Clause]) -> bool {
         found.iter().flat_map(|clause| &clause.references).all(|name| name.place != NameLocation::Target)
     }
 
@@ -212,7 +212,9 @@ pub(super) fn deciding_part(context: &Context<'_>, clause: Expr) -> Expr {
         let next = match part.kind() {
             ExprKind::Conditional(condition, first, second) => match context.eval(&condition).truth() {
                 // A literal explains nothing; the condition itself is the reason.
-                Some(true) if first.as_literal().is_some() => return negated(&condition).unwrap_or(part),
+                Some(true) if first.as_literal().is_some() => {
+                    return negate_condition(&condition).unwrap_or(part);
+                }
                 Some(false) if second.as_literal().is_some() => condition,
                 Some(true) => first,
                 Some(false) => second,
@@ -232,7 +234,7 @@ pub(super) fn deciding_part(context: &Context<'_>, clause: Expr) -> Expr {
     part
 }
 
-fn negated(condition: &Expr) -> Option<Expr> {
+fn negate_condition(condition: &Expr) -> Option<Expr> {
     let text = format!("!({})", condition.without_parentheses().unparse());
     Expr::parse(text.as_bytes()).ok()
 }

@@ -113,7 +113,7 @@ impl Analysis<'_> {
     /// job's Requirements with attributes that slots have.
     pub fn impossible_demands(&self, job: usize) -> Vec<String> {
         let all = self.slot_count();
-        let of_all = self.table.refusals(job).filter(|(_, slots)| slots.weight(&self.weights) == all);
+        let of_all = self.table.refusals(job).filter(|(_, slots)| slots.total_weight(&self.weights) == all);
         of_all.filter_map(|(clause, _)| self.impossible_demand(job, &self.table.clauses[clause])).collect()
     }
 
@@ -165,12 +165,12 @@ impl Analysis<'_> {
 
     pub(super) fn describe(&self, job: usize, refusal: &Refusal<'_>) -> Cause {
         let slot = |set: &BitSet| set.iter().next().map_or(0, |slot| self.representatives[slot]);
-        let place = |attribute: &str| self.slots.place(slot(&refusal.slots), attribute);
+        let place = |attribute: &str| self.slots.setting_place(slot(&refusal.slots), attribute);
         let (refuses, alone) = (refusal.refuses, refusal.alone_count);
         match refusal.source {
             RefusalSource::Other(OtherRefusal { attribute, text, sentence }) => Cause {
                 sentence: match DeviceDemand::of_claim(self, job, &refusal.slots, attribute)
-                    .and_then(|demand| demand.phrase(None))
+                    .and_then(|demand| demand.describe(None))
                 {
                     Some(phrase) => format!("{sentence}: {phrase}"),
                     None => sentence.clone(),

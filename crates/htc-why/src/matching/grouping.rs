@@ -112,7 +112,7 @@ impl<'s> JobGrouper<'s> {
     /// Returns the groups. Names that only other jobs read no longer separate groups.
     pub(super) fn finish(mut self) -> (Vec<RawGroup>, NameGraph) {
         let groups = std::mem::take(&mut self.groups);
-        let start = self.starting_names(&groups);
+        let start = self.names_read_from_all(&groups);
         let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
         let mut merged: Vec<RawGroup> = Vec::new();
         // The names that are read depend only on expressions, and most jobs have the same expressions.
@@ -154,7 +154,7 @@ impl<'s> JobGrouper<'s> {
     }
 
     /// Returns the names that are read from every job.
-    fn starting_names(&self, groups: &[RawGroup]) -> ReadNames {
+    fn names_read_from_all(&self, groups: &[RawGroup]) -> ReadNames {
         let mut read = self.names.of_every_job.clone();
         let mut seen: FxHashSet<&[u8]> = FxHashSet::default();
         for name in groups.iter().flat_map(|group| group.ad.names()).filter(|name| is_request(name)) {

@@ -14,7 +14,7 @@ use super::seen_values::expr_text;
 pub enum JobChange {
     /// Sets an attribute to a value.
     Set {
-        /// The attribute.
+        /// Name of the attribute.
         #[serde(serialize_with = "serialize_name")]
         name: AttrName,
         /// Former expression of the attribute, or `None` if it did not exist.
@@ -26,7 +26,7 @@ pub enum JobChange {
     },
     /// Removes an attribute.
     Remove {
-        /// The attribute.
+        /// Name of the attribute.
         #[serde(serialize_with = "serialize_name")]
         name: AttrName,
     },

@@ -73,7 +73,7 @@ impl CaseSensitivePart {
     }
 
     /// Returns what is wrong: "=?= compares case-sensitively; == would be true".
-    pub(super) fn phrase(&self, context: &Context<'_>) -> String {
+    pub(super) fn describe(&self, context: &Context<'_>) -> String {
         let [name, caseless] = self.names;
         let value = context.eval(&self.caseless).truth() == Some(true);
         format!("{name} compares case-sensitively; {caseless} would be {value}")

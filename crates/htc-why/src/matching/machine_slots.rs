@@ -65,13 +65,13 @@ impl<'a> MachineSlots<'a> {
 
     /// Sets the function that finds the place of an attribute in the configuration.
     #[must_use]
-    pub fn places(self, place: impl Fn(usize, &str) -> String + 'a) -> Self {
+    pub fn with_setting_places(self, place: impl Fn(usize, &str) -> String + 'a) -> Self {
         MachineSlots { place: Box::new(place), ..self }
     }
 
     /// Sets the function that finds a macro of the configuration that is not published in the ad of a slot.
     #[must_use]
-    pub fn unpublished(self, find: impl Fn(usize, &str) -> Option<String> + 'a) -> Self {
+    pub fn with_unpublished_macros(self, find: impl Fn(usize, &str) -> Option<String> + 'a) -> Self {
         MachineSlots { unpublished: Box::new(find), ..self }
     }
 
@@ -102,7 +102,7 @@ impl SlotSet for MachineSlots<'_> {
         &self.frozen
     }
 
-    fn variety(&self, slot: usize) -> u64 {
+    fn group_number(&self, slot: usize) -> u64 {
         self.varieties[slot]
     }
 
@@ -135,12 +135,12 @@ impl SlotSet for MachineSlots<'_> {
         true
     }
 
-    fn other_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+    fn refusal_beyond_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
         let verdict = self.verdict(slot, job)?;
         (!verdict.accepted).then(|| OtherRefusal::new(verdict.reason, verdict.untrue_conditions))
     }
 
-    fn place(&self, slot: usize, attribute: &str) -> String {
+    fn setting_place(&self, slot: usize, attribute: &str) -> String {
         (self.place)(slot, attribute)
     }
 

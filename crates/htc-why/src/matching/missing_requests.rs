@@ -63,7 +63,7 @@ impl MissingRequest {
         let (number, end) = real_prefix(text)?;
         let unit = text[end..].trim_ascii();
         let power = match unit.first().map(u8::to_ascii_uppercase) {
-            None => return positive(number),
+            None => return positive_integer(number),
             Some(b'B') => 0,
             Some(b'K') => 1,
             Some(b'M') => 2,
@@ -77,11 +77,11 @@ impl MissingRequest {
             ref name if *name == "RequestDisk" => 1,
             _ => return None,
         };
-        positive(number * 1024_f64.powi(power - own))
+        positive_integer(number * 1024_f64.powi(power - own))
     }
 
     /// Returns a note about the request for the user, or `None`.
-    pub(super) fn phrase(&self) -> Option<String> {
+    pub(super) fn describe(&self) -> Option<String> {
         let name = &self.name;
         let unit = match self.default() {
             Some(("RequestMemory", ..)) => " of MiB",
@@ -103,7 +103,7 @@ impl MissingRequest {
     }
 }
 
-fn positive(number: f64) -> Option<i64> {
+fn positive_integer(number: f64) -> Option<i64> {
     (number > 0.0 && number < 9e15).then(|| number.ceil() as i64)
 }
 

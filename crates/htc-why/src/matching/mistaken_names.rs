@@ -20,7 +20,7 @@ enum NameMistake {
 
 impl MistakenName {
     /// Returns the name in one of the ads that is similar to that of a reference, or `None`.
-    pub(super) fn misspelled<'a>(
+    pub(super) fn find_misspelled<'a>(
         reference: &Reference,
         ads: impl Iterator<Item = &'a ClassAd>,
     ) -> Option<Self> {
@@ -36,7 +36,7 @@ impl MistakenName {
     }
 
     /// Returns the text in place of a reference that makes a part of a clause true, or `None`.
-    pub(super) fn unquoted(context: &Context<'_>, part: &Expr, reference: &Reference) -> Option<Self> {
+    pub(super) fn find_unquoted(context: &Context<'_>, part: &Expr, reference: &Reference) -> Option<Self> {
         if reference.scope != ReferenceScope::Unscoped {
             return None;
         }
@@ -48,7 +48,7 @@ impl MistakenName {
     }
 
     /// Returns what is wrong: "did you mean Memory instead of Memroy?".
-    pub(super) fn phrase(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let (part, correct) = (self.part.unparse(), self.correct.unparse());
         match self.mistake {
             NameMistake::Misspelled => format!("did you mean {correct} instead of {part}?"),

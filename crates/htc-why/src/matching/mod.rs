@@ -42,7 +42,7 @@ pub use grouping::JobGrouper;
 pub use job_change::{JobChange, Suggestion};
 pub use machine_slots::MachineSlots;
 pub use negotiated_slots::NegotiatedSlots;
-pub use parallel_grouping::{JobCounter, SharedGrouper};
+pub use parallel_grouping::{JobCounter, ThreadedJobGrouper};
 pub use side_names::SideNames;
 pub use slot_set::{AdPool, OtherRefusal, SlotSet, requires_devices};
 pub use slot_view::{SlotCause, SlotView};

@@ -62,8 +62,8 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
         self.0.reading_side(side)
     }
 
-    fn variety(&self, slot: usize) -> u64 {
-        self.0.variety(slot)
+    fn group_number(&self, slot: usize) -> u64 {
+        self.0.group_number(slot)
     }
 
     fn adds_default_requests(&self, slot: usize) -> bool {
@@ -92,14 +92,19 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
         self.0.has_other_conditions(slot, job) || self.state_refusal(slot, job).is_some()
     }
 
-    fn other_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
-        let of_slot =
-            || if self.0.has_other_conditions(slot, job) { self.0.other_refusal(slot, job) } else { None };
+    fn refusal_beyond_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+        let of_slot = || {
+            if self.0.has_other_conditions(slot, job) {
+                self.0.refusal_beyond_requirements(slot, job)
+            } else {
+                None
+            }
+        };
         self.state_refusal(slot, job).or_else(of_slot)
     }
 
-    fn place(&self, slot: usize, attribute: &str) -> String {
-        self.0.place(slot, attribute)
+    fn setting_place(&self, slot: usize, attribute: &str) -> String {
+        self.0.setting_place(slot, attribute)
     }
 
     fn unpublished_place(&self, slot: usize, attribute: &str) -> Option<String> {

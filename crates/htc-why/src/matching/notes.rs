@@ -27,14 +27,14 @@ pub(super) struct RefusingClause<'a> {
 }
 
 impl<'a> RefusingClause<'a> {
-    fn pair(&self, group: usize) -> (&'a ClassAd, &'a ClassAd) {
+    fn ad_pair(&self, group: usize) -> (&'a ClassAd, &'a ClassAd) {
         let slot = self.analysis.representatives[group];
         let jobs = &self.analysis.jobs[self.job];
         (self.analysis.slots.ad(slot), jobs.for_condition(self.clause.side, self.analysis.slots, slot))
     }
 
     fn context(&self, group: usize) -> Context<'a> {
-        let (slot, job) = self.pair(group);
+        let (slot, job) = self.ad_pair(group);
         self.analysis.slots.context(self.clause.side, slot, job)
     }
 
@@ -46,11 +46,11 @@ impl<'a> RefusingClause<'a> {
     pub(super) fn notes(&self, part: &Expr) -> Vec<String> {
         let names = self.analysis.side_names();
         let mut notes = Vec::new();
-        notes.extend(self.wrong_scope(part).map(|wrong| wrong.phrase(names)));
-        notes.extend(self.mistaken_names(part).iter().map(MistakenName::phrase));
+        notes.extend(self.wrong_scope(part).map(|wrong| wrong.describe(names)));
+        notes.extend(self.mistaken_names(part).iter().map(MistakenName::describe));
         notes.extend(self.case_note(part));
         notes.extend(self.type_note(part));
-        let of_request = |reference: &Reference| self.missing_request(reference)?.phrase();
+        let of_request = |reference: &Reference| self.missing_request(reference)?.describe();
         notes.extend(mentioned_references(part).iter().filter_map(of_request));
         let side = self.clause.side;
         notes.extend(divided_slots_phrase(self.analysis, self.job, (side, part), self.slots));
@@ -68,7 +68,7 @@ impl<'a> RefusingClause<'a> {
     /// Returns the request of the job that a reference names, if it is not a number.
     fn missing_request(&self, reference: &Reference) -> Option<MissingRequest> {
         let side = self.analysis.slots.reading_side(self.clause.side);
-        let (slot, job) = self.pair(self.slots.iter().next()?);
+        let (slot, job) = self.ad_pair(self.slots.iter().next()?);
         let is_of_job = match reference.defining_side(side, slot, job) {
             Some(found) => found == ClauseSide::Job,
             None => reference.may_be_of_job(side),
@@ -82,7 +82,7 @@ impl<'a> RefusingClause<'a> {
             return None;
         }
         self.groups().find_map(|group| {
-            let (slot, job) = self.pair(group);
+            let (slot, job) = self.ad_pair(group);
             let has = |side: ClauseSide, reference: &Reference| match side {
                 ClauseSide::Slot => slot.contains(&reference.name),
                 ClauseSide::Job => job.contains(&reference.name),
@@ -100,7 +100,7 @@ impl<'a> RefusingClause<'a> {
     /// Returns the names in a part that no ad of the analysis has, with what was probably meant.
     pub(super) fn mistaken_names(&self, part: &Expr) -> Vec<MistakenName> {
         let Some(group) = self.slots.iter().next() else { return Vec::new() };
-        let (slot, job) = self.pair(group);
+        let (slot, job) = self.ad_pair(group);
         let side = self.analysis.slots.reading_side(self.clause.side);
         let is_published = |reference: &Reference| {
             self.analysis
@@ -116,8 +116,8 @@ impl<'a> RefusingClause<'a> {
             }
             let ads = [(reference.may_be_of_slot(side), slot), (reference.may_be_of_job(side), job)];
             let ads = ads.into_iter().filter(|(may_have, _)| *may_have).map(|(_, ad)| ad);
-            let unquoted = |group| MistakenName::unquoted(&self.context(group), part, reference);
-            self.groups().find_map(unquoted).or_else(|| MistakenName::misspelled(reference, ads))
+            let unquoted = |group| MistakenName::find_unquoted(&self.context(group), part, reference);
+            self.groups().find_map(unquoted).or_else(|| MistakenName::find_misspelled(reference, ads))
         };
         mentioned_references(part).iter().filter_map(mistake).collect()
     }
@@ -145,8 +145,8 @@ impl<'a> RefusingClause<'a> {
             .filter(|group| group_of(group).is_some())
             .map(|group| self.analysis.weights[group])
             .sum();
-        let all = self.slots.weight(&self.analysis.weights);
-        let phrase = found.phrase(&self.context(first));
+        let all = self.slots.total_weight(&self.analysis.weights);
+        let phrase = found.describe(&self.context(first));
         let slot = self.analysis.side_names().slot;
         let is_complete = self.slots.iter().count() <= MAX_GROUPS;
         let count = if concerned < all && is_complete {
@@ -159,7 +159,7 @@ impl<'a> RefusingClause<'a> {
 
     fn clock_note(&self, part: &Expr) -> Option<String> {
         let dependence = |group: usize| {
-            let (slot, job) = self.pair(group);
+            let (slot, job) = self.ad_pair(group);
             ClockDependence { slots: self.analysis.slots, side: self.clause.side, slot, job, part }
         };
         let mut groups = self.slots.iter();
@@ -168,7 +168,7 @@ impl<'a> RefusingClause<'a> {
         let change = first.change_phrase();
         // If the part reads other attributes of slots, the time may be different in other slots.
         let side = self.analysis.slots.reading_side(self.clause.side);
-        let (slot, job) = self.pair(self.slots.iter().next()?);
+        let (slot, job) = self.ad_pair(self.slots.iter().next()?);
         let is_same_for_all = |reference: &Reference| {
             let value = || job.get(&reference.name).is_some_and(|value| value.as_literal().is_some());
             reference.defining_side(side, slot, job) == Some(ClauseSide::Job) && value()
@@ -183,7 +183,7 @@ impl<'a> RefusingClause<'a> {
     /// Returns the macros of the configuration that are not published although the part reads them as attributes.
     fn unpublished_notes(&self, part: &Expr) -> Vec<String> {
         let Some(group) = self.slots.iter().next() else { return Vec::new() };
-        let (slot, job) = self.pair(group);
+        let (slot, job) = self.ad_pair(group);
         let side = self.analysis.slots.reading_side(self.clause.side);
         let note = |reference: &Reference| {
             if reference.defining_side(side, slot, job).is_some() || !reference.may_be_of_slot(side) {

@@ -22,7 +22,7 @@ const RECENT_EXPRESSIONS: usize = 4;
 const MAX_EXPRESSIONS: usize = 1 << 16;
 
 /// Grouping that several threads share.
-pub struct SharedGrouper<'g, 's> {
+pub struct ThreadedJobGrouper<'g, 's> {
     grouper: Mutex<&'g mut JobGrouper<'s>>,
     labels: &'static [&'static str],
     counters: Mutex<Vec<CounterState>>,
@@ -30,11 +30,11 @@ pub struct SharedGrouper<'g, 's> {
     group_count: AtomicUsize,
 }
 
-impl<'g, 's> SharedGrouper<'g, 's> {
+impl<'g, 's> ThreadedJobGrouper<'g, 's> {
     /// Lets threads add jobs to a grouping. `labels` are the attributes from which the names of jobs are made.
     pub fn new(grouper: &'g mut JobGrouper<'s>, labels: &'static [&'static str]) -> Self {
         let group_count = AtomicUsize::new(grouper.group_count());
-        SharedGrouper { grouper: Mutex::new(grouper), labels, counters: Mutex::default(), group_count }
+        ThreadedJobGrouper { grouper: Mutex::new(grouper), labels, counters: Mutex::default(), group_count }
     }
 
     /// Returns the number of groups so far; those of different threads may be the same.
@@ -67,7 +67,7 @@ impl<'g, 's> SharedGrouper<'g, 's> {
 
 /// Counter of the jobs that one thread reads. Its counts are kept when it is dropped.
 pub struct JobCounter<'c, 'g, 's> {
-    shared: &'c SharedGrouper<'g, 's>,
+    shared: &'c ThreadedJobGrouper<'g, 's>,
     state: CounterState,
 }
 

@@ -86,7 +86,7 @@ pub trait SlotSet {
     }
 
     /// Returns a number; slots with different numbers are never in one group.
-    fn variety(&self, _slot: usize) -> u64 {
+    fn group_number(&self, _slot: usize) -> u64 {
         0
     }
 
@@ -116,18 +116,18 @@ pub trait SlotSet {
         Vec::new()
     }
 
-    /// True if [`SlotSet::other_refusal`] may return a refusal for this job.
+    /// True if [`SlotSet::refusal_beyond_requirements`] may return a refusal for this job.
     fn has_other_conditions(&self, _slot: usize, _job: &ClassAd) -> bool {
         false
     }
 
     /// Returns the refusal of a job for which all Requirements are true, or `None` if the slot accepts it.
-    fn other_refusal(&self, _slot: usize, _job: &ClassAd) -> Option<OtherRefusal> {
+    fn refusal_beyond_requirements(&self, _slot: usize, _job: &ClassAd) -> Option<OtherRefusal> {
         None
     }
 
     /// Returns the place where a configuration sets an attribute of a slot, or an empty text.
-    fn place(&self, _slot: usize, _attribute: &str) -> String {
+    fn setting_place(&self, _slot: usize, _attribute: &str) -> String {
         String::new()
     }
 
@@ -156,7 +156,8 @@ pub trait SlotSet {
             && (!self.counts_job_requirements(slot)
                 || !job.contains("Requirements")
                 || holds(ClauseSide::Job, job))
-            && !(self.has_other_conditions(slot, &seen) && self.other_refusal(slot, &seen).is_some())
+            && !(self.has_other_conditions(slot, &seen)
+                && self.refusal_beyond_requirements(slot, &seen).is_some())
     }
 }
 
@@ -180,7 +181,7 @@ impl<'a> AdPool<'a> {
     }
 
     /// Creates the pool from names and ads that are kept elsewhere.
-    pub fn borrowed(slots: &'a [(String, ClassAd)], world: &'a dyn World) -> Self {
+    pub fn from_borrowed(slots: &'a [(String, ClassAd)], world: &'a dyn World) -> Self {
         AdPool::of(Cow::Borrowed(slots), world)
     }
 
@@ -205,13 +206,13 @@ impl<'a> AdPool<'a> {
 
     /// Sets the slots that call FETCH_WORK: for these the Requirements of jobs do not count.
     #[must_use]
-    pub fn fetching(self, fetching: BTreeSet<usize>) -> Self {
+    pub fn with_fetching_slots(self, fetching: BTreeSet<usize>) -> Self {
         AdPool { fetching, ..self }
     }
 
     /// Sets the words for the two sides.
     #[must_use]
-    pub fn named(self, side_names: SideNames) -> Self {
+    pub fn with_side_names(self, side_names: SideNames) -> Self {
         AdPool { side_names, ..self }
     }
 
@@ -251,7 +252,7 @@ impl SlotSet for AdPool<'_> {
         self.side_names
     }
 
-    fn variety(&self, slot: usize) -> u64 {
+    fn group_number(&self, slot: usize) -> u64 {
         u64::from(self.fetching.contains(&slot))
     }
 
@@ -273,7 +274,7 @@ impl SlotSet for AdPool<'_> {
         self.is_symmetric
     }
 
-    fn other_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+    fn refusal_beyond_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
         let ad = self.ad(slot);
         let by_devices = || match self.is_symmetric {
             true => None,

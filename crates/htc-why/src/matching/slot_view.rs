@@ -56,7 +56,7 @@ impl Analysis<'_> {
                 accepted.push((group.first.clone(), group.count));
             }
             let are_alike = |(one, other): (&RefusalSource<'_>, &RefusalSource<'_>)| {
-                self.are_about_the_same(*one, *other)
+                self.compare_same_attributes(*one, *other)
             };
             let is_alone = refusing.iter().zip(refusing.iter().skip(1)).all(are_alike);
             let alone = if is_alone { group.count } else { 0 };

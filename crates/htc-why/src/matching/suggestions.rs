@@ -34,16 +34,16 @@ const MAX_DEPTH: usize = 12;
 const IDENTITY: [&str; 8] =
     ["Owner", "User", "OsUser", "NTDomain", "ClusterId", "ProcId", "QDate", "GlobalJobId"];
 
-/// Verified change with the slots that it gains.
-struct Verified {
+/// VerifiedChange change with the slots that it gains.
+struct VerifiedChange {
     suggestion: Suggestion,
     won: BitSet,
 }
 
-impl Verified {
+impl VerifiedChange {
     /// True if `later` is not worth showing after this suggestion: it changes more and gains no other slot,
     /// or it changes the same attributes and gains the same slots.
-    fn makes_redundant(&self, later: &Verified) -> bool {
+    fn makes_redundant(&self, later: &VerifiedChange) -> bool {
         let (own, other) = (&self.suggestion.changes, &later.suggestion.changes);
         let adds_nothing = own.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
         let is_equal = own.len() == other.len()
@@ -56,8 +56,8 @@ impl Verified {
     }
 
     /// True if both set the same attributes.
-    fn sets_same_attributes(&self, other: &Verified) -> bool {
-        let attributes = |of: &Verified| -> Vec<Option<String>> {
+    fn sets_same_attributes(&self, other: &VerifiedChange) -> bool {
+        let attributes = |of: &VerifiedChange| -> Vec<Option<String>> {
             of.suggestion.changes.iter().map(|change| change.attribute().map(ToString::to_string)).collect()
         };
         attributes(self) == attributes(other)
@@ -65,7 +65,7 @@ impl Verified {
 }
 
 /// Chooses at most `limit` of the suggestions, which are sorted by the number of changes and of slots.
-fn choose<'f>(sorted: &[&'f Verified], limit: usize) -> Vec<&'f Verified> {
+fn choose<'f>(sorted: &[&'f VerifiedChange], limit: usize) -> Vec<&'f VerifiedChange> {
     let Some(best) = sorted.first() else { return Vec::new() };
     let mut order = sorted.to_vec();
     // The smallest change of the same attribute gains fewer slots, but the job may really need that much.
@@ -94,13 +94,19 @@ pub(super) struct SuggestionSearch<'a, 's> {
     job: usize,
     refusals: Vec<Refusal<'a>>,
     accepting: BitSet,
-    found: Vec<Verified>,
+    found: Vec<VerifiedChange>,
 }
 
 impl<'a, 's> SuggestionSearch<'a, 's> {
     pub(super) fn new(analysis: &'a Analysis<'s>, job: usize) -> Self {
         let refusals = analysis.refusals(job);
-        SuggestionSearch { analysis, job, refusals, accepting: analysis.accepting(job), found: Vec::new() }
+        SuggestionSearch {
+            analysis,
+            job,
+            refusals,
+            accepting: analysis.accepting_slots(job),
+            found: Vec::new(),
+        }
     }
 
     /// Returns at most `limit` suggestions; those that change one condition come first.
@@ -158,7 +164,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
             });
             pairs[at].1.insert(slot);
         }
-        pairs.sort_by_key(|(_, slots)| std::cmp::Reverse(slots.weight(&self.analysis.weights)));
+        pairs.sort_by_key(|(_, slots)| std::cmp::Reverse(slots.total_weight(&self.analysis.weights)));
         pairs.truncate(MAX_PATTERNS);
         pairs
     }
@@ -214,11 +220,11 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
                 _ => {}
             }
         }
-        let (slots_won, slots_lost) = (won.weight(weights), lost.weight(weights));
+        let (slots_won, slots_lost) = (won.total_weight(weights), lost.total_weight(weights));
         if slots_won <= slots_lost {
             return false;
         }
-        self.found.push(Verified {
+        self.found.push(VerifiedChange {
             suggestion: Suggestion {
                 changes,
                 slots_won,
@@ -241,7 +247,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
             let won = std::cmp::Reverse(suggestion.slots_won);
             (gives_up, suggestion.changes.len(), won, removes, distance(suggestion))
         });
-        let mut selected: Vec<&Verified> = Vec::new();
+        let mut selected: Vec<&VerifiedChange> = Vec::new();
         for found in &self.found {
             if !selected.iter().any(|other| other.makes_redundant(found)) {
                 selected.push(found);
@@ -346,7 +352,7 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
-    fn pair(&self, side: ClauseSide, group: usize) -> (&ClassAd, &ClassAd) {
+    fn ad_pair(&self, side: ClauseSide, group: usize) -> (&ClassAd, &ClassAd) {
         let analysis = self.search.analysis;
         let slot = analysis.representatives[group];
         (analysis.slots.ad(slot), analysis.jobs[self.search.job].for_condition(side, analysis.slots, slot))
@@ -355,7 +361,7 @@ impl CandidateCollector<'_, '_, '_> {
     /// Returns the attribute of the job that an operand refers to, or `None`.
     fn job_attribute(&self, clause: &Clause, operand: &Expr) -> Option<AttrName> {
         let reference = Reference::parse(operand)?;
-        let (slot, job) = self.pair(clause.side, *self.slots.first()?);
+        let (slot, job) = self.ad_pair(clause.side, *self.slots.first()?);
         let is_identity = IDENTITY.iter().any(|name| reference.name == *name);
         let side = self.search.analysis.slots.reading_side(clause.side);
         let is_of_job = match reference.defining_side(side, slot, job) {
@@ -393,7 +399,7 @@ impl CandidateCollector<'_, '_, '_> {
     /// Returns an operand without the terms that are 0 for the first of the slots.
     fn without_zero_terms(&self, clause: &Clause, operand: &Expr) -> Expr {
         let Some(&group) = self.slots.first() else { return operand.clone() };
-        let (slot, job) = self.pair(clause.side, group);
+        let (slot, job) = self.ad_pair(clause.side, group);
         without_zero_terms(&self.search.analysis.slots.context(clause.side, slot, job), operand)
     }
 
@@ -459,7 +465,7 @@ impl CandidateCollector<'_, '_, '_> {
     /// Returns a few of the values of an expression at the slots: the extremes, the median and the most frequent.
     fn boundary_values(&self, clause: &Clause, expr: &Expr) -> Vec<Value> {
         let value = |slot: usize| {
-            let (slot, job) = self.pair(clause.side, slot);
+            let (slot, job) = self.ad_pair(clause.side, slot);
             self.search.analysis.slots.context(clause.side, slot, job).eval(expr)
         };
         let weights = &self.search.analysis.weights;
@@ -492,7 +498,7 @@ impl CandidateCollector<'_, '_, '_> {
         let side = self.search.analysis.slots.reading_side(clause.side);
         let is_of_slot = |reference: &Reference| {
             self.slots.iter().any(|group| {
-                let (slot, job) = self.pair(clause.side, *group);
+                let (slot, job) = self.ad_pair(clause.side, *group);
                 reference.defining_side(side, slot, job) == Some(ClauseSide::Slot)
             })
         };
@@ -525,7 +531,7 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
-    /// Adds changes for a refusal by devices or rounded requests.
+    /// Adds changes for a job that is refused because of devices or because its requests are rounded.
     fn add_other(&mut self, attribute: &str) {
         let Some(&slot) = self.slots.first() else { return };
         let slot = self.search.analysis.representatives[slot];

@@ -58,7 +58,7 @@ impl WrongScope {
     }
 
     /// Returns what is wrong: "MY.Memory is the job's; TARGET.Memory is that of the slot".
-    pub(super) fn phrase(&self, names: SideNames) -> String {
+    pub(super) fn describe(&self, names: SideNames) -> String {
         let WrongScope { correct, name, written, side, .. } = self;
         let word = |side: ClauseSide| match side {
             ClauseSide::Job => names.job,

@@ -238,9 +238,9 @@ impl RouterComparison<'_> {
             {
                 let mut oppose = |name: String, all: &[Goal], others: &[Goal]| {
                     let differs = |goal: &&Goal| !all.iter().any(|known| known.is_same(goal));
-                    let one: Vec<Goal> = others.iter().filter(differs).map(Goal::to_contrary).collect();
+                    let one: Vec<Goal> = others.iter().filter(differs).map(Goal::to_opposite).collect();
                     if !one.is_empty() {
-                        cover.add_opposed(OpposedGoals { name, all_of: all.to_vec(), one_of: one });
+                        cover.add_opposed_goals(OpposedGoals { name, all_of: all.to_vec(), one_of: one });
                     }
                 };
                 let [first, second] = [

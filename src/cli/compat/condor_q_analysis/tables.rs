@@ -199,7 +199,11 @@ impl Analysis<'_> {
                 counts.unique.push(*job);
                 let ad = &self.jobs[*job];
                 let accepts = MatchAd::new(world, slot, ad).right_matches_left();
-                if !accepts && is_partitionable && drained.is_none() && self.fits(slot, *job) == Some(false) {
+                if !accepts
+                    && is_partitionable
+                    && drained.is_none()
+                    && self.is_within_limits(slot, *job) == Some(false)
+                {
                     drained = drained_ad(slot, world).map(|mut ad| {
                         ad.chain(Some(Arc::new(slot.clone())));
                         (ad, SlotCounts::default())

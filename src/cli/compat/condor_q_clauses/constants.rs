@@ -1,6 +1,6 @@
 //! Clauses whose value does not depend on the other ad, and what follows for the clauses that contain them.
 
-use super::{Clauses, HardValue, Logic};
+use super::{Clauses, ConstantValue, Logic};
 use crate::classad::references::{self, ReferenceSpelling};
 use crate::classad::{Context, Dialect, Expr};
 use crate::world::World;
@@ -25,8 +25,8 @@ impl Clauses<'_> {
         for at in 0..self.clauses.len() {
             let Some(logic) = self.clauses[at].logic else { continue };
             let part = |number: Option<usize>| match number.map(|number| &self.clauses[number]) {
-                Some(part) if part.constant.is_some() => (part.hard_value(), part.is_variable),
-                _ => (HardValue::Open, false),
+                Some(part) if part.constant.is_some() => (part.constant_value(), part.is_variable),
+                _ => (ConstantValue::Open, false),
             };
             let clause = &self.clauses[at];
             let (left, right, third) = (clause.left, clause.right, clause.third);
@@ -55,15 +55,15 @@ impl Clauses<'_> {
 
     fn propagate_conditional(
         &self,
-        values: &[(HardValue, bool); 3],
+        values: &[(ConstantValue, bool); 3],
         right: Option<usize>,
         third: Option<usize>,
     ) -> PropagationResult {
         let (condition, is_soft) = values[0];
         let (taken, other) = match condition {
-            HardValue::Open => return PropagationResult::default(),
-            HardValue::True => (right, third),
-            HardValue::False => (third, right),
+            ConstantValue::Open => return PropagationResult::default(),
+            ConstantValue::True => (right, third),
+            ConstantValue::False => (third, right),
         };
         let constant = taken.and_then(|taken| self.clauses[taken].constant);
         PropagationResult {
@@ -86,7 +86,7 @@ impl Clauses<'_> {
                 }
                 is_soft |= self.clauses[at].is_variable;
             }
-            self.clauses[at].effective = Some(self.follow(effective));
+            self.clauses[at].effective = Some(self.final_clause(effective));
         }
         if let (Some(irrelevant), false) = (irrelevant, is_soft) {
             self.mark_irrelevant(irrelevant);
@@ -94,7 +94,7 @@ impl Clauses<'_> {
     }
 
     /// Returns the clause to which a clause finally simplifies.
-    pub(super) fn follow(&self, mut at: usize) -> usize {
+    pub(super) fn final_clause(&self, mut at: usize) -> usize {
         while let Some(next) = self.clauses[at].effective {
             at = next;
         }
@@ -135,33 +135,33 @@ struct PropagationResult {
 }
 
 fn propagate_or(
-    values: &[(HardValue, bool); 3],
+    values: &[(ConstantValue, bool); 3],
     left: Option<usize>,
     right: Option<usize>,
 ) -> PropagationResult {
     let [(of_left, soft_left), (of_right, soft_right), _] = *values;
-    let is_set = |value: HardValue| value != HardValue::False;
+    let is_set = |value: ConstantValue| value != ConstantValue::False;
     match (of_left, of_right) {
-        (HardValue::True, _) => PropagationResult {
+        (ConstantValue::True, _) => PropagationResult {
             constant: Some((true, soft_left && soft_right)),
             effective: left,
             irrelevant: right,
             is_soft: soft_left && (is_set(of_right) || soft_right),
         },
-        (_, HardValue::True) => PropagationResult {
+        (_, ConstantValue::True) => PropagationResult {
             constant: Some((true, soft_left && soft_right)),
             effective: right,
             irrelevant: left,
             is_soft: soft_right && (is_set(of_left) || soft_left),
         },
-        (HardValue::False, HardValue::False) => PropagationResult {
+        (ConstantValue::False, ConstantValue::False) => PropagationResult {
             constant: Some((false, soft_left || soft_right)),
             ..PropagationResult::default()
         },
-        (HardValue::False, _) => {
+        (ConstantValue::False, _) => {
             PropagationResult { constant: None, effective: right, irrelevant: left, is_soft: soft_left }
         }
-        (_, HardValue::False) => {
+        (_, ConstantValue::False) => {
             PropagationResult { constant: None, effective: left, irrelevant: right, is_soft: soft_right }
         }
         _ => PropagationResult::default(),
@@ -169,44 +169,44 @@ fn propagate_or(
 }
 
 fn propagate_and(
-    values: &[(HardValue, bool); 3],
+    values: &[(ConstantValue, bool); 3],
     left: Option<usize>,
     right: Option<usize>,
 ) -> PropagationResult {
     let [(of_left, soft_left), (of_right, soft_right), _] = *values;
     let either = soft_left || soft_right;
     match (of_left, of_right) {
-        (HardValue::False, _) => PropagationResult {
+        (ConstantValue::False, _) => PropagationResult {
             constant: Some((false, either)),
             effective: left,
             irrelevant: right,
             is_soft: soft_left,
         },
-        (_, HardValue::False) => PropagationResult {
+        (_, ConstantValue::False) => PropagationResult {
             constant: Some((false, either)),
             effective: right,
             irrelevant: left,
             is_soft: soft_right,
         },
-        (HardValue::True, HardValue::True) => {
+        (ConstantValue::True, ConstantValue::True) => {
             PropagationResult { constant: Some((true, either)), ..PropagationResult::default() }
         }
-        (HardValue::True, _) => PropagationResult { effective: right, ..PropagationResult::default() },
-        (_, HardValue::True) => PropagationResult { effective: left, ..PropagationResult::default() },
+        (ConstantValue::True, _) => PropagationResult { effective: right, ..PropagationResult::default() },
+        (_, ConstantValue::True) => PropagationResult { effective: left, ..PropagationResult::default() },
         _ => PropagationResult::default(),
     }
 }
 
-fn propagation_label(logic: Logic, parts: [Option<usize>; 3], values: &[(HardValue, bool); 3]) -> String {
+fn propagation_label(logic: Logic, parts: [Option<usize>; 3], values: &[(ConstantValue, bool); 3]) -> String {
     let part = |at: usize| {
         let number = parts[at].map_or(-1, |number| number as i64);
         let letter = match values[at] {
-            (HardValue::False, false) => "F",
-            (HardValue::True, false) => "T",
-            (HardValue::Open, false) => "",
-            (HardValue::False, true) => "f",
-            (HardValue::True, true) => "t",
-            (HardValue::Open, true) => "s",
+            (ConstantValue::False, false) => "F",
+            (ConstantValue::True, false) => "T",
+            (ConstantValue::Open, false) => "",
+            (ConstantValue::False, true) => "f",
+            (ConstantValue::True, true) => "t",
+            (ConstantValue::Open, true) => "s",
         };
         format!("[{number}]{letter}")
     };

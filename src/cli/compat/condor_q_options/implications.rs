@@ -7,7 +7,9 @@ use bstr::ByteSlice;
 
 use super::{CondorQOptions, CustomColumns};
 use crate::classad::AttrName;
-use crate::cli::common::{HeadFoot, PrintFormat, ProgramContext, RowSyntax, Status, add_appended_columns};
+use crate::cli::common::{
+    PrintFormat, PrintedSections, ProgramContext, RowSyntax, Status, add_appended_columns,
+};
 use crate::cli::compat::condor_q_formats::ReportKind;
 use crate::cli::compat::condor_q_refusal::OptionRefusal;
 use crate::config::Config;
@@ -49,7 +51,7 @@ impl CondorQOptions {
             return Err(OptionRefusal::new("-batch conflicts with -format and -af"));
         }
         if self.long.is_some() {
-            self.head_foot = HeadFoot { summary: self.totals_only, ..HeadFoot::BARE };
+            self.head_foot = PrintedSections { summary: self.totals_only, ..PrintedSections::BARE };
         } else {
             self.choose_batches(switch("CONDOR_Q_DASH_BATCH_IS_DEFAULT", true))?;
         }
@@ -226,10 +228,10 @@ impl CondorQOptions {
             }
         }
         if self.totals_only {
-            self.head_foot = HeadFoot { title: false, header: false, summary: true, custom: true };
+            self.head_foot = PrintedSections { title: false, header: false, summary: true, custom: true };
             return;
         }
-        self.head_foot = HeadFoot { header: self.mask.has_headings(), ..HeadFoot::BARE };
+        self.head_foot = PrintedSections { header: self.mask.has_headings(), ..PrintedSections::BARE };
         if self.long.is_some() {
             // The columns become the projection.
             let names = self.mask.expressions().flat_map(crate::classad::references::projection);

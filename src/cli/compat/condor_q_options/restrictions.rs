@@ -12,7 +12,7 @@ use crate::text::number::integer_prefix;
 
 impl CondorQOptions {
     /// Returns the condition that an expression is a string, as it is written in old ads, where a backslash is an ordinary byte.
-    pub(super) fn equality(expr: &str, text: &[u8]) -> Vec<u8> {
+    pub(super) fn string_condition(expr: &str, text: &[u8]) -> Vec<u8> {
         [expr.as_bytes(), b"==\"", &text.replace("\"", "\\\"")[..], b"\""].concat()
     }
 
@@ -41,7 +41,7 @@ impl CondorQOptions {
     pub(super) fn add_restriction(&mut self, word: &[u8]) {
         match parse_job_id(word) {
             Some(id) => self.ids.push(id),
-            None => self.any.push(Self::equality("Owner", word)),
+            None => self.any.push(Self::string_condition("Owner", word)),
         }
     }
 

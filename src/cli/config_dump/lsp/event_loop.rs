@@ -25,7 +25,7 @@ struct PendingChanges {
 }
 
 impl PendingChanges {
-    fn due(self) -> Instant {
+    fn due_time(self) -> Instant {
         (self.last + QUIET_TIME).min(self.first + LONGEST_WAIT)
     }
 }
@@ -89,7 +89,7 @@ fn next_inputs(
     let first = match pending {
         None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
         Some(pending) => {
-            let left = pending.due().saturating_duration_since(Instant::now());
+            let left = pending.due_time().saturating_duration_since(Instant::now());
             receiver.recv_timeout(left)?
         }
     };

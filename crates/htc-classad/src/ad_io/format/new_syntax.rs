@@ -35,7 +35,7 @@ pub fn parse_prefix(text: impl AsRef<[u8]>, dialect: Dialect) -> Result<(ClassAd
         for field in &fields {
             ad.put_expr(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
         }
-        Ok((ad, parser.ad_end()))
+        Ok((ad, parser.last_ad_end()))
     })
 }
 

@@ -33,7 +33,7 @@ pub struct InputWindow<R> {
 
 impl<R> InputWindow<R> {
     /// Moves the first `bytes` unread bytes to another window, which must be empty.
-    pub(crate) fn give_prefix_to<O>(&mut self, bytes: usize, to: &mut InputWindow<O>) {
+    pub(crate) fn move_prefix_to<O>(&mut self, bytes: usize, to: &mut InputWindow<O>) {
         std::mem::swap(&mut self.buffer, &mut to.buffer);
         let (end, filled) = (self.start + bytes, self.end);
         let rest = &to.buffer[end..filled];

@@ -108,7 +108,7 @@ fn join_batches<T>(mut batches: Vec<BatchResults<T>>) -> Result<Vec<T>, ReadErro
     let mut lines = 0;
     for batch in batches {
         if let Some(error) = batch.error {
-            return Err(error.moved_down(lines));
+            return Err(error.with_lines_added(lines));
         }
         lines += batch.lines;
         results.extend(batch.results);

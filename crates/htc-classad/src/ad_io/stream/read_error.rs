@@ -54,7 +54,7 @@ impl ReadError {
 
 impl ReadError {
     /// Adds `lines` to all line numbers.
-    pub(super) fn moved_down(mut self, lines: u64) -> Self {
+    pub(super) fn with_lines_added(mut self, lines: u64) -> Self {
         if let ReadError::Ad(record) = &mut self {
             record.line += lines;
             record.errors.iter_mut().for_each(|error| error.line += lines);

@@ -470,7 +470,7 @@ fn find_second_cluster_id(text: &[u8]) -> Option<(u64, Range<usize>)> {
 
 impl BatchReader for AdReader<Empty> {
     fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>) {
-        from.give_prefix_to(bytes, &mut self.window);
+        from.move_prefix_to(bytes, &mut self.window);
         self.whole_ads_len = bytes;
     }
 }

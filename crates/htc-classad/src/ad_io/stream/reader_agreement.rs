@@ -124,7 +124,11 @@ fn wanted_attributes(ad: &ClassAd) -> String {
 fn check_agreement(text: &[u8], piece: usize, exact: bool) {
     let expected = read_line_by_line(text, exact);
     assert_eq!(read_whole(text, exact), expected, "differs from reading line by line");
-    assert_eq!(read_whole(PiecewiseInput(text, piece), exact), expected, "differs for input in pieces of {piece}");
+    assert_eq!(
+        read_whole(PiecewiseInput(text, piece), exact),
+        expected,
+        "differs for input in pieces of {piece}"
+    );
     let values: Vec<String> = {
         let mut reader = AdReader::new(text, Some(super::AdForm::Long)).exact(exact);
         std::iter::from_fn(|| reader.next_record().expect("memory"))
@@ -162,7 +166,10 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
                     reader(PiecewiseInput(text, piece)),
                     Some(Projection::default()),
                 );
-                assert_eq!(parts, expected, "read in parts, differs from the reference, {delimiter:?} {form:?}");
+                assert_eq!(
+                    parts, expected,
+                    "read in parts, differs from the reference, {delimiter:?} {form:?}"
+                );
             }
         }
     }
@@ -354,7 +361,7 @@ fn a_line_without_a_value_is_bad_for_all_readers() {
 }
 
 #[test]
-fn exact_reading_refuses_what_only_the_reference_takes() {
+fn exact_mode_refuses_lines_that_only_the_reference_accepts() {
     let text = b"2026 x [1] y = 2 in 3\nA = 2 in 3\nB = 1 \nC = \"a\" b\nD = 1\0x\n";
     let errors: Vec<_> =
         read_whole(&text[..], true)[0].3.iter().map(|error| (error.line, error.column())).collect();
@@ -363,7 +370,7 @@ fn exact_reading_refuses_what_only_the_reference_takes() {
 }
 
 #[test]
-fn what_a_nul_byte_hides_is_bad_also_behind_a_value_that_was_good_before() {
+fn a_line_with_a_nul_byte_is_bad_even_if_the_text_before_it_is_known_as_good() {
     let text = b"A = B + 1\n\nA = B + 1\0x\n\nA = B + 1\n";
     for piece in [1, 3, 40] {
         check_agreement(text, piece, true);

@@ -555,7 +555,7 @@ impl<R: Read> ReferenceReader<R> {
 
 impl BatchReader for ReferenceReader<Empty> {
     fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>) {
-        from.give_prefix_to(bytes, &mut self.window);
+        from.move_prefix_to(bytes, &mut self.window);
         self.end = false;
         self.whole_ads_len = 0;
     }

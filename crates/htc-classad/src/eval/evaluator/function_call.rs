@@ -49,7 +49,7 @@ impl<'a> FunctionCall<'_, 'a> {
     }
 
     /// Evaluates an argument at a depth increased by one level, as the reference does for `strcat`, `join` and `eval`.
-    pub(crate) fn eval_argument_deeper(&mut self, argument: usize) -> EvalResult<'a> {
+    pub(crate) fn eval_argument_one_level_deeper(&mut self, argument: usize) -> EvalResult<'a> {
         let Some(id) = self.arguments.get(argument) else { return Ok(ComputedValue::Undefined) };
         let (tree, at) = (self.tree, self.at);
         self.evaluator.with_deeper_level(|evaluator| evaluator.eval(tree, *id, at))
@@ -81,7 +81,11 @@ impl<'a> FunctionCall<'_, 'a> {
     }
 
     /// Evaluates an element of a list at a depth increased by one level, as the reference does for `join`.
-    pub(crate) fn eval_element_deeper(&mut self, list: &ComputedList<'a>, element: usize) -> EvalResult<'a> {
+    pub(crate) fn eval_element_one_level_deeper(
+        &mut self,
+        list: &ComputedList<'a>,
+        element: usize,
+    ) -> EvalResult<'a> {
         let at = self.at;
         self.evaluator.with_deeper_level(|evaluator| evaluator.eval_item_at_call(list, element, at))
     }

@@ -252,7 +252,9 @@ impl TraceStep {
                 String::from("the expression is the literal `error`")
             }
             (Some(Value::Error), _) => culprit.type_mismatch(),
-            (None, _) => format!("`{text}` cannot be evaluated: a limit was reached, or a function rejected its arguments"),
+            (None, _) => format!(
+                "`{text}` cannot be evaluated: a limit was reached, or a function rejected its arguments"
+            ),
             _ => return None,
         })
     }

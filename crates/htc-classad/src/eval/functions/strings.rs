@@ -34,7 +34,7 @@ fn ordering_sign<'a>(order: std::cmp::Ordering) -> ComputedValue<'a> {
 fn strcat<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let mut out = Vec::new();
     for argument in 0..call.argument_count() {
-        match call.eval_argument_deeper(argument)? {
+        match call.eval_argument_one_level_deeper(argument)? {
             ComputedValue::Undefined => return Ok(ComputedValue::Undefined),
             ComputedValue::Str(text) => out.extend_from_slice(text),
             value => match value.to_text() {
@@ -51,7 +51,7 @@ fn join<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     let mut list = None;
     if let 1 | 2 = count
-        && let ComputedValue::List(found) = call.eval_argument_deeper(count - 1)?
+        && let ComputedValue::List(found) = call.eval_argument_one_level_deeper(count - 1)?
     {
         list = Some(found);
     }
@@ -59,7 +59,7 @@ fn join<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let separator = match (list, count) {
         (_, 0) => return Ok(ComputedValue::Str(b"")),
         (Some(_), 1) => ComputedValue::Str(b""),
-        _ => call.eval_argument_deeper(0)?,
+        _ => call.eval_argument_one_level_deeper(0)?,
     };
     if separator.is_undefined() {
         joined.has_undefined = true;
@@ -72,7 +72,7 @@ fn join<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     match list {
         Some(list) => {
             for at in 0..list.len() {
-                let item = call.eval_element_deeper(list, at)?;
+                let item = call.eval_element_one_level_deeper(list, at)?;
                 if !joined.add(item) {
                     return Ok(ComputedValue::Error);
                 }
@@ -80,7 +80,7 @@ fn join<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
         }
         None => {
             for argument in 1..count {
-                let item = call.eval_argument_deeper(argument)?;
+                let item = call.eval_argument_one_level_deeper(argument)?;
                 if !joined.add(item) {
                     return Ok(ComputedValue::Error);
                 }

@@ -206,7 +206,7 @@ impl ListSerializer {
         Ok(())
     }
 
-    fn made(self) -> Result<Value, FieldError> {
+    fn into_value(self) -> Result<Value, FieldError> {
         let list = Value::List(List::new(self.items));
         match self.variant {
             Some(variant) => single_attribute_ad(variant, list),
@@ -227,18 +227,18 @@ impl AdSerializer {
     fn put_field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), FieldError> {
         match value.serialize(ValueSerializer).map_err(|error| error.nested_in(name))? {
             None => Ok(()),
-            Some(value) => self.put(name, value),
+            Some(value) => self.add_value(name, value),
         }
     }
 
-    fn put(&mut self, name: &str, value: Value) -> Result<(), FieldError> {
+    fn add_value(&mut self, name: &str, value: Value) -> Result<(), FieldError> {
         if self.ad.contains(name) {
             return Err(FieldError::custom("another name differs from it only in case").nested_in(name));
         }
         self.ad.try_set(name, value).map_err(FieldError::custom)
     }
 
-    fn made(self) -> Result<Value, FieldError> {
+    fn into_value(self) -> Result<Value, FieldError> {
         match self.variant {
             Some(variant) => single_attribute_ad(variant, self.ad.into()),
             None => Ok(self.ad.into()),
@@ -256,7 +256,7 @@ macro_rules! made_through {
                 self.push(value)
             }
             fn end(self) -> Result<Option<Value>, FieldError> {
-                self.made().map(Some)
+                self.into_value().map(Some)
             }
         }
     )* };
@@ -268,7 +268,7 @@ macro_rules! made_through {
                 self.put_field(name, value)
             }
             fn end(self) -> Result<Option<Value>, FieldError> {
-                self.made().map(Some)
+                self.into_value().map(Some)
             }
         }
     )* };
@@ -300,10 +300,10 @@ impl SerializeMap for AdSerializer {
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), FieldError> {
         let name = std::mem::take(&mut self.key);
         let value = value.serialize(ValueSerializer).map_err(|error| error.nested_in(&*name))?;
-        self.put(&name, value.unwrap_or_default())
+        self.add_value(&name, value.unwrap_or_default())
     }
 
     fn end(self) -> Result<Option<Value>, FieldError> {
-        self.made().map(Some)
+        self.into_value().map(Some)
     }
 }

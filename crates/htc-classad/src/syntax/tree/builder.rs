@@ -98,8 +98,8 @@ impl TreeBuilder {
     /// Adds an ad with these attributes, whose names are in the text of this builder.
     pub(crate) fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let own = std::mem::take(&mut self.text);
-        let id =
-            self.push_ad_with(fields, |text| &own[text.start as usize..(text.start + text.len) as usize]);
+        let id = self
+            .push_ad_with_names(fields, |text| &own[text.start as usize..(text.start + text.len) as usize]);
         self.text = own;
         id
     }
@@ -107,7 +107,7 @@ impl TreeBuilder {
     /// Adds an ad with these attributes. If names are equal, the last value and the first spelling are used.
     /// `bytes` returns the text of a name, because the names of a parser are in its source until the tree is
     /// finished.
-    pub(crate) fn push_ad_with<'t>(
+    pub(crate) fn push_ad_with_names<'t>(
         &mut self,
         fields: &mut [AdField],
         bytes: impl Fn(TextRange) -> &'t [u8],
