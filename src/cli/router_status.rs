@@ -80,7 +80,7 @@ const UNUSED_OPTIONS: &[UnusedOptions] = &[
     },
     UnusedOptions {
         verbs: &["doctor"],
-        options: &["long", "af", "count-by", "sum", "avg", "min", "max", "watch", "openmetrics"],
+        options: &["count-by", "sum", "avg", "min", "max", "watch", "openmetrics"],
     },
 ];
 
@@ -166,7 +166,8 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
     let constraint = parse_expressions("--constraint", &common.constraint)?;
     let sort_keys = SortKeys::new(parse_expressions("--sort", &common.sort)?, common.reverse);
     let counts = GroupCounts::from_options(common)?;
-    let form = StatusOutputForm::from_options(common)?;
+    let is_doctor = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_)));
+    let form = StatusOutputForm::from_options(common, is_doctor && common.by.is_none())?;
     let view = StatusView { common, constraint, sort_keys, counts, form, session };
     let verb_files = match &arguments.verb {
         Some(

@@ -64,6 +64,11 @@ const REQUEST_VERBS: &[&str] = &[
 /// Options that have no effect in some verbs.
 const UNUSED_OPTIONS: &[UnusedOptions] = &[
     UnusedOptions { verbs: &[NO_VERB, "run"], options: &["long"] },
+    UnusedOptions { verbs: REQUEST_VERBS, options: &["once", "max-jobs", "idle-exit"] },
+    UnusedOptions {
+        verbs: &["ads", "doctor", "explain", "status", "claim", "activate"],
+        options: &["once", "max-jobs", "idle-exit"],
+    },
     UnusedOptions { verbs: &["ads"], options: &["events", "timestamps"] },
     UnusedOptions { verbs: &["simulate"], options: &["long", "timestamps"] },
     UnusedOptions { verbs: &["doctor", "explain"], options: &["long", "events", "timestamps"] },

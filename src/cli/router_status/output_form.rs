@@ -30,9 +30,11 @@ pub(super) trait Renderable {
 }
 
 impl StatusOutputForm {
-    /// Returns the requested format. Fails if several are requested.
-    pub(super) fn from_options(common: &RoutedJobOptions) -> anyhow::Result<Self> {
+    /// Returns the requested format. Fails if several are requested, or if ads are requested of `doctor`, whose findings are not
+    /// ads.
+    pub(super) fn from_options(common: &RoutedJobOptions, findings: bool) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
+        let objects = "use --json to get its findings as objects";
         let has_other_form = common.output.wants_json()
             || common.output.long
             || common.by.is_some()
@@ -50,6 +52,8 @@ impl StatusOutputForm {
             (true, _, true) => {
                 problem("--af and --long cannot be used together", "--long prints all attributes")
             }
+            (true, ..) if findings => problem("--af has no effect in 'doctor' without --by", objects),
+            (_, _, true) if findings => problem("--long has no effect in 'doctor' without --by", objects),
             _ if common.rows.form().is_some() => {
                 let form = common.rows.form().unwrap_or(RowForm::Csv);
                 Ok(StatusOutputForm::Rows(form, parse_columns(&common.af)?))

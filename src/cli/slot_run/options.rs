@@ -287,13 +287,13 @@ pub(super) struct SlotStatusOptions {
 #[derive(Args, Clone, Debug)]
 pub(super) struct RunOptions {
     /// Ends when no slot has more work.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(super) once: bool,
     /// Stop after N jobs
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", global = true)]
     pub(super) max_jobs: Option<u64>,
     /// Ends when no slot has had a job for this long.
-    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, global = true)]
     pub(super) idle_exit: Option<Duration>,
     /// Applies to FETCH_WORK and PREPARE_JOB; HTCondor waits forever.
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]

@@ -93,6 +93,7 @@ fn words_with(name: &str, long: &str, is_supported: bool) -> (String, String) {
         _ if !is_supported => "",
         ("htc-config-dump compare", "sort" | "limit") => "--csv",
         ("htc-config-dump compare", "reverse") => "--sort name --csv",
+        ("htc-router-status doctor", "af" | "long") => "--by route",
         (_, "reverse") if is_call => "--sort Owner --ads job.ad",
         (_, "reverse") => "--sort Owner",
         (_, "watch") => "--timeout 0.2",
