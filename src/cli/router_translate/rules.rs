@@ -302,7 +302,7 @@ pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bo
         return Err(Problem::unreadable(message).into());
     }
     if statement_lines(text).count() > MAX_STATEMENTS {
-        let message = format!("'{name}' has more than {MAX_STATEMENTS} lines of rules");
+        let message = format!("'{name}' has too many statements: the limit is {MAX_STATEMENTS}");
         return Err(Problem::unreadable(message).into());
     }
     if has_rule_statement(text) {

@@ -71,14 +71,14 @@ fn a_file_of_bad_lines_has_a_limited_number_of_findings() {
     for verb in ["transform --rules many.xfm jobs.ads", "lint --rules many.xfm", "compare many.xfm rules.xfm"]
     {
         let (status, _, err) = run(place.path(), &format!("htc-router-translate {verb}"));
-        let message = "'many.xfm' has more than 100000 lines of rules";
+        let message = "'many.xfm' has too many statements: the limit is 100000";
         assert!(status == Some(3) && err.contains(message), "{verb}: {err}");
     }
     std::fs::write(place.path().join("bad.xfm"), "X\n".repeat(20_000)).unwrap();
     let (status, out, err) = run(place.path(), "htc-router-translate lint --jsonl --rules bad.xfm");
     assert!(status == Some(1) && out.lines().count() == 10_001, "{err}");
     let last = out.lines().last().unwrap();
-    assert!(last.contains("the lines from here on are not checked: there are 10000 findings"), "{last}");
+    assert!(last.contains("too many findings (the limit is 10000): the rest is not checked"), "{last}");
 }
 
 /// Nothing writes to the pipe.

@@ -68,8 +68,7 @@ impl TransformLinter<'_> {
     /// Returns true if no further statements are checked. The first call that does adds a finding that says so.
     pub(super) fn is_full(&mut self, line: &RuleLine) -> bool {
         if self.findings.len() == MAX_FINDINGS {
-            let message =
-                format!("the lines from here on are not checked: there are {MAX_FINDINGS} findings");
+            let message = format!("too many findings (the limit is {MAX_FINDINGS}): the rest is not checked");
             self.report(
                 LintRule::NotRead,
                 line,
