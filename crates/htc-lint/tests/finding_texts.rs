@@ -69,7 +69,7 @@ fn a_list_of_daemons_lacks_one_only_in_a_whole_configuration() {
     let whole = findings_of(text);
     let rules: Vec<_> = whole.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, [LintRule::Contradiction; 2], "{whole:#?}");
-    assert!(whole[0].message.ends_with("DAEMON_LIST does not have HAD: the master exits with an error"));
+    assert!(whole[0].message.ends_with("DAEMON_LIST does not contain HAD: the master exits with an error"));
     assert!(lint_files(&[("50-had.conf", text)]).findings.is_empty());
 }
 

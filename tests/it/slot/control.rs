@@ -348,7 +348,7 @@ fn a_claim_that_waits_says_where_it_stands() {
     assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad(1)])), "slot1\n");
     assert_eq!(stdout(&point.ask(["activate", "slot1", "--ads", &ad(1)])), "");
     for (prio, wanted) in
-        [(1, "its rank is that of the current claim, 1"), (5, "its rank 5 is higher than 1")]
+        [(1, "its rank 1 equals that of the current claim"), (5, "its rank 5 is higher than 1")]
     {
         let waits = point.ask(["claim", "slot1", "--ads", &ad(prio)]);
         says(&waits, 0, &format!("slot1: the claim waits for the end of the current claim: {wanted}"));

@@ -180,7 +180,10 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     let (status, said) = clean(&place);
     assert_eq!(status, 1, "{said}");
     assert!(victim.is_dir() && is_alive(own), "{said}");
-    assert!(said.contains("a symbolic link leads there") && said.contains("below BASE_CGROUP"), "{said}");
+    assert!(
+        said.contains("the path contains a symbolic link") && said.contains("below BASE_CGROUP"),
+        "{said}"
+    );
     assert!(said.contains("'web' is not a container of the starter"), "{said}");
     assert!(path.exists(), "what could not be done is not forgotten");
     // A file behind a link, or a file that other accounts could have written, is not even read.
