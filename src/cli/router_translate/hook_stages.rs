@@ -9,14 +9,17 @@ use clap::Args;
 
 use super::ad_pipeline::{AdPrinter, for_each_ad, for_each_pair};
 use super::options::RouterVerbOptions;
-use super::router_setup::{self, RouterSetup};
+use super::router_setup::{self, ReasonCounts, RouteStateOptions, RouterSetup};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, ProgramContext, Status, open_stdio_pipe, parse_seconds};
+use crate::cli::common::{ProgramContext, Status, open_stdio_pipe, parse_seconds};
 use crate::hook::{HookType, ParameterSource as _, keyword};
 use crate::os::Reactor;
 use crate::quirks::QuirkMode;
 use crate::router::mirror::{self, ExtraAttributes};
-use crate::router::{FinishedHookCall, HookDecision, HookVerdict, judge_hook_call};
+use crate::router::{
+    FinishedHookCall, HookDecision, HookVerdict, RouteChoice, RouteTable, RoutingPass, forget_routing,
+    judge_hook_call,
+};
 use crate::runner::configured_world;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHookReason};
@@ -26,8 +29,12 @@ use crate::world::World;
 #[derive(Args, Debug)]
 pub(super) struct TranslateArguments {
     /// Pass this route to TRANSLATE_JOB [default: the one that the router chooses]
+    ///
+    /// A job that gets no route is then reported and not passed to the hook.
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
+    #[command(flatten)]
+    state: RouteStateOptions,
     #[command(flatten)]
     pub(super) call: HookCallOptions,
 }
@@ -56,6 +63,75 @@ struct HookStage<'a> {
     failed: u64,
     /// Unset parameters that would name a hook; each is reported once.
     unset_parameters: BTreeSet<BString>,
+}
+
+/// Source of the route that a hook is called with.
+enum HookRoute<'a> {
+    /// The hook gets no route.
+    Unused,
+    /// Description of the route of `--route`.
+    Named(BString),
+    /// Routing pass that chooses a route for each job.
+    Chosen(Box<ChosenRoutes<'a>>),
+}
+
+/// Routing pass, and the reasons of jobs without a route.
+struct ChosenRoutes<'a> {
+    pass: RoutingPass<'a>,
+    table: &'a RouteTable,
+    reasons: ReasonCounts,
+    ignore_prior_routing: bool,
+}
+
+impl<'a> HookRoute<'a> {
+    fn new(
+        hook: HookType,
+        translate: Option<&TranslateArguments>,
+        setup: &'a RouterSetup,
+        world: &'a dyn World,
+        program: &ProgramContext,
+    ) -> anyhow::Result<Self> {
+        let Some(arguments) = translate.filter(|_| hook == HookType::TranslateJob) else {
+            return Ok(HookRoute::Unused);
+        };
+        if let Some(name) = &arguments.route {
+            let at = setup.find_route_number(name)?;
+            return Ok(HookRoute::Named(setup.table.routes[at].description()));
+        }
+        let pass = setup.make_pass(&arguments.state, world, program)?;
+        let ignore_prior_routing = arguments.state.ignore_prior_routing;
+        let chosen = ChosenRoutes {
+            pass,
+            table: &setup.table,
+            reasons: ReasonCounts::default(),
+            ignore_prior_routing,
+        };
+        Ok(HookRoute::Chosen(Box::new(chosen)))
+    }
+
+    /// Returns the description of the route for a job. If the job gets no route, counts the reason and returns `None`.
+    fn find(&mut self, job: &mut ClassAd) -> Option<BString> {
+        match self {
+            HookRoute::Unused => Some(BString::default()),
+            HookRoute::Named(description) => Some(description.clone()),
+            HookRoute::Chosen(routes) => routes.choose(job),
+        }
+    }
+}
+
+impl ChosenRoutes<'_> {
+    fn choose(&mut self, job: &mut ClassAd) -> Option<BString> {
+        if self.ignore_prior_routing {
+            forget_routing(job);
+        }
+        match self.pass.choose(job) {
+            RouteChoice::Route(at) => Some(self.table.routes[at].description()),
+            choice => {
+                self.reasons.add(self.pass.unrouted_reason(choice, job, None));
+                None
+            }
+        }
+    }
 }
 
 /// Outcome of a hook call.
@@ -149,9 +225,9 @@ impl HookStage<'_> {
     }
 }
 
-/// Runs the verb `translate`. The exit status is 0 if all hooks succeeded, otherwise 1.
+/// Runs the verb `translate`. The exit status is 0 if every job got a route and all hooks succeeded, otherwise 1.
 pub(super) fn translate(options: &TranslateArguments, program: &ProgramContext) -> anyhow::Result<Status> {
-    run_hook_stage(HookType::TranslateJob, options.route.as_deref(), &options.call, program)
+    run_hook_stage(HookType::TranslateJob, Some(options), &options.call, program)
 }
 
 /// Runs the verb `update`, `finalize` or `cleanup`.
@@ -172,7 +248,7 @@ fn verdict_text(verdict: &HookVerdict) -> String {
 
 fn run_hook_stage(
     hook: HookType,
-    route: Option<&str>,
+    translate: Option<&TranslateArguments>,
     asked: &HookCallOptions,
     program: &ProgramContext,
 ) -> anyhow::Result<Status> {
@@ -182,19 +258,7 @@ fn run_hook_stage(
     let setup = RouterSetup::load(&options.config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
-    let route = match (route, hook) {
-        (Some(name), _) => match setup.table.index_of(name.as_bytes()) {
-            Some(at) => setup.table.routes[at].description(),
-            None => return Err(Problem::usage(format!("there is no route '{name}'")).into()),
-        },
-        (None, HookType::TranslateJob) => match setup.table.routes_in_order().next() {
-            Some((_, route)) => route.description(),
-            None => {
-                return Err(Problem::usage("TRANSLATE_JOB needs a route: name one with --route").into());
-            }
-        },
-        _ => BString::default(),
-    };
+    let mut routes = HookRoute::new(hook, translate, &setup, &world, program)?;
     let hooks = HookRunner {
         knobs: &view,
         world: &world,
@@ -220,8 +284,7 @@ fn run_hook_stage(
         drop(stdin);
         for_each_pair(&options.inputs, &world, program, |mut source, routed| {
             let key = router_setup::job_key(&source, stage.world);
-            if let HookCallOutcome::Verdict(verdict) =
-                stage.call_hook(hook, &route, &source, &routed, &key)?
+            if let HookCallOutcome::Verdict(verdict) = stage.call_hook(hook, b"", &source, &routed, &key)?
                 && verdict.decision == HookDecision::Finalized
             {
                 source.update(&verdict.output_ad);
@@ -231,6 +294,7 @@ fn run_hook_stage(
     } else {
         for_each_ad(&options.inputs, &world, program, Some(stdin), |mut ad| {
             let key = router_setup::job_key(&ad, stage.world);
+            let Some(route) = routes.find(&mut ad) else { return Ok(()) };
             // Hooks of a routed copy are looked up by its source job. The copy has the keyword of the source job unless a route
             // changed it.
             match stage.call_hook(hook, &route, &ad, &ad, &key)? {
@@ -248,7 +312,14 @@ fn run_hook_stage(
         })?
     };
     ads.finish(&options.output, program)?;
-    Ok(if stage.failed + malformed > 0 { Status::No } else { Status::Done })
+    let unrouted = match &routes {
+        HookRoute::Chosen(chosen) => chosen.reasons.total(),
+        _ => 0,
+    };
+    if let (HookRoute::Chosen(chosen), true, false) = (&routes, unrouted > 0, options.output.quiet) {
+        program.write_stderr(&format!("{}\n", chosen.reasons.to_lines("not routed").join("\n")));
+    }
+    Ok(if stage.failed + malformed + unrouted > 0 { Status::No } else { Status::Done })
 }
 
 /// Runs the verb `finish`: updates each source job from the state of its routed copy, and writes the source job.

@@ -170,7 +170,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyho
 
 impl RouterSetup {
     /// Returns the index of the route that `--route` names.
-    fn find_route_number(&self, name: &str) -> anyhow::Result<usize> {
+    pub(super) fn find_route_number(&self, name: &str) -> anyhow::Result<usize> {
         Ok(self.table.index_of(name.as_bytes()).ok_or_else(|| {
             let names = self.table.routes_in_order().take(10).map(|(_, route)| route.name.to_string());
             let hint = format!("routes are: {}", names.collect::<Vec<_>>().join(", "));
