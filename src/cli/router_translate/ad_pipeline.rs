@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
+use super::ad_pairs::PairFinder;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Dialect};
@@ -15,6 +16,7 @@ use crate::cli::common::{
     PipedStdin, PipedStdout, Problem, ProgramContext, is_not_found, list_inputs, malformed_ad_problem,
     open_input, open_stdio_pipe,
 };
+use crate::text::plural::counted;
 use crate::world::World;
 
 /// Options for the files of ads.
@@ -155,44 +157,54 @@ impl AdPrinter {
     }
 }
 
-/// Processes pairs of ads: a source job followed by its routed copy, as [`AdPrinter::write_pair`] writes them.
+/// Processes pairs of source job and routed job, in the order in which they are complete. Ads without a counterpart are reported
+/// and counted as malformed.
 pub(super) fn for_each_pair(
     inputs: &InputFiles,
     world: &dyn World,
     program: &ProgramContext,
     mut take: impl FnMut(ClassAd, ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
-    let mut source: Option<ClassAd> = None;
     let prepare = |file| DashLineFilter { inner: file, line_start: true };
     let mut selection = inputs.selection.parse()?;
     let mut sorted = Vec::new();
-    let mut malformed =
-        for_each_ad_with(inputs, world, program, None, prepare, &mut |ad| match source.take() {
-            None => {
-                source = Some(ad);
-                Ok(ControlFlow::Continue(()))
+    let mut pairs = PairFinder::default();
+    let mut is_finished = false;
+    let mut malformed = for_each_ad_with(inputs, world, program, None, prepare, &mut |ad| {
+        let Some((source, routed)) = pairs.add(ad, world) else { return Ok(ControlFlow::Continue(())) };
+        if selection.is_sorted() {
+            if selection.holds(&source, world) {
+                sorted.push((source, routed));
             }
-            Some(first) if selection.is_sorted() => {
-                if selection.holds(&first, world) {
-                    sorted.push((first, ad));
-                }
-                Ok(ControlFlow::Continue(()))
-            }
-            Some(first) => {
-                if selection.selects(&first, world) {
-                    take(first, ad)?;
-                }
-                Ok(control_flow(&selection))
-            }
-        })?;
+            return Ok(ControlFlow::Continue(()));
+        }
+        if selection.selects(&source, world) {
+            take(source, routed)?;
+        }
+        is_finished = selection.is_finished();
+        Ok(control_flow(&selection))
+    })?;
     selection.sort_and_limit(&mut sorted, |(first, _)| first, world, program);
     sorted.into_iter().try_for_each(|(first, second)| take(first, second))?;
-    if source.is_some() {
-        let text = "the last source ad has no routed ad after it (a pair is: source ad, a line of dashes, routed ad)";
-        program.report(&Problem::unreadable(text).into());
-        malformed += 1;
+    // After the last selected pair, the rest of the input is not read.
+    if !is_finished {
+        malformed += report_unpaired(&pairs.describe_unpaired(), program);
     }
     Ok(malformed)
+}
+
+/// Reports ads without a counterpart, and returns their number.
+fn report_unpaired(descriptions: &[String], program: &ProgramContext) -> u64 {
+    const MAX_REPORTED: usize = 10;
+    const HINT: &str = "RoutedFromJobId of the routed job, or RoutedToJobId of the source job, must be the id of the other job";
+    for (at, description) in descriptions.iter().take(MAX_REPORTED).enumerate() {
+        let problem = Problem::unreadable(description.as_str());
+        program.report(&problem.maybe_hint((at == 0).then_some(HINT)).into());
+    }
+    if let Some(more) = descriptions.len().checked_sub(MAX_REPORTED).filter(|more| *more > 0) {
+        program.warn(&format!("{} without a counterpart", counted(more, "more ad")));
+    }
+    descriptions.len() as u64
 }
 
 /// Filter that replaces a line of dashes between two ads by empty lines, which end an ad in every format.

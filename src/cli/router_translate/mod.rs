@@ -1,5 +1,6 @@
 //! `htc-router-translate`. Each verb has its own file.
 
+mod ad_pairs;
 mod ad_pipeline;
 mod compare;
 mod compare_routers;
@@ -81,10 +82,16 @@ enum RouterTranslateVerb {
     /// Call UPDATE_JOB_INFO for routed jobs and print the updated ads
     Update(hook_stages::HookCallOptions),
     /// Call JOB_FINALIZE for pairs of source and routed job
+    ///
+    /// The ads may be in any order and in several files. A routed job belongs to the source job that its RoutedFromJobId
+    /// names, or whose RoutedToJobId names it. Lines of dashes between ads are ignored.
     Finalize(hook_stages::HookCallOptions),
     /// Call JOB_CLEANUP for routed jobs
     Cleanup(hook_stages::HookCallOptions),
     /// Copy attributes of routed jobs back to their source jobs
+    ///
+    /// Reads source jobs and routed jobs, in any order and in several files. A routed job belongs to the source job that its
+    /// RoutedFromJobId names, or whose RoutedToJobId names it. Lines of dashes between ads are ignored.
     Finish(options::RouterVerbOptions),
     /// Route the jobs in a directory until stopped
     Run(run_directory::RunDirectoryArguments),

@@ -129,7 +129,7 @@ pub(super) const VERB_MANUALS: &[VerbManual] = &[
     },
     VerbManual {
         verb: "finish",
-        statuses: "0 done, 2 wrong options, 3 bad input",
+        statuses: "0 done, 1 an ad has no counterpart, 2 wrong options, 3 bad input",
         examples: &[
             Example::new(
                 "Update a source job from its routed job",
