@@ -37,6 +37,8 @@ pub struct CallSetup {
     pub lookup_log: Vec<String>,
     /// Name of the configured slot whose ad the hook gets, or `None` if the ad is from another source.
     pub configured_slot: Option<String>,
+    /// Note about the route of the configuration that the hook gets, or `None` if the route is from another source.
+    pub route_note: Option<String>,
     /// Identity with which the hook runs, or `None` for the identity of this program.
     pub identity: Option<ProcessIdentity>,
     /// Account that the hook runs as, or `None` for the account of this program. The caller is assumed to run as this
@@ -84,6 +86,7 @@ impl CallSetup {
             ignored_settings: Vec::new(),
             lookup_log: Vec::new(),
             configured_slot: None,
+            route_note: None,
             identity: None,
             account: identity::account_by_uid(identity::effective_uid()),
             settings: StarterSettings::default(),

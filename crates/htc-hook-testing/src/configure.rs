@@ -12,11 +12,13 @@ use super::call_setup::CallSetup;
 use super::caller::{caller_environment, default_config, default_settings};
 use htc_base::text::arguments::ArgumentError;
 use htc_base::text::similar_names;
+use htc_base::world::World as _;
 use htc_config::{CommandPolicy, Config, ConfigError, ConfigView, LookupContext};
 use htc_hook::{HookType, path_check};
 use htc_os::RealWorld;
 use htc_router as router;
-use htc_router::{RouteLoadContext, RouteTable};
+use htc_router::table_note::NoteSubject;
+use htc_router::{Route, RouteChoice, RouteLoadContext, RouteTable, RoutingPass};
 use htc_runner::configured_world;
 use htc_runner::hook_environment::ConfigSelection;
 use htc_slot::ConfigureError;
@@ -51,7 +53,7 @@ pub struct CallOptions {
     pub slot_type: Option<u32>,
     /// Source of the slot ad.
     pub slot_ad: SlotAdSource,
-    /// Name of a configured route, or `None` to use no route of the configuration.
+    /// Name of a configured route, or `None` to use the route that the router chooses for the job.
     pub route: Option<String>,
     /// TargetUniverse that replaces that of the route, or `None` to keep it.
     pub target_universe: Option<i64>,
@@ -154,6 +156,9 @@ impl SetupError {
     }
 }
 
+/// Maximum number of errors of routes that are shown with an unknown route.
+const MAX_ROUTE_NOTES: usize = 5;
+
 impl CallSetup {
     /// Reads the configuration if one is needed, and finds the hook. Calls `warn` with each warning about the
     /// configuration.
@@ -213,8 +218,8 @@ impl CallSetup {
             self.apply_slot_policy(&config, options)?;
         }
         self.look_up_hook(&view, options).map_err(|error| error.with_similar_keyword(&view, hook))?;
-        if let (HookType::TranslateJob, Some(name)) = (hook, &options.route) {
-            self.apply_route(&view, name, options)?;
+        if hook == HookType::TranslateJob {
+            self.apply_route(&view, options)?;
         }
         let limit = view.int("PIPE_BUFFER_MAX").ok().flatten();
         if let Some(limit) = limit.and_then(|setting| usize::try_from(setting.value).ok()) {
@@ -236,21 +241,24 @@ impl CallSetup {
         Ok(())
     }
 
-    /// Sets the route of the case from the configuration.
-    fn apply_route(
-        &mut self,
-        view: &ConfigView<'_>,
-        name: &str,
-        options: &CallOptions,
-    ) -> Result<(), SetupError> {
+    /// Sets the route of the case from the configuration: the route with the given name, otherwise the one that the router chooses
+    /// for the job.
+    fn apply_route(&mut self, view: &ConfigView<'_>, options: &CallOptions) -> Result<(), SetupError> {
         let knobs = router::RouterParameters::load(view, &mut |_| {});
         let mut notes = Vec::new();
         let table = RouteTable::load(
             RouteLoadContext { view, parameters: &knobs, world: &*self.world, quirks: self.quirks },
             &mut |note| {
-                notes.push(note.text.trim().as_bstr().to_string());
+                // The router also logs each route that it loads.
+                if matches!(note.subject, NoteSubject::RouteRefused(..) | NoteSubject::RouteNotFound(_)) {
+                    notes.push(note.text.trim().as_bstr().to_string());
+                }
             },
         );
+        let Some(name) = &options.route else {
+            self.use_chosen_route(&table, &knobs, options);
+            return Ok(());
+        };
         let Some(route) = table.index_of(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
             // The configuration has hooks but no routes, so the options describe the route.
             if table.routes.is_empty() && options.target_universe.is_some() {
@@ -258,10 +266,47 @@ impl CallSetup {
             }
             return Err(SetupError::NoRoute {
                 name: name.to_owned(),
-                why: notes.iter().map(|note| format!("\n  {note}")).collect(),
+                why: notes.iter().take(MAX_ROUTE_NOTES).map(|note| format!("\n  {note}")).collect(),
                 known: table.routes.iter().map(|route| route.name.to_string()).collect(),
             });
         };
+        self.use_route(route, options);
+        Ok(())
+    }
+
+    /// Uses the route that the router chooses for the job, and notes the choice. Options that describe a route replace it.
+    fn use_chosen_route(
+        &mut self,
+        table: &RouteTable,
+        knobs: &router::RouterParameters,
+        options: &CallOptions,
+    ) {
+        if table.routes.is_empty() || options.target_universe.is_some() || options.grid_resource.is_some() {
+            return;
+        }
+        let world = Rc::clone(&self.world);
+        let states = table.states_from_queue(None, world.now().epoch(), &*world);
+        let Ok(mut pass) = RoutingPass::new(table, knobs, None, states, &*world) else { return };
+        let mut job = self.case.job.clone();
+        router::forget_routing(&mut job);
+        let note = match pass.choose(&job) {
+            RouteChoice::Route(at) => {
+                self.use_route(&table.routes[at], options);
+                format!(
+                    "using the route '{}', which the router chooses for this job (see --route)",
+                    self.case.route.name
+                )
+            }
+            choice => format!(
+                "the router has no route for this job ({}): using the built-in route '{}' (see --route)",
+                pass.unrouted_reason(choice, &job, None),
+                self.case.route.name
+            ),
+        };
+        self.route_note = Some(note);
+    }
+
+    fn use_route(&mut self, route: &Route, options: &CallOptions) {
         let of_case = &mut self.case.route;
         of_case.name = route.name.clone();
         of_case.universe = options.target_universe.unwrap_or(route.universe);
@@ -269,7 +314,6 @@ impl CallSetup {
             of_case.grid_resource = route.grid_resource.clone();
         }
         of_case.edit_in_place |= route.edit_job_in_place.is_true(&self.case.job, &*self.world);
-        Ok(())
     }
 }
 

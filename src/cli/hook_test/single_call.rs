@@ -53,6 +53,9 @@ pub(super) fn run(
     if let Some(note) = case_ads::built_in_note(hook, &one, setup.configured_slot.as_deref()) {
         session.write_line(&note);
     }
+    if let Some(note) = &setup.route_note {
+        session.write_line(note);
+    }
     if one.also.explain {
         for line in &setup.lookup_log {
             session.write_stderr(&format!("{line}\n"));
