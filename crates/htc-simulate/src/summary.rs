@@ -39,30 +39,30 @@ impl DurationSamples {
         // Returns the smallest duration that `percent` per cent of the durations do not exceed. The index is
         // computed with integers to avoid rounding errors.
         let not_exceeded_by =
-            |percent: usize| sorted.get((count * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(0.0);
+            |percent: usize| sorted.get((count * percent).div_ceil(100).max(1) - 1).copied();
         WaitStatistics {
             count: count as u64,
-            mean: if count == 0 { 0.0 } else { self.seconds.iter().sum::<f64>() / count as f64 },
+            mean: (count > 0).then(|| self.seconds.iter().sum::<f64>() / count as f64),
             median: not_exceeded_by(50),
             of_95_in_100: not_exceeded_by(95),
-            longest: sorted.last().copied().unwrap_or(0.0),
+            longest: sorted.last().copied(),
         }
     }
 }
 
-/// Statistics of the times, in seconds, that jobs waited for their first start.
+/// Statistics of the times, in seconds, that jobs waited for their first start. The times are `None` if no job has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitStatistics {
     /// Number of jobs that have started.
     pub count: u64,
     /// Mean wait in seconds.
-    pub mean: f64,
+    pub mean: Option<f64>,
     /// Median of the waits in seconds.
-    pub median: f64,
+    pub median: Option<f64>,
     /// 95th percentile of the waits in seconds.
-    pub of_95_in_100: f64,
+    pub of_95_in_100: Option<f64>,
     /// Maximum wait in seconds.
-    pub longest: f64,
+    pub longest: Option<f64>,
 }
 
 /// Counts of jobs.
@@ -343,8 +343,8 @@ mod tests {
         let mut spread = DurationSamples::default();
         (1..=1000).rev().for_each(|number| spread.add(f64::from(number)));
         let told = spread.wait_statistics();
-        assert_eq!((told.count, told.longest, told.mean), (1000, 1000.0, 500.5));
-        assert_eq!((told.median, told.of_95_in_100), (500.0, 950.0));
+        assert_eq!((told.count, told.longest, told.mean), (1000, Some(1000.0), Some(500.5)));
+        assert_eq!((told.median, told.of_95_in_100), (Some(500.0), Some(950.0)));
         assert_eq!(DurationSamples::default().wait_statistics(), WaitStatistics::default());
     }
 }

@@ -102,14 +102,20 @@ pub(super) fn simulate(
         write_to_stdout(rows)?;
     } else if !pictures.uses_stdout() {
         let text = cli.output.render_json(std::slice::from_ref(&played.summary))?;
-        write_to_stdout(
-            text.unwrap_or_else(|| render_summary(&played.summary, Painter::stdout(cli.output.color))),
-        )?;
+        write_to_stdout(text.unwrap_or_else(|| {
+            let text = render_summary(&played.summary, Painter::stdout(cli.output.color));
+            if cli.output.quiet { without_notes(&text) } else { text }
+        }))?;
     }
     // The report was printed before, so it is available even if a picture cannot be written.
     pictures.draw(&played)?;
     sink.map_or(Ok(()), EventWriter::end)?;
     Ok(Status::Done)
+}
+
+/// Returns a report without its notes.
+fn without_notes(text: &str) -> String {
+    text.split_inclusive('\n').filter(|line| !line.starts_with("note: ")).collect()
 }
 
 /// Content of the scenario that `--init` writes.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::decision_text;
 use super::options::SlotRunCli;
 use super::simulate_progress::run_side_by_side;
-use super::simulate_report::{cut_text, not_shown_text};
+use super::simulate_report::cut_text;
 use super::simulate_setup::SimulationRun;
 use crate::cli::common::{Painter, Status, render_table, write_to_stdout};
 use crate::simulate::summary::HookCounts;
@@ -61,24 +61,25 @@ pub(super) fn compare_simulations(
     Ok(if differs { Status::No } else { Status::Done })
 }
 
-/// Row of the table: its name, its value in a summary, and the format of the value.
-type Measure = (&'static str, fn(&Summary) -> f64, fn(f64) -> String);
+/// Row of the table: its name, its value in a summary (`None` if it has none), and the format of the value.
+type Measure = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);
 
-const MEASURES: [Measure; 14] = [
-    ("utilisation", |it| it.utilisation, percent),
-    ("goodput", |it| it.goodput, percent),
-    ("badput, processor time", |it| it.badput.values().map(|lost| lost.cpu_seconds).sum(), format_span),
-    ("jobs completed", |it| it.jobs.completed as f64, count),
-    ("jobs failed", |it| it.jobs.failed as f64, count),
-    ("starts", |it| it.jobs.starts as f64, count),
-    ("preemptions", |it| it.jobs.preempted as f64, count),
-    ("suspensions", |it| it.jobs.suspended as f64, count),
-    ("held", |it| it.jobs.held as f64, count),
-    ("waiting at the end", |it| it.jobs.waiting as f64, count),
-    ("never ran", |it| it.jobs.never_run as f64, count),
-    ("refusals", |it| it.hooks.iter().map(|hook| hook.rejected as f64).sum(), count),
+const MEASURES: [Measure; 15] = [
+    ("utilisation", |it| Some(it.utilisation), percent),
+    ("goodput", |it| Some(it.goodput), percent),
+    ("badput, processor time", |it| Some(it.badput.values().map(|lost| lost.cpu_seconds).sum()), format_span),
+    ("jobs completed", |it| Some(it.jobs.completed as f64), count),
+    ("jobs failed", |it| Some(it.jobs.failed as f64), count),
+    ("starts", |it| Some(it.jobs.starts as f64), count),
+    ("preemptions", |it| Some(it.jobs.preempted as f64), count),
+    ("suspensions", |it| Some(it.jobs.suspended as f64), count),
+    ("held", |it| Some(it.jobs.held as f64), count),
+    ("waiting at the end", |it| Some(it.jobs.waiting as f64), count),
+    ("never ran", |it| Some(it.jobs.never_run as f64), count),
+    ("refusals", |it| Some(it.hooks.iter().map(|hook| hook.rejected as f64).sum()), count),
     ("median wait", |it| it.waits.median, format_span),
     ("longest wait", |it| it.waits.longest, format_span),
+    ("longest wait, never ran", |it| (it.jobs.never_run > 0).then_some(it.longest_unstarted), format_span),
 ];
 
 fn render_comparison(
@@ -94,24 +95,18 @@ fn render_comparison(
     // Only rows that differ are shown, because there are many.
     let mut others = slot_state_rows(&one.summary, &other.summary);
     others.extend(hook_rows(&one.summary, &other.summary));
+    others.extend(owner_rows(&one.summary, &other.summary));
     others.retain(|row| row[3] != UNCHANGED);
     let mut text = render_table(&columns, measured.chain(others), painter);
-    let mut owners: Vec<(&str, u64, u64)> = Vec::new();
-    for owner in &one.summary.owners {
-        let after = other.summary.owners.iter().find(|it| it.name == owner.name);
-        owners.push((&owner.name, owner.jobs.completed, after.map_or(0, |it| it.jobs.completed)));
-    }
-    owners.retain(|(_, before, after)| before != after);
-    for (name, before, after) in owners.iter().take(5) {
-        let name = if name.is_empty() { "(none)" } else { name };
-        let name = cut_text(name, 48);
-        text += &format!("owner {name}: completed jobs: {before} before, {after} after\n");
-    }
-    text += &not_shown_text(owners.len().saturating_sub(5), "owners");
     match difference {
         None => text += "\nevery job has the same result\n",
         Some(RunDifference { job, before, after }) => {
-            text += &format!("\nthe first job with a different result is {job}:\n");
+            let is_same_event = |(one, other): (&JobDivergence, &JobDivergence)| one.what == other.what;
+            let what = match before.as_ref().zip(after.as_ref()).is_some_and(is_same_event) {
+                true => "that is treated differently",
+                false => "with a different result",
+            };
+            text += &format!("\nthe first job {what} is {job}:\n");
             for (when, fared) in [("before:", before), ("after: ", after)] {
                 match fared {
                     None => text += &format!("    {when} nothing more happens to it\n"),
@@ -131,12 +126,44 @@ fn render_comparison(
 /// Text in the last column for a row without a difference.
 const UNCHANGED: &str = "same";
 
-fn comparison_row(name: String, before: f64, after: f64, form: fn(f64) -> String) -> [String; 4] {
-    let change = after - before;
-    let sign = if change < 0.0 { "-" } else { "+" };
-    let change =
-        if change.abs() < 1e-9 { UNCHANGED.to_owned() } else { format!("{sign}{}", form(change.abs())) };
-    [name, form(before), form(after), change]
+/// Text for a value that a run does not have, such as the median wait if no job has started.
+const NO_VALUE: &str = "-";
+
+fn comparison_row(
+    name: String,
+    before: Option<f64>,
+    after: Option<f64>,
+    form: fn(f64) -> String,
+) -> [String; 4] {
+    let change = match (before, after) {
+        (None, None) => UNCHANGED.to_owned(),
+        (Some(before), Some(after)) if (after - before).abs() < 1e-9 => UNCHANGED.to_owned(),
+        (Some(before), Some(after)) => {
+            let sign = if after < before { "-" } else { "+" };
+            format!("{sign}{}", form((after - before).abs()))
+        }
+        _ => NO_VALUE.to_owned(),
+    };
+    let text = |value: Option<f64>| value.map_or_else(|| NO_VALUE.to_owned(), form);
+    [name, text(before), text(after), change]
+}
+
+/// Returns rows with the jobs and the waits of each owner. Owners after the first few are left out.
+fn owner_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
+    const MAX_OWNERS: usize = 20;
+    let mut rows = Vec::new();
+    for owner in one.owners.iter().take(MAX_OWNERS) {
+        let Some(after) = other.owners.iter().find(|it| it.name == owner.name) else { continue };
+        let name = if owner.name.is_empty() { "(none)" } else { &owner.name };
+        let mut add = |what: &str, before: Option<f64>, after: Option<f64>, form: fn(f64) -> String| {
+            rows.push(comparison_row(format!("owner {}, {what}", cut_text(name, 40)), before, after, form));
+        };
+        let number = |number: u64| Some(number as f64);
+        add("jobs completed", number(owner.jobs.completed), number(after.jobs.completed), count);
+        add("never ran", number(owner.jobs.never_run), number(after.jobs.never_run), count);
+        add("median wait", owner.waits.median, after.waits.median, format_span);
+    }
+    rows
 }
 
 /// Returns rows with the time that slots of each type spent in each state.
@@ -150,7 +177,7 @@ fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
         }
     }
     let told = |((slots, state), [before, after]): ((&str, &str), [f64; 2])| {
-        comparison_row(format!("{}, {state}", cut_text(slots, 40)), before, after, format_span)
+        comparison_row(format!("{}, {state}", cut_text(slots, 40)), Some(before), Some(after), format_span)
     };
     known.into_iter().map(told).collect()
 }
@@ -169,7 +196,12 @@ fn hook_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     for (before, after) in one.hooks.iter().zip(&other.hooks) {
         for (what, of) in HOOK_MEASURES {
             let counts = (of(before) as f64, of(after) as f64);
-            rows.push(comparison_row(format!("{}, {what}", before.hook), counts.0, counts.1, count));
+            rows.push(comparison_row(
+                format!("{}, {what}", before.hook),
+                Some(counts.0),
+                Some(counts.1),
+                count,
+            ));
         }
     }
     rows

@@ -91,13 +91,18 @@ fn render_waits(summary: &Summary) -> String {
             format!(
                 "waits of the {} started: mean {}, median {}, 95 % up to {}, longest {}{more}\n",
                 format_thousands(started),
-                format_span(waits.mean),
-                format_span(waits.median),
-                format_span(waits.of_95_in_100),
-                format_span(waits.longest)
+                format_wait(waits.mean),
+                format_wait(waits.median),
+                format_wait(waits.of_95_in_100),
+                format_wait(waits.longest)
             )
         }
     }
+}
+
+/// Formats a time that started jobs waited, or `-` if no job has started.
+pub(super) fn format_wait(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), format_span)
 }
 
 fn render_badput_causes(summary: &Summary, painter: Painter) -> String {
@@ -179,7 +184,7 @@ fn render_job_groups(what: &str, parts: &[JobStatisticsSummary], painter: Painte
         ">SUSPENDED",
         ">HELD",
         ">NEVER RAN",
-        ">WAITED",
+        ">MEDIAN WAIT",
         ">GOODPUT",
         ">BADPUT",
     ];
@@ -193,7 +198,7 @@ fn render_job_groups(what: &str, parts: &[JobStatisticsSummary], painter: Painte
             format_thousands(it.jobs.suspended),
             format_thousands(it.jobs.held),
             format_thousands(it.jobs.never_run),
-            format_span(it.waits.median),
+            format_wait(it.waits.median),
             format_span(it.goodput),
             format_span(it.badput),
         ]

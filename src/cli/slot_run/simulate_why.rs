@@ -45,12 +45,32 @@ fn explain_job(cli: &SlotRunCli, course: &SimulationRun<'_>, job: &str) -> anyho
     Ok(if story.was_offered() { Status::Done } else { Status::No })
 }
 
+/// Minimum time in seconds between the arrival of a job and its first offer to a slot that is reported.
+const MIN_REPORTED_WAIT: f64 = 60.0;
+
+/// Formats a time since the start to the minute.
+fn format_offset(seconds: f64) -> String {
+    const DAY: u64 = 86_400;
+    let whole = seconds.max(0.0).round() as u64;
+    match whole / DAY {
+        0 => format!("+{}", format_span(seconds)),
+        days => format!("+{days}d{:02}h{:02}m", whole % DAY / 3600, whole % 3600 / 60),
+    }
+}
+
 fn job_story(story: &JobTrace) -> String {
     let JobTrace { job, happened, never_run } = story;
     let mut text = String::new();
     let mut told: Option<String> = None;
-    for JobTraceEvent { at, what, decided } in happened {
-        text += &format!("{:>12} job {job} {what}\n", format!("+{}", format_span(*at)));
+    for (number, JobTraceEvent { at, what, decided }) in happened.iter().enumerate() {
+        // Each offer to a slot is an event, so between the arrival and the next event there was none.
+        if let (1, Some(arrival)) = (number, happened.first())
+            && at - arrival.at >= MIN_REPORTED_WAIT
+        {
+            text +=
+                &format!("             no slot was offered the job for {}\n", format_span(at - arrival.at));
+        }
+        text += &format!("{:>12} job {job} {what}\n", format_offset(*at));
         let why: String =
             decided.iter().map(|it| decision_text::indented_lines(it, "                 ")).collect();
         // A slot often repeats the same reason, which is printed once.

@@ -175,3 +175,43 @@ fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
     let large = line(&large, "never ran: 6 ");
     assert!(large.contains("RequestMemory") && large.contains("9000"), "{large}");
 }
+
+#[test]
+fn jobs_that_never_start_have_no_waits() {
+    let place = Place::new(CONFIG);
+    place.write("never.conf", format!("{CONFIG}START = false\n"));
+    let scenario = "length = '2h'\n[[jobs]]\ncount = 2\nruns = '10m'\nowner = 'eve'\n";
+    let (status, told, _) = place.play(scenario, &["--compare", "never.conf"]);
+    assert_eq!(status, 1, "{told}");
+    let row = |begin: &str| line(&told, begin).split_whitespace().rev().take(3).collect::<Vec<_>>();
+    for name in ["median wait", "longest wait  ", "owner eve, median wait"] {
+        let [change, after, before] = row(name)[..] else { panic!("{told}") };
+        assert!(change == "-" && after == "-" && before != "-", "{name}: {told}");
+    }
+    assert_eq!(row("longest wait, never ran")[1..], ["2h", "-"], "{told}");
+    assert_eq!(row("owner eve, never ran"), ["+2", "2", "0"], "{told}");
+    place.write("c.conf", format!("{CONFIG}START = false\n"));
+    let summary = place.summary(scenario, &[]);
+    assert_eq!(summary["waits"]["median"], Value::Null, "{summary}");
+    assert_eq!(summary["owners"][0]["waits"]["longest"], Value::Null, "{summary}");
+    let told = report(&place, scenario, &[]);
+    assert!(line(&told, "eve ").split_whitespace().any(|cell| cell == "-"), "{told}");
+}
+
+#[test]
+fn the_history_of_a_job_has_no_gaps() {
+    let place = Place::new(CONFIG);
+    let scenario = "length = '2d'\n[[jobs]]\ncount = 3\nruns = '25h30m'\n";
+    let (_, told, _) = place.play(scenario, &["--why", "1.2"]);
+    assert!(told.contains("no slot was offered the job for 1d01h"), "{told}");
+    assert!(told.contains("+1d01h3"), "times are precise to the minute: {told}");
+}
+
+#[test]
+fn quiet_reports_have_no_notes() {
+    let place = Place::new(CONFIG);
+    let scenario = "length = '2h'\n[[jobs]]\nruns = '10m'\n";
+    assert!(report(&place, scenario, &[]).contains("\nnote: "));
+    let told = report(&place, scenario, &["-q"]);
+    assert!(told.contains("jobs: 1 arrived") && !told.contains("note: "), "{told}");
+}
