@@ -128,9 +128,20 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &ProgramContext) -
         Err(error) => stop.reason(error.to_string()),
     });
     let ended = ended.map_err(run_problem)?;
+    if arguments.quiet && ended.unused_files > 0 {
+        program.warn(&format!(
+            "{} of the queue not read: the file of a job must be called CLUSTER.PROC.ad",
+            counted(ended.unused_files, "file")
+        ));
+    }
     let status = match ended.shutdown {
         Some(_) => Status::StaysDown,
-        None if arguments.once || arguments.idle_exit.is_some() => report_failures(&ended.failures, program),
+        None if arguments.once || arguments.idle_exit.is_some() => {
+            match report_failures(&ended.failures, program) {
+                Status::Done if ended.unused_files > 0 => Status::No,
+                status => status,
+            }
+        }
         None => Status::Done,
     };
     Ok(finish_events(events.into_inner(), status))

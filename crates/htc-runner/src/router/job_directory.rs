@@ -54,7 +54,7 @@ pub struct JobDirectory {
     next_cluster: i32,
     /// Last error reported for each unusable file, so that it is reported once.
     reported_errors: BTreeMap<JobId, String>,
-    /// Files with the suffix of job files but without a job id in their names; each is reported once.
+    /// Files whose names are not those of job files; each is reported once.
     reported_names: BTreeSet<OsString>,
     /// Jobs that could not be read because of an error of the system, and of which no earlier version is known.
     unread: BTreeMap<JobId, String>,
@@ -113,7 +113,7 @@ impl JobDirectory {
             let entry = entry?;
             noted.extend(entry.file_name().to_str().and_then(submission::source_job_of_file));
             let Some(id) = entry.file_name().to_str().and_then(job_id_of_file) else {
-                self.report_unused_name(entry.file_name(), note);
+                self.report_unused_file(&entry, note);
                 continue;
             };
             let status = match entry.metadata() {
@@ -161,10 +161,15 @@ impl JobDirectory {
         Ok(())
     }
 
-    /// Reports once a file that has the suffix of a job file but is skipped because of its name.
-    fn report_unused_name(&mut self, name: OsString, note: &mut dyn FnMut(String)) {
+    /// Reports once a regular file that is skipped because its name is not that of a job file. The history and hidden
+    /// files are not reported.
+    fn report_unused_file(&mut self, entry: &fs::DirEntry, note: &mut dyn FnMut(String)) {
+        let name = entry.file_name();
         let text = name.to_string_lossy();
-        if text.ends_with(JOB_FILE_SUFFIX) && !text.starts_with('.') && !self.reported_names.contains(&name) {
+        let is_history =
+            text.strip_prefix(HISTORY_FILE).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is_known = is_history || text.starts_with('.') || self.reported_names.contains(&name);
+        if !is_known && fs::metadata(entry.path()).is_ok_and(|status| status.is_file()) {
             let path = self.path.join(&name);
             note(format!(
                 "'{}' is not read: the file of a job must be called CLUSTER.PROC{JOB_FILE_SUFFIX}",
@@ -193,6 +198,11 @@ impl JobDirectory {
             note(text.clone());
             self.reported_errors.insert(id, text);
         }
+    }
+
+    /// Returns the number of files that were skipped because their names are not those of job files.
+    pub(super) fn unused_file_count(&self) -> usize {
+        self.reported_names.len()
     }
 
     /// Returns the jobs that could not be read, with the reasons.

@@ -143,6 +143,8 @@ pub struct RouterRunOutcome {
     pub failures: Vec<RoutingFailure>,
     /// DAEMON_SHUTDOWN or DAEMON_SHUTDOWN_FAST if that ended the run, or else `None`.
     pub shutdown: Option<&'static str>,
+    /// Number of files in the directories that are not named as job files, so that they were skipped.
+    pub unused_files: usize,
 }
 
 /// Runs a router over a directory until it is stopped.
@@ -178,7 +180,9 @@ pub fn run(
     };
     live.remove_leftovers();
     let shutdown = live.run_polls()?;
-    Ok(RouterRunOutcome { failures: live.failures(), shutdown })
+    let directories = std::iter::once(&live.directory).chain(&live.copies_directory);
+    let unused_files = directories.map(JobDirectory::unused_file_count).sum();
+    Ok(RouterRunOutcome { failures: live.failures(), shutdown, unused_files })
 }
 
 impl LiveRouter<'_> {
