@@ -90,8 +90,8 @@ lint_rules! {
         "NUM_CPUS = 4";
     Block Error "block"
         "A transform opens a block of the configuration language and does not close it."
-        "JOB_TRANSFORM_a @=end\n  SET A 1"
-        "JOB_TRANSFORM_a @=end\n  SET A 1\n@end";
+        "SET A $(B)\nB @=end\n  1"
+        "B @=end\n  1\n@end\nSET A $(B)";
     CatchAllRoute Warning "catch-all-route"
         "A route takes every job that a later route would take, so the later route gets jobs only while the first is full or throttled."
         "JOB_ROUTER_ROUTE_NAMES = a, b\nJOB_ROUTER_ROUTE_a @=end\n  REQUIREMENTS true\n  UNIVERSE VANILLA\n@end\nJOB_ROUTER_ROUTE_b @=end\n  REQUIREMENTS Owner == \"ann\"\n  UNIVERSE VANILLA\n@end"
@@ -194,8 +194,8 @@ lint_rules! {
         "if true\nSET A 1\nendif";
     Include Warning "include"
         "The access point and the router do not run an include in a transform."
-        "include : extra.rules"
-        "SET A 1";
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  include : extra.rules\n@end"
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  SET A 1\n@end";
     JobAd Warning "job-ad"
         "An attribute of a fetched job is missing, has the wrong type or is read by no daemon."
         "Cmd = /bin/true"
@@ -467,7 +467,7 @@ impl LintRule {
             | MacroName | Name | NameMacro | Never | NewName | OldStatement | PlusAttribute | Quotes
             | Reference | Regex | RestIgnored | Scope | Statement | StatementAssigned | Trailing | Trap
             | Universe | Unused => ExampleLanguage::Rules,
-            Include | Use => ExampleLanguage::JobTransform,
+            Use => ExampleLanguage::JobTransform,
             JobAd => ExampleLanguage::JobAd,
             Elsewhere | NotDone => ExampleLanguage::Here,
             NotInVersion | ChangedDefault => ExampleLanguage::Version24,

@@ -67,6 +67,12 @@ pub(in crate::cli) fn run(
         };
         return Err(Problem::usage(format!("--fix cannot be used with {option}")).into());
     }
+    if let (Some(file), false) = (&request.options.file, request.files.is_empty()) {
+        let problem = Problem::usage("--config-file cannot be used with FILE");
+        let hint =
+            format!("'lint --config-file {}' checks this configuration for this machine", file.display());
+        return Err(problem.hint(hint).into());
+    }
     if request.lint.version.is_some() && (request.job_ad.is_some() || request.here) {
         return Err(Problem::usage("--for cannot be used with --ads or --here").into());
     }
@@ -78,7 +84,7 @@ pub(in crate::cli) fn run(
         Some(file) => lint_job_ads(request, file, world, session)?,
         None => match rules_findings(request, &texts, world)? {
             Some(report) => report,
-            None => lint_config(request, world, session)?,
+            None => lint_configs(request, &texts, world, session)?,
         },
     };
     for spot in report.findings.iter_mut().filter_map(|finding| finding.spot.as_mut()) {
@@ -89,9 +95,20 @@ pub(in crate::cli) fn run(
     lint::finish(report, request.lint, &request.output, session)
 }
 
-/// Refuses files of ads, because each attribute would be reported as an unknown parameter.
+/// Refuses directories and files in other languages. Of a file of ads, each attribute would be reported as an unknown parameter.
 fn refuse_ads(request: &LintCommand<'_>, texts: &FileTexts) -> anyhow::Result<()> {
     for file in &request.files {
+        if file.is_dir() {
+            let name = file.display();
+            let problem = Problem::unreadable(format!("'{name}' is a directory, not a configuration file"));
+            return Err(problem.hint(format!("'lint {name}/*' checks its files")).into());
+        }
+        if texts.get(file).is_some_and(is_toml) {
+            let problem =
+                Problem::unreadable(format!("'{}' is a TOML file, not a configuration", file.display()));
+            let hint = "htc-slot-run simulate reads scenarios, and htc-hook-test run reads suites; both report mistakes in them";
+            return Err(problem.hint(hint).into());
+        }
         if texts.get(file).is_some_and(is_file_of_ads) {
             let name = file.display();
             let problem = Problem::unreadable(format!("'{name}' is a file of ads, not a configuration"));
@@ -100,6 +117,18 @@ fn refuse_ads(request: &LintCommand<'_>, texts: &FileTexts) -> anyhow::Result<()
         }
     }
     Ok(())
+}
+
+/// Returns true if a text is a TOML file with tables, which no configuration has: `[[jobs]]`.
+fn is_toml(text: &[u8]) -> bool {
+    let is_table = |line: &[u8]| {
+        let line = line.trim();
+        let name = line.strip_prefix(b"[[").and_then(|rest| rest.strip_suffix(b"]]"));
+        name.is_some_and(|name| {
+            !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+        })
+    };
+    text.lines().any(is_table)
 }
 
 fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintRequest<'a> {
@@ -271,12 +300,73 @@ fn rules_findings(
     Ok(Some(LintReport { findings, read: format!("{} of rules read", count_text(lines, "line")) }))
 }
 
-fn lint_config(
+/// Checks each configuration that the command line names.
+fn lint_configs(
     request: &LintCommand<'_>,
+    texts: &FileTexts,
     world: &dyn World,
     session: &ProgramContext,
 ) -> anyhow::Result<LintReport> {
-    let files: Vec<PathBuf> = request.files.iter().map(|file| path_to_open(file)).collect();
+    let groups = group_files(&request.files, texts)?;
+    let mut reports = groups.iter().map(|files| lint_config(request, files, world, session));
+    let Some(mut report) = reports.next().transpose()? else {
+        return Err(Problem::usage("no configuration is given").into());
+    };
+    if groups.len() > 1 && !request.output.quiet {
+        session.write_line(&format!(
+            "{} are checked, because each file sets LOCAL_CONFIG_DIR or LOCAL_CONFIG_FILE",
+            count_text(groups.len(), "configuration")
+        ));
+    }
+    for more in reports {
+        let more = more?;
+        report.findings.extend(more.findings);
+        report.read = format!("{}; {}", report.read, more.read);
+    }
+    Ok(report)
+}
+
+/// Groups the files of the command line into configurations: all files are one configuration, unless each of them is the main file of a
+/// configuration, which names its further files.
+///
+/// # Errors
+/// Some, but not all files are main files of a configuration.
+fn group_files(files: &[PathBuf], texts: &FileTexts) -> anyhow::Result<Vec<Vec<PathBuf>>> {
+    const SOURCE_PARAMETERS: [&str; 2] = ["LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"];
+    let sets =
+        |file: &Path, parameter: &str| texts.get(file).is_some_and(|text| sets_parameter(text, parameter));
+    for parameter in SOURCE_PARAMETERS {
+        let mut setting = files.iter().filter(|file| sets(file, parameter));
+        let (Some(first), Some(second)) = (setting.next(), setting.next()) else { continue };
+        let is_main = |file: &PathBuf| SOURCE_PARAMETERS.iter().any(|parameter| sets(file, parameter));
+        if files.iter().all(is_main) {
+            return Ok(files.iter().map(|file| vec![file.clone()]).collect());
+        }
+        let message = format!(
+            "'{}' is the main file of another configuration: it sets {parameter}, and so does '{}'",
+            second.display(),
+            first.display()
+        );
+        return Err(Problem::usage(message).hint("check each configuration separately").into());
+    }
+    Ok(vec![files.to_vec()])
+}
+
+/// Returns true if a statement of a configuration file sets the parameter.
+fn sets_parameter(text: &[u8], parameter: &str) -> bool {
+    text.lines().any(|line| {
+        let name = line.split(|byte| *byte == b'=').next().unwrap_or_default();
+        name.len() < line.len() && name.trim().eq_ignore_ascii_case(parameter.as_bytes())
+    })
+}
+
+fn lint_config(
+    request: &LintCommand<'_>,
+    files: &[PathBuf],
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<LintReport> {
+    let files: Vec<PathBuf> = files.iter().map(|file| path_to_open(file)).collect();
     let result = request_of(request, &files).lint_config(world).map_err(|error| config_problem(&error))?;
     for warning in result.warnings.iter().take(MAX_WARNINGS) {
         session.warn(warning);
@@ -284,7 +374,7 @@ fn lint_config(
     if result.warnings.len() > MAX_WARNINGS {
         session.warn(&format!("the first {MAX_WARNINGS} of {} warnings are shown", result.warnings.len()));
     }
-    let LintResult { findings, source_count, setting_count, is_partial, .. } = result;
+    let LintResult { findings, source_count, setting_count, is_partial, absent_programs, .. } = result;
     let read =
         format!("{} and {} read", count_text(source_count, "source"), count_text(setting_count, "setting"));
     let partial = if is_partial {
@@ -292,7 +382,15 @@ fn lint_config(
     } else {
         ""
     };
-    Ok(LintReport { findings, read: format!("{read}{partial}") })
+    let absent = match absent_programs {
+        0 => String::new(),
+        count => format!(
+            "; {} not on this machine {} not reported (--config-file FILE checks FILE for this machine)",
+            count_text(count, "hook"),
+            if count == 1 { "is" } else { "are" }
+        ),
+    };
+    Ok(LintReport { findings, read: format!("{read}{partial}{absent}") })
 }
 
 fn config_problem(error: &ConfigError) -> Problem {

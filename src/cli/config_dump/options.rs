@@ -54,7 +54,11 @@ pub(super) enum ConfigDumpVerb {
         /// The files and directories that they name are read as well; commands only with --exec. FILEs are checked as a part of
         /// a configuration if each of them is in a directory whose name ends in '.d', has a name that begins with two digits, or ends
         /// in '.include' or '.inc', and none sets DAEMON_LIST, LOCAL_CONFIG_DIR or LOCAL_CONFIG_FILE. What other files may set or
-        /// use is then not reported as missing or unused.
+        /// use is then not reported as missing or unused. If each of several FILEs sets LOCAL_CONFIG_DIR or LOCAL_CONFIG_FILE, each is
+        /// a configuration of its own.
+        ///
+        /// FILEs may be for another machine: hooks that are not on this machine are not reported, and a file that they name but that
+        /// is missing is a warning. '--config-file FILE' in place of FILE checks the configuration for this machine, where both are errors.
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Check the job ad in FILE instead of a configuration
@@ -84,8 +88,8 @@ pub(super) enum ConfigDumpVerb {
     },
     /// Print the statements of a template, or the templates of a category
     Use {
-        /// CATEGORY, or CATEGORY:NAME with its arguments in parentheses
-        #[arg(value_name = "TEMPLATE", required = true)]
+        /// CATEGORY, or CATEGORY:NAME with its arguments in parentheses [default: list the categories]
+        #[arg(value_name = "TEMPLATE")]
         templates: Vec<OsString>,
     },
     /// Serve an editor with the Language Server Protocol

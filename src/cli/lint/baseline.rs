@@ -59,8 +59,21 @@ pub(super) fn write(path: &Path, findings: &[Finding]) -> anyhow::Result<usize> 
     Ok(count)
 }
 
-/// Removes the findings that a file lists, as often as it lists them; returns their number.
-pub(super) fn remove_known(path: &Path, findings: &mut Vec<Finding>) -> anyhow::Result<usize> {
+/// Numbers of the findings of a baseline.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BaselineCounts {
+    /// Findings that were removed from the report.
+    pub(super) known: usize,
+    /// Findings of the baseline that were not found again.
+    pub(super) gone: usize,
+}
+
+/// Removes the findings that a file lists, as often as it lists them. `selects` returns true for the rules that were checked.
+pub(super) fn remove_known(
+    path: &Path,
+    findings: &mut Vec<Finding>,
+    selects: impl Fn(LintRule) -> bool,
+) -> anyhow::Result<BaselineCounts> {
     let read =
         || String::from_utf8(read_at_most(File::open(path)?, MAX_BASELINE_BYTES)?).map_err(io::Error::other);
     let text = read().map_err(|error| file_problem("read", path, error))?;
@@ -80,5 +93,7 @@ pub(super) fn remove_known(path: &Path, findings: &mut Vec<Finding>) -> anyhow::
         }
         _ => true,
     });
-    Ok(before - findings.len())
+    let is_checked = |known: &KnownFinding| LintRule::from_name(&known.rule).is_none_or(&selects);
+    let gone = known.iter().filter(|(known, _)| is_checked(known)).map(|(_, count)| count).sum();
+    Ok(BaselineCounts { known: before - findings.len(), gone })
 }

@@ -13,6 +13,7 @@ mod text;
 
 use std::io::Write as _;
 
+use self::baseline::BaselineCounts;
 use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, render_objects, stdout};
 use crate::config::finding::Finding;
 use crate::config::lint_rule::{LintRule, LintSeverity};
@@ -48,9 +49,9 @@ pub(super) fn finish(
         program.write_stderr(&format!("{} written to {}\n", count_text(count, "finding"), path.display()));
         return Ok(Status::Done);
     }
-    let mut known = 0;
+    let mut of_baseline = BaselineCounts::default();
     if let Some(path) = &options.baseline {
-        known = baseline::remove_known(path, &mut findings)?;
+        of_baseline = baseline::remove_known(path, &mut findings, |rule| options.selects(rule))?;
     }
     if options.fix || options.diff {
         let corrected = corrections::plan(&findings)?;
@@ -101,10 +102,14 @@ pub(super) fn finish(
     out.write_all(rows.as_deref().unwrap_or(text.as_bytes()))?;
     out.flush()?;
     if !output.quiet {
-        let known = match known {
+        let mut known = match of_baseline.known {
             0 => String::new(),
             known => format!("; {} of the baseline not shown", count_text(known, "finding")),
         };
+        if of_baseline.gone > 0 {
+            known +=
+                &format!("; {} of the baseline no longer found", count_text(of_baseline.gone, "finding"));
+        }
         program.write_stderr(&format!("{summary}{known}; {read}\n"));
     }
     Ok(status)

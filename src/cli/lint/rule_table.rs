@@ -64,10 +64,10 @@ fn explanation(rule: LintRule, painter: Painter) -> String {
         about.versions
     );
     let language = match rule.example_language() {
-        ExampleLanguage::Config
-        | ExampleLanguage::Here
-        | ExampleLanguage::OtherMachine
-        | ExampleLanguage::Version24 => "",
+        ExampleLanguage::Config => "",
+        ExampleLanguage::Here => " (lint --here)",
+        ExampleLanguage::OtherMachine => " (lint --no-env --config-file FILE)",
+        ExampleLanguage::Version24 => " (lint --for 24.0)",
         ExampleLanguage::Rules => " (rules file, route or transform)",
         ExampleLanguage::JobTransform => " (job transform of the access point)",
         ExampleLanguage::JobAd => " (job ad)",

@@ -88,6 +88,19 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
     note_missing_hooks(subject, &missing, findings);
 }
 
+/// Counts the hooks whose programs are not on this machine.
+pub(super) fn count_absent_programs(subject: &LintSubject<'_>) -> usize {
+    let is_absent = |entry: &&MacroEntry| {
+        let name = unqualified_name(&entry.name);
+        let is_hook = caseless::contains(name, b"_HOOK_") && !caseless::contains(name, b"_JOB_HOOK_");
+        let path = subject.expand_entry(entry).ok().filter(|_| is_hook && split_keyword(name).is_some());
+        path.is_some_and(|path| {
+            path.starts_with(b"/") && subject.world.stat(Path::new(OsStr::from_bytes(&path))).is_err()
+        })
+    };
+    subject.user_written_entries().filter(is_absent).count()
+}
+
 /// Notes once that the programs of hooks are not on this machine.
 fn note_missing_hooks(
     subject: &LintSubject<'_>,

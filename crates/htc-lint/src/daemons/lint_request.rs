@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::allow_comments::AllowComments;
 use super::{
-    LintScope, check_unread_sources, check_user_maps, fatal_error_finding, load_warnings, target_version,
-    unsupported_here,
+    LintScope, check_unread_sources, check_user_maps, fatal_error_finding, hooks, load_warnings,
+    target_version, unsupported_here,
 };
 use crate::config as lint;
 use crate::config::LintSubject;
@@ -53,6 +53,8 @@ pub struct LintResult {
     pub setting_count: usize,
     /// True if the files were treated as a part of a configuration.
     pub is_partial: bool,
+    /// Number of hooks that are not on this machine and not reported, because the files are for another machine.
+    pub absent_programs: usize,
 }
 
 impl LintRequest<'_> {
@@ -142,6 +144,10 @@ impl LintRequest<'_> {
             secrets.redact_finding(finding, source.and_then(|source| source.text.as_deref()));
         }
         lint::sort_findings(&mut findings);
+        let absent_programs = match scope.for_other_machine && !self.only_unsupported {
+            true => hooks::count_absent_programs(&subject),
+            false => 0,
+        };
         let is_read = |text: &Option<Arc<[u8]>>| text.as_deref().is_some_and(|text| !text.is_empty());
         let sources = attempt.config.set.sources().iter().filter(|source| is_read(&source.text)).count();
         let settings = subject.user_written_entries().count();
@@ -151,6 +157,7 @@ impl LintRequest<'_> {
             source_count: sources,
             setting_count: settings,
             is_partial: scope.is_partial,
+            absent_programs,
         })
     }
 
