@@ -148,7 +148,8 @@ impl<'a> RouteMigration<'a> {
         }
         if let Ok(transform) = converted.to_transform(Dialect::of_world(world)) {
             let findings = lint(&transform, TransformRunner::Router, Some(view), world);
-            for finding in findings.iter().filter(|finding| finding.rule == LintRule::Universe) {
+            let is_loss = |rule| matches!(rule, LintRule::Universe | LintRule::Scope);
+            for finding in findings.iter().filter(|finding| is_loss(finding.rule)) {
                 self.record_warning(&format!("{place}: {}; {}", finding.message, finding.fix));
             }
         }

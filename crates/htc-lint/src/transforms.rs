@@ -341,11 +341,12 @@ impl TransformLinter<'_> {
     /// `JobRoute::EvalSharedX509UserProxy`).
     fn lint_route_expression(&mut self, line: &RuleLine, assignment: &MacroAssignment) {
         let (name, text, at) = (&assignment.name, &assignment.value, assignment.value_at);
-        if let Some(offset) = find_scope(text, "target") {
+        for scope in ["TARGET", "other"] {
+            let Some(offset) = find_scope(text, scope) else { continue };
             let message =
-                format!("TARGET. is undefined in {name}, which is evaluated in the source job alone");
-            let place = Span::new(at + offset, at + offset + "target.".len());
-            let fix = "write the attribute's name without 'TARGET.', or with 'MY.'";
+                format!("{scope}. is undefined in {name}, which is evaluated in the source job alone");
+            let place = Span::new(at + offset, at + offset + scope.len() + 1);
+            let fix = format!("write the attribute's name without '{scope}.', or with 'MY.'");
             self.report(LintRule::Scope, line, place, message, fix);
         }
         if text.contains(&b'$') || text.is_empty() {

@@ -281,12 +281,16 @@ impl TransformLinter<'_> {
                 "remove the rest, or join it with an operator",
             );
         }
-        if let Some(target) = find_scope(&command.value, "target")
-            && matches!(command.keyword, CommandKeyword::EvalSet | CommandKeyword::EvalMacro)
-        {
-            let at = Span::new(offset + target, offset + target + 7);
-            let message = "TARGET. is undefined here, because there is only one ad";
-            self.report(LintRule::Scope, line, at, message, "write the attribute's name without 'TARGET.'");
+        if !matches!(command.keyword, CommandKeyword::EvalSet | CommandKeyword::EvalMacro) {
+            return;
+        }
+        for scope in ["TARGET", "other"] {
+            if let Some(start) = find_scope(&command.value, scope) {
+                let at = Span::new(offset + start, offset + start + scope.len() + 1);
+                let message = format!("{scope}. is undefined here, because there is only one ad");
+                let fix = format!("write the attribute's name without '{scope}.'");
+                self.report(LintRule::Scope, line, at, message, fix);
+            }
         }
     }
 

@@ -22,15 +22,16 @@ impl TransformLinter<'_> {
         let (line, at) = (&requirements.line, requirements.at);
         let end = at + requirements.text.len();
         self.lint_expression_traps(line, &requirements.text, at, Dialect::of_world(self.world).old());
-        let scopes: &[&str] =
-            if self.runner == TransformRunner::Router { &["target", "my"] } else { &["target"] };
-        for scope in scopes {
-            if let Some(offset) = find_scope(&requirements.text, scope) {
-                let word = scope.to_uppercase();
+        let scopes: &[&str] = match self.runner {
+            TransformRunner::Router => &["TARGET", "MY", "other"],
+            _ => &["TARGET", "other"],
+        };
+        for word in scopes {
+            if let Some(offset) = find_scope(&requirements.text, word) {
                 let message = format!(
                     "{word}. is undefined in the REQUIREMENTS of a transform, because there is only one ad"
                 );
-                let place = Span::new(at + offset, at + offset + scope.len() + 1);
+                let place = Span::new(at + offset, at + offset + word.len() + 1);
                 let fix = format!("write the attribute's name without '{word}.'");
                 self.report(LintRule::Scope, line, place, message, fix);
             }
