@@ -15,6 +15,7 @@ pub use comparison::{RouterComparison, RouterObservations, RouterSide};
 use crate::coverage::ConditionCoverage;
 use crate::transform_comparison::{have_same_attributes, shrink_ad};
 use htc_base::quirks::QuirkMode;
+use htc_base::text::caseless;
 use htc_base::world::{FixedModeWorld, World};
 use htc_classad::{ClassAd, Truth};
 use htc_router::explain::JobExplainer;
@@ -170,6 +171,24 @@ impl RouterComparison<'_> {
                 self.right.name
             )
         })
+    }
+
+    /// Describes the routes that are compared although their names differ, so that RouteName differs in every job routed by them,
+    /// one per line.
+    pub fn describe_renamed_routes(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for route in &self.left.table.routes {
+            let renamed = self.right.table.routes.iter().find(|other| {
+                self.is_same_route_name(&route.name, &other.name) && !caseless::eq(&route.name, &other.name)
+            });
+            lines.extend(renamed.map(|other| {
+                format!(
+                    "RouteName of routed jobs differs: '{}' in {} is '{}' in {}; this is not counted as a difference",
+                    route.name, self.left.name, other.name, self.right.name
+                )
+            }));
+        }
+        lines
     }
 
     /// Returns the difference between the routers for this job, or `None`. Two failures of the same route for

@@ -46,6 +46,7 @@ pub(super) fn run(
     );
     let is_text = !arguments.wants_rows() && !arguments.output.quiet;
     let mut routes = [comparison.left.describe_routes(), comparison.right.describe_routes()].concat();
+    routes.extend(comparison.describe_renamed_routes());
     routes.extend(comparison.order_warning());
     if is_text {
         write_to_stdout(to_lines(&routes))?;
