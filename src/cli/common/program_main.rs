@@ -124,7 +124,7 @@ impl Program {
             Some(own) => format!("{}\nhint: use '{own}'", verb.lines().next().unwrap_or_default()),
             None => verb,
         };
-        let verb = match file_hint(error, &(self.command)()) {
+        let verb = match file_hint(error, &(self.command)(), words) {
             Some(hint) => format!("{verb}\nhint: {hint}"),
             None => verb,
         };
@@ -177,12 +177,25 @@ fn verb_hint(word: &str, verbs: Vec<&str>) -> Option<String> {
 }
 
 /// Returns a hint if an unknown argument is the name of a file, and `--ads` could read it.
-fn file_hint(error: &clap::Error, command: &Command) -> Option<String> {
+fn file_hint(error: &clap::Error, command: &Command, words: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
-    let reads_ads = |command: &Command| command.get_arguments().any(|arg| arg.get_long() == Some("ads"));
-    let has_option = reads_ads(command) || command.get_subcommands().any(reads_ads);
-    let is_file = error.kind() == ErrorKind::UnknownArgument && Path::new(word).is_file();
-    (has_option && is_file).then(|| format!("--ads {word} reads the ads of the file"))
+    if error.kind() != ErrorKind::UnknownArgument || !Path::new(word).is_file() {
+        return None;
+    }
+    let has_option =
+        |command: &Command, option: &str| command.get_arguments().any(|arg| arg.get_long() == Some(option));
+    // The options of a program do not apply to its verbs unless they are global.
+    let command = verb_of(command, words).unwrap_or(command);
+    let has_verb_with_ads = command.get_subcommands().any(|verb| has_option(verb, "ads"));
+    match () {
+        () if has_option(command, "ads") || has_verb_with_ads => {
+            Some(format!("--ads {word} reads the ads of the file"))
+        }
+        () if has_option(command, "config-file") => {
+            Some(format!("--config-file {word} reads the configuration in the file"))
+        }
+        () => None,
+    }
 }
 
 /// Returns this program's verb for a word that users of the condor tools may type instead.

@@ -102,7 +102,9 @@ pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContex
         seed: cli.clock.seed.unwrap_or_else(|| world.random()),
         world: &world,
     };
-    let proof = test.run_rounds(&mut call::program_reactor()?).map_err(queue_problem)?;
+    let proof = test
+        .run_rounds(&mut call::program_reactor()?)
+        .map_err(|error| queue_problem(error, args.fill.is_some()))?;
     if let Some(text) = cli.output.render_json(&[proof_to_json(&proof, test.seed)])? {
         stdout().write_all(text.as_bytes())?;
     } else {
@@ -126,7 +128,7 @@ pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContex
 }
 
 /// Returns the problem for an error, with a hint.
-fn queue_problem(error: QueueError) -> anyhow::Error {
+fn queue_problem(error: QueueError, is_filled: bool) -> anyhow::Error {
     const IN_PLACE_HINT: &str = "--in-place works on the queue itself";
     let hint = match &error {
         QueueError::TooManyFiles { .. } | QueueError::LinkElsewhere { .. } => Some(IN_PLACE_HINT),
@@ -136,6 +138,9 @@ fn queue_problem(error: QueueError) -> anyhow::Error {
         QueueError::OriginalChanged { .. } => Some(
             "let them find the queue from their own place or from $CONDOR_CONFIG; --in-place is for queues \
              that cannot be copied",
+        ),
+        QueueError::NoJobs if is_filled => Some(
+            "the hook printed no job after the command of --fill; 'htc-hook-test fetch' shows what it prints",
         ),
         QueueError::NoJobs => Some("fill the queue first, or use --fill COMMAND"),
         QueueError::CallDirectories(_) | QueueError::System(_) => return error.into(),
