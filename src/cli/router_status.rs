@@ -9,6 +9,7 @@ mod output_form;
 mod shown_attributes;
 
 use std::borrow::Cow;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
@@ -201,16 +202,17 @@ impl StatusView<'_> {
         let loaded = Config::load(world, &who, &load);
         let wanted =
             "name a job_queue.log, a history or a file of ads, or the configuration with --config-file";
+        let stdin = (!std::io::stdin().is_terminal()).then_some("'-' reads standard input");
         Ok(loaded
             .map(|(config, _)| config)
-            .map_err(|error| Problem::from_config_error(error).hint(wanted))?)
+            .map_err(|error| Problem::from_config_error(error).hint(wanted).maybe_hint(stdin))?)
     }
 
     /// Warns about columns that are names of existing files, because the user probably wanted to read the files.
     fn warn_of_files_among_columns(&self) {
-        for word in self.common.af.iter().filter(|word| std::path::Path::new(word).is_file()) {
+        for word in self.common.af.iter().filter(|word| std::path::Path::new(word).exists()) {
             self.session.warn(&format!(
-                "'{word}' is a column of -af, and a file has this name\n    hint: files are written before -af"
+                "'{word}' is a column of -af, and a file or directory has this name\n    hint: files are written before -af"
             ));
         }
     }
@@ -306,7 +308,8 @@ impl StatusView<'_> {
                 self.sort_keys.sort(&mut rows, |row| &row.ad, &world, ("ad", self.session));
                 rows.truncate(self.common.limit.unwrap_or(usize::MAX));
             }
-            let mut out = if self.common.watch.is_some() { b"\x1b[H\x1b[2J".to_vec() } else { Vec::new() };
+            let clears = self.common.watch.is_some() && std::io::stdout().is_terminal();
+            let mut out = if clears { b"\x1b[H\x1b[2J".to_vec() } else { Vec::new() };
             out.extend(self.render_rows(&rows, &world)?);
             write_to_stdout(out)?;
             match self.common.watch {
@@ -356,7 +359,7 @@ impl StatusView<'_> {
         }
         found.extend(self.routes_over_limits(&rows, &world));
         let is_healthy = found.is_empty();
-        let object = |(job, route, text): &(String, BString, String)| json!({ "job": job, "route": route.to_str_lossy(), "trouble": text });
+        let object = |(job, route, text): &(String, BString, String)| json!({ "job": job, "route": (!route.is_empty()).then(|| route.to_str_lossy()), "trouble": text });
         let found = self.row_order().apply(found, |row| serde_json::to_string(&object(row)), self.session)?;
         let text = || {
             if found.is_empty() {
@@ -538,14 +541,14 @@ impl Renderable for ClassAd {
 /// Members of the JSON object of a pair of jobs.
 const JOB_PAIR_KEYS: [&str; 10] = [
     "copy",
-    "hold_reason",
-    "job_status",
-    "owner",
-    "resource",
-    "route",
-    "seconds",
     "source",
+    "route",
+    "owner",
+    "job_status",
     "state",
+    "seconds",
+    "resource",
+    "hold_reason",
     "trouble",
 ];
 

@@ -75,7 +75,7 @@ impl RowOptions {
         self.form().or_else(|| self.null.then_some(RowForm::Null))
     }
 
-    /// Formats rows, or returns `None` if no option selects a format. `keys` are those of the header if there are no rows.
+    /// Formats rows, or returns `None` if no option selects a format. `keys` are the first columns, whether or not a row has them.
     ///
     /// # Errors
     /// Returns an error if a row has no JSON form.
@@ -159,29 +159,26 @@ impl<'de> Deserialize<'de> for OrderedObject {
     }
 }
 
-/// Formats objects as rows. The header has all their keys, in the order in which they first appear, or `keys_without_rows` if there
-/// are no rows.
+/// Formats objects as rows. The first columns are those of `leading_keys`, whether or not a row has them; other keys of the rows
+/// follow in the order in which they first appear.
 ///
 /// # Errors
 /// Returns an error if a row is not an object.
 pub(crate) fn render_objects<Row: Serialize>(
     form: RowForm,
     rows: &[Row],
-    keys_without_rows: &[&str],
+    leading_keys: &[&str],
 ) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut objects: Vec<OrderedObject> = Vec::new();
     for row in rows {
         objects.push(serde_json::from_str(&serde_json::to_string(row)?)?);
     }
-    let mut keys: Vec<&str> = Vec::new();
+    let mut keys: Vec<&str> = leading_keys.to_vec();
     for (key, _) in objects.iter().flat_map(|object| &object.0) {
         if !keys.contains(&key.as_str()) {
             keys.push(key);
         }
-    }
-    if rows.is_empty() {
-        keys = keys_without_rows.to_vec();
     }
     if keys.is_empty() {
         return Ok(out);
@@ -238,8 +235,8 @@ mod tests {
     #[test]
     fn rows_have_the_keys_of_all_objects() {
         let rows = [serde_json::json!({ "a": 1 }), serde_json::json!({ "a": null, "b": [1, "x"] })];
-        let text = String::from_utf8(render_objects(RowForm::Csv, &rows, &["c"]).unwrap()).unwrap();
-        assert_eq!(text, "a,b\r\n1,\r\n,\"[1,\"\"x\"\"]\"\r\n");
+        let text = String::from_utf8(render_objects(RowForm::Csv, &rows, &["c", "a"]).unwrap()).unwrap();
+        assert_eq!(text, "c,a,b\r\n,1,\r\n,,\"[1,\"\"x\"\"]\"\r\n");
         assert_eq!(render_objects::<serde_json::Value>(RowForm::Tsv, &[], &["a", "b"]).unwrap(), b"a\tb\n");
         assert_eq!(render_objects::<serde_json::Value>(RowForm::Null, &[], &["a"]).unwrap(), b"");
     }

@@ -119,8 +119,7 @@ pub(super) fn render_counts(
     world: &dyn World,
 ) -> anyhow::Result<Vec<u8>> {
     let names = std::iter::once(group_kind(by).0).chain(COUNT_NAMES);
-    let mut keys: Vec<String> = names.map(str::to_ascii_lowercase).collect();
-    keys.sort();
+    let keys: Vec<String> = names.map(str::to_ascii_lowercase).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     form.render(counts, &keys, world, |painter| {
         let columns = [group_kind(by).1, ">JOBS", ">IDLE", ">RUN", ">HELD", ">DONE", ">OTHER"];

@@ -66,7 +66,7 @@ impl StatusOutputForm {
         }
     }
 
-    /// Formats all items. `keys` are the names in the header if there are no items; `table` formats the items as a table.
+    /// Formats all items. `keys` are the first columns of separated rows; `table` formats the items as a table.
     pub(super) fn render<T: Renderable>(
         &self,
         all: &[T],

@@ -15,8 +15,9 @@ use crate::slot::DrainCompletion;
 use crate::text::control_characters::escape_control_characters;
 use crate::text::plural::counted;
 
-/// Members that the JSON object of each slot has.
-const STATUS_KEYS: [&str; 3] = ["slot", "state", "activity"];
+/// Columns of separated rows, in the order of the table.
+const STATUS_KEYS: [&str; 10] =
+    ["slot", "state", "activity", "job", "owner", "job_seconds", "fetch_in", "hooks", "verdict", "reason"];
 
 /// Escape sequence that clears a terminal and moves the cursor to its upper left corner.
 const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
