@@ -118,6 +118,8 @@ enum HookTestVerb {
     #[command(aliases = ["evict-claim", "EVICT_CLAIM", "evict_claim"])]
     Evict(HookCallArgs),
     /// PREPARE_JOB_BEFORE_TRANSFER: called before the input transfer
+    ///
+    /// It is called only for jobs of a schedd, so the job is treated as one (--shadow).
     #[command(aliases = ["PREPARE_JOB_BEFORE_TRANSFER", "prepare-job-before-transfer"])]
     PrepareBeforeTransfer(HookCallArgs),
     /// PREPARE_JOB: called before the job starts

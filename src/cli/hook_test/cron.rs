@@ -71,7 +71,7 @@ pub(super) struct CronArgs {
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, hide_short_help = true)]
     pub job_slot: usize,
     /// Show only the attributes of slot N
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_slot_number)]
     pub slot: Option<i64>,
     /// These are the ads of the slots, or of the schedd. The default is a built-in ad.
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input)]
@@ -91,6 +91,13 @@ pub(super) struct CronArgs {
     /// Fail unless EXPR is true for every resulting ad; may be repeated
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
+}
+
+/// Parses the number of a slot, which may be part of its name: `2` or `slot2`.
+fn parse_slot_number(text: &str) -> Result<i64, String> {
+    let is_name = text.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("slot"));
+    let number = if is_name { &text[4..] } else { text };
+    number.parse().map_err(|_| "expected a slot such as 2 or slot2".to_owned())
 }
 
 pub(super) fn run(
@@ -252,8 +259,30 @@ impl CronListSource<'_> {
     /// Reads the list of jobs. `file`, if given, replaces the configuration of the command line.
     fn read(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
         match &self.args.program {
-            Some(program) => self.single_job(program),
+            Some(program) => {
+                self.refuse_job_name(program)?;
+                self.single_job(program)
+            }
             None => self.configured_jobs(file),
+        }
+    }
+
+    /// Refuses a program that does not exist if the configuration of the command line has a job of this name.
+    fn refuse_job_name(&self, program: &Path) -> anyhow::Result<()> {
+        let Some(name) = program.to_str().filter(|name| !name.contains('/') && !program.exists()) else {
+            return Ok(());
+        };
+        if self.cli.config.config_file.is_none() {
+            return Ok(());
+        }
+        let listed = self.configured_jobs(None)?;
+        match listed.jobs.iter().find(|job| job.name.to_string().eq_ignore_ascii_case(name)) {
+            Some(job) => {
+                Err(Problem::usage(format!("'{name}' is a job of the configuration, not a program"))
+                    .hint(format!("--name {} runs this job", job.name))
+                    .into())
+            }
+            None => Ok(()),
         }
     }
 

@@ -87,10 +87,10 @@ pub(super) struct AdOptions {
     /// Use a built-in job: vanilla, container, docker, gpu, grid, java, ...
     ///
     /// The others are parallel and v1.
-    #[arg(long, value_name = "KIND", help_heading = OptionGroup::Input)]
+    #[arg(long, value_name = "KIND", help_heading = OptionGroup::Input, conflicts_with = "ads")]
     pub sample_job: Option<String>,
     /// Use a built-in slot: static, partitionable, gpu
-    #[arg(long, value_name = "KIND", help_heading = OptionGroup::Input)]
+    #[arg(long, value_name = "KIND", help_heading = OptionGroup::Input, conflicts_with = "slot_ads")]
     pub sample_slot: Option<String>,
     /// Set an attribute of the job (fetch: of the slot); may be repeated
     #[arg(long, value_name = "NAME=EXPR", help_heading = OptionGroup::Input)]
