@@ -63,7 +63,7 @@ pub(super) struct EvaluationOptions {
     /// Print the names that the expressions refer to
     #[arg(long, help_heading = OptionGroup::Evaluation, conflicts_with = "explain", hide_short_help = true)]
     pub(super) refs: bool,
-    /// Exit with the last value: true 0, false 1, undefined 4, other values 5
+    /// Exit with the last value: true or a number other than 0: 0; false or 0: 1; undefined: 4; others: 5
     #[arg(long, short = 'e', help_heading = OptionGroup::Evaluation)]
     pub(super) exit_status: bool,
 }
@@ -95,6 +95,8 @@ pub(super) struct StreamOptions {
     #[arg(long, requires = "sort", help_heading = OptionGroup::Ads)]
     pub(super) reverse: bool,
     /// Write each ad to DIR/VALUE.ads, where VALUE is its value of EXPR
+    ///
+    /// Files of an earlier run that no ad belongs to are not removed.
     #[arg(long, value_names = ["EXPR", "DIR"], num_args = 2, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "count_by", "autoformat", "format", "attributes", "explain",
                                 "match", "xml", "new", "json", "jsonl", "csv", "tsv", "null"])]

@@ -189,6 +189,12 @@ impl ValueCounts {
         out: &mut impl Write,
     ) -> anyhow::Result<u64> {
         let mut groups: Vec<(BString, Group)> = self.groups.into_iter().collect();
+        // Without --count-by, all ads are one group, even if there are none.
+        if by.is_empty() && groups.is_empty() {
+            let mut group = Group::default();
+            group.aggregates.resize_with(aggregates.len(), AggregateState::default);
+            groups.push((BString::default(), group));
+        }
         groups.sort_by(|(one, few), (other, many)| many.count.cmp(&few.count).then_with(|| one.cmp(other)));
         groups.truncate(form.limit);
         let lines = groups.len() as u64;
@@ -215,6 +221,9 @@ impl ValueCounts {
         }
         match form.list {
             None => {
+                if by.is_empty() {
+                    return print_aggregates(&form, &names, groups.iter().map(|(_, group)| row(group)), out);
+                }
                 let mut width = groups.first().map_or(0, |(_, group)| group.count.to_string().len());
                 // Without headings, the columns of numbers could not be distinguished.
                 if form.has_heading && !aggregates.is_empty() && !form.rows.null {
@@ -245,6 +254,28 @@ impl ValueCounts {
         }
         Ok(lines)
     }
+}
+
+/// Prints the aggregates of all ads as text, without their number. Returns the number of rows.
+fn print_aggregates(
+    form: &CountForm<'_>,
+    names: &[AttrName],
+    rows: impl Iterator<Item = Vec<Value>>,
+    out: &mut impl Write,
+) -> anyhow::Result<u64> {
+    // A single number needs no heading.
+    if form.has_heading && names.len() > 1 && !form.rows.null {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        writeln!(out, "{}", names.join(" "))?;
+    }
+    let mut lines = 0;
+    for row in rows {
+        let cells: Vec<BString> = row.iter().map(|value| format_value(value, form.undefined)).collect();
+        out.write_all(&bstr::join(" ", cells))?;
+        out.write_all(if form.rows.null { b"\0" } else { b"\n" })?;
+        lines += 1;
+    }
+    Ok(lines)
 }
 
 /// Returns the names of the columns that follow the count.
