@@ -1,5 +1,6 @@
 //! `--match`: matches two streams of ads symmetrically, with ranks, and explains why two ads do not match.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::path::Path;
 
@@ -17,6 +18,7 @@ use crate::cli::common::{
     compare_sort_keys, open_stdio_pipe, stdin_twice_problem, tool_user_maps, write_to_stdout,
 };
 use crate::os::RealWorld;
+use crate::text::plural::counted;
 use crate::why::matching::{AdPool, Analysis, JobGrouper};
 
 /// Pair of ads, and whether they match.
@@ -83,9 +85,11 @@ pub(super) fn run(
     let mut matcher =
         PairMatcher { cli, world: &world, constraint, others, any_match: false, all_match: true };
     let mut number = 0;
+    let mut without = matcher.others.iter().filter(|(ad, _)| !ad.contains("Requirements")).count() as u64;
     let mut first = first.into_iter();
     while let Some(ad) = first.next().map_or_else(|| lefts.next(), |ad| Ok(Some(ad)))? {
         number += 1;
+        without += u64::from(!ad.contains("Requirements"));
         let name = ad_name(&ad, number, &world);
         for pair in matcher.find_pairs(&ad, &name) {
             if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
@@ -95,6 +99,7 @@ pub(super) fn run(
         }
     }
     report.end()?;
+    warn_of_missing_requirements(without, cli, session);
     let is_no = match (cli.question.exit_status, cli.question.explain) {
         (true, _) => !matcher.any_match,
         (false, true) => !matcher.all_match,
@@ -110,20 +115,35 @@ fn count_matches(
     others: Vec<(ClassAd, String)>,
     world: &RealWorld,
 ) -> anyhow::Result<Status> {
+    let without = others.iter().filter(|(ad, _)| !ad.contains("Requirements")).count();
+    let without = Cell::new(without as u64);
     let pool = AdPool::new(others.into_iter().map(|(ad, name)| (name, ad)).collect(), world).symmetric();
     let paths = cli.input.paths();
     let mut lefts = LeftAds::new(&paths, None, cli, session)?;
     let mut count = 0;
     loop {
         let mut jobs = JobGrouper::new(&pool);
-        let has_more = lefts.group(&mut jobs, &|_, _| String::new(), false)?;
+        let note = |ad: &ClassAd, _| {
+            without.set(without.get() + u64::from(!ad.contains("Requirements")));
+            String::new()
+        };
+        let has_more = lefts.group(&mut jobs, &note, false)?;
         count += Analysis::new(&pool, jobs).match_count();
         if !has_more {
             break;
         }
     }
     write_to_stdout(format!("{count}\n"))?;
+    warn_of_missing_requirements(without.get(), cli, session);
     Ok(if cli.question.exit_status && count == 0 { Status::No } else { Status::Done })
+}
+
+/// Warns that ads without Requirements match nothing, which is easy to miss because no match is reported for them.
+fn warn_of_missing_requirements(ads: u64, cli: &ClassadEvalCli, session: &ProgramContext) {
+    if ads > 0 && !cli.output.quiet && !cli.question.explain {
+        let ads = counted(usize::try_from(ads).unwrap_or(usize::MAX), "ad");
+        session.warn(&format!("{ads} without Requirements: an ad without them matches nothing"));
+    }
 }
 
 /// Finder of the matches of a given ad.
