@@ -92,7 +92,9 @@ impl Slot {
         if ends && seconds >= LONG_WAIT_SECONDS && !std::mem::replace(&mut self.fetch.is_wait_reported, true)
         {
             let text = format!(
-                "--once waits {seconds} s for the next FETCH_WORK (FetchWorkDelay); FetchWorkDelay = 1 makes it wait 1 s"
+                "--once waits {seconds} s for the next FETCH_WORK (FetchWorkDelay); \
+                 'FetchWorkDelay = ifThenElse(Activity == \"Idle\", 1, 300)' makes idle slots wait 1 s, and busy slots not fetch \
+                 jobs that they reject"
             );
             core.notify(SlotNotice::Warning { slot: Some(self.key), text });
         }

@@ -222,7 +222,11 @@ impl LiveExecutionPoint<'_> {
             0 => String::new(),
             failed => format!(", {failed} failed"),
         };
-        let text = format!("{}; {jobs}{failed}", self.end_reason.take().unwrap_or_default());
+        let rejected = match self.counters.fetches.get("rejected") {
+            None => String::new(),
+            Some(rejected) => format!(", {rejected} rejected"),
+        };
+        let text = format!("{}; {jobs}{failed}{rejected}", self.end_reason.take().unwrap_or_default());
         self.report(RunnerEvent::new(clock::now(), RunnerEventKind::Stop).reason(text));
     }
 
