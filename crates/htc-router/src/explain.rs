@@ -8,6 +8,7 @@ use super::{FullReason, Route, RouteChooser, RouteState, RouteTable};
 use htc_base::text::plural::counted;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, Truth, explain};
+use htc_transform::scope_reference::find_scope;
 
 /// Clause of the umbrella constraint or of requirements that is not true.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +30,8 @@ pub struct RouteEvaluation {
     pub matches: Truth,
     /// First clause of the requirements that is not true, or `None` if all are.
     pub clause: Option<FailedClause>,
-    /// Hint that a scope (MY or TARGET) in the requirements is not defined where they are evaluated, or `None`.
-    pub scope_hint: Option<&'static str>,
+    /// Hint about a mistake in the requirements, for example a scope that is not defined where they are evaluated, or `None`.
+    pub hint: Option<String>,
 }
 
 /// Complete explanation of one job.
@@ -47,7 +48,12 @@ pub struct JobExplanation {
 }
 
 /// Maximum number of routes that [`JobExplanation::reason`] names.
-pub const MAX_NAMED_ROUTES: usize = 3;
+pub const MAX_NAMED_ROUTES: usize = 8;
+
+/// Returns true if a clause contains the scope TARGET.
+fn names_target(clause: &FailedClause) -> bool {
+    find_scope(&clause.text, "TARGET").is_some()
+}
 
 fn first_failed_clause(context: &Context<'_>, expr: &Expr) -> Option<FailedClause> {
     let clause = explain::first_not_true(context, expr)?;
@@ -92,6 +98,9 @@ impl JobExplainer<'_> {
                     (Truth::Undefined | Truth::Error, Truth::True) => {
                         Some("the combined constraint of all routes is evaluated without MY: write the name without a scope")
                     }
+                    (Truth::True, Truth::False) if clause.as_ref().is_some_and(names_target) => {
+                        Some("TARGET. is undefined in REQUIREMENTS of a route: write the name without a scope")
+                    }
                     _ => None,
                 };
                 RouteEvaluation {
@@ -99,7 +108,7 @@ impl JobExplainer<'_> {
                     full_reason: states[at].full_reason(route),
                     matches: wants,
                     clause,
-                    scope_hint: trap,
+                    hint: trap.map(str::to_owned),
                 }
             })
             .collect();
@@ -167,7 +176,7 @@ impl JobExplainer<'_> {
                 full_reason: states[at].full_reason(route),
                 matches: wants,
                 clause,
-                scope_hint: None,
+                hint: None,
             }
         };
         let routes: Vec<RouteEvaluation> = table.routes_in_order().take(MAX_NAMED_ROUTES).map(seen).collect();
@@ -213,6 +222,11 @@ impl JobExplanation {
         }
     }
 
+    /// Returns true if a route with true requirements was evaluated, or if some routes were not.
+    fn may_be_routed(&self) -> bool {
+        self.more_routes > 0 || self.routes.iter().any(|route| route.matches == Truth::True)
+    }
+
     /// Returns a readable report, with the job itself on the first line.
     pub fn to_report_lines(&self, job: &str, chosen: Option<&[u8]>) -> Vec<String> {
         let mut lines = vec![match chosen {
@@ -222,6 +236,9 @@ impl JobExplanation {
         match &self.excluded_by {
             Some(("no candidate", clause)) => lines.push(format!("  no candidate: {}", clause.explanation)),
             Some((name, clause)) => lines.push(format!("  no candidate ({name}): {}", clause.explanation)),
+            None if self.umbrella == Truth::True && chosen.is_none() && !self.may_be_routed() => {
+                lines.push("  candidate: yes, but REQUIREMENTS of no route are true".into());
+            }
             None if self.umbrella == Truth::True => lines.push("  candidate: yes".into()),
             None => lines.push("  no candidate: no enabled route matches".into()),
         }
@@ -235,7 +252,7 @@ impl JobExplanation {
                 (None, _, Some(clause)) => clause.explanation.clone(),
                 (None, ..) => "does not accept the job".into(),
             };
-            let trap = seen.scope_hint.map(|trap| format!(" ({trap})")).unwrap_or_default();
+            let trap = seen.hint.as_ref().map(|trap| format!(" ({trap})")).unwrap_or_default();
             lines.push(format!("  {} {}: {state}{trap}", number + 1, seen.route));
         }
         lines

@@ -11,16 +11,17 @@ use super::ad_pipeline::for_each_ad;
 use super::options::RouterVerbOptions;
 use super::route_set::RouteSet;
 use super::router_setup::{self, JsonObjectPrinter, ReasonCounts, RouteStateOptions, RouterSetup};
-use crate::classad::{ClassAd, Truth};
+use crate::classad::{ClassAd, Context, Expr, Truth};
 use crate::cli::common::{
     PipedStdout, Problem, ProgramContext, RowForm, RowOptions, Status, open_stdio_pipe,
 };
 use crate::cli::explain::ExplanationReport;
 use crate::router::explain::JobExplanation;
-use crate::router::{Route, RouteChoice, RoutingPass, forget_routing};
+use crate::router::{Route, RouteChoice, RouteState, RoutingPass, forget_routing};
 use crate::runner::configured_world;
 use crate::text::plural::counted;
-use crate::why::matching::{Analysis, JobGrouper, SlotSet};
+use crate::why::matching::{Analysis, JobGrouper, SlotSet, letter_case_hint};
+use crate::world::World;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
@@ -65,6 +66,7 @@ pub(super) fn run(arguments: &MatchArguments, program: &ProgramContext) -> anyho
     let mut report = MatchReport {
         arguments,
         setup: &setup,
+        world: &world,
         out: BufWriter::with_capacity(64 << 10, stdout),
         json: JsonObjectPrinter::new(&arguments.options.output),
         counts: vec![0; setup.table.routes.len()],
@@ -120,6 +122,7 @@ fn explain_every_job(
 struct MatchReport<'a> {
     arguments: &'a MatchArguments,
     setup: &'a RouterSetup,
+    world: &'a dyn World,
     pass: RoutingPass<'a>,
     out: BufWriter<PipedStdout>,
     json: Option<JsonObjectPrinter>,
@@ -146,7 +149,7 @@ impl MatchReport<'_> {
         // The explanation needs the states of the routes before this job is counted.
         let before = wants_story.then(|| self.pass.route_states().to_vec());
         let choice = self.pass.choose(job);
-        let story = before.map(|states| self.pass.explain(&states, job, usize::MAX));
+        let story = before.map(|states| self.explain_job(&states, job));
         let chosen = match choice {
             RouteChoice::Route(at) => Ok(at),
             _ => Err(self.pass.unrouted_reason(choice, job, story.as_ref())),
@@ -189,6 +192,17 @@ impl MatchReport<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Explains the route of a job, with hints about comparisons that only the case of letters makes false.
+    fn explain_job(&self, states: &[RouteState], job: &ClassAd) -> JobExplanation {
+        let mut story = self.pass.explain(states, job, usize::MAX);
+        let context = Context::new(self.world).my(job).without_enclosing_ad();
+        for route in story.routes.iter_mut().filter(|route| route.hint.is_none()) {
+            let clause = route.clause.as_ref().and_then(|clause| Expr::parse(&clause.text).ok());
+            route.hint = clause.and_then(|clause| letter_case_hint(&context, &clause));
+        }
+        story
     }
 
     /// Prints the summary of all jobs.
@@ -273,7 +287,7 @@ fn route_search_to_json(
                 "requirements": truth_word(seen.matches),
                 "clause": seen.clause.as_ref().map(|clause| text(&clause.text)),
                 "because": seen.clause.as_ref().map(|clause| clause.explanation.clone()),
-                "note": seen.scope_hint,
+                "note": seen.hint,
             })
         })
         .collect();

@@ -40,6 +40,7 @@ pub use counted_group::JobPlace;
 pub use explanation::{JobGroupExplanation, SlotGroupExplanation, SuggestedChange};
 pub use grouping::JobGrouper;
 pub use job_change::{JobChange, Suggestion};
+pub use letter_case::letter_case_hint;
 pub use machine_slots::MachineSlots;
 pub use negotiated_slots::NegotiatedSlots;
 pub use parallel_grouping::{JobCounter, ThreadedJobGrouper};
