@@ -15,7 +15,7 @@ use super::rules_text::RuleLine;
 use htc_base::quirks::QuirkMode;
 use htc_base::text::Span;
 use htc_base::world::World;
-use htc_classad::{ClassAd, Context};
+use htc_classad::{ClassAd, Context, Truth, Value};
 use htc_config::expand;
 use htc_config::{CommandPolicy, MacroSource};
 
@@ -63,10 +63,20 @@ impl<'w> TransformSession<'w> {
     /// Returns true if the ad meets the transform's REQUIREMENTS. They are evaluated with the ad as MY, without TARGET,
     /// as an expression outside any ad. Only `true` and nonzero numbers count as met.
     pub fn meets_requirements(&self, transform: &Transform, ad: &ClassAd) -> bool {
-        let Some(requirements) = &transform.envelope.requirements else { return true };
+        self.evaluate_requirements(transform, ad) == Truth::True
+    }
+
+    /// Returns the truth value of the transform's REQUIREMENTS, as [`TransformSession::meets_requirements`] evaluates them.
+    pub fn evaluate_requirements(&self, transform: &Transform, ad: &ClassAd) -> Truth {
+        let Some(requirements) = &transform.envelope.requirements else { return Truth::True };
         // An aborted evaluation counts as met (`MacroStreamXFormSource::matches`).
         let value = Context::new(self.world).my(ad).without_enclosing_ad().try_eval(&requirements.expr);
-        value.is_none_or(|value| value.truth() == Some(true))
+        match value {
+            None => Truth::True,
+            Some(Value::Error) => Truth::Error,
+            Some(value) if value.truth() == Some(true) => Truth::True,
+            Some(_) => Truth::False,
+        }
     }
 
     /// Expands a text as the value of a command is expanded, but without an ad, for the arguments of TRANSFORM.

@@ -1,21 +1,22 @@
 //! Ads that `condor_q` reads from files.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use crate::classad::stream::{AdForm, Delimiter, Projection, ReferenceReader};
 use crate::classad::{ClassAd, Context, Expr};
-use crate::cli::common::ProgramContext;
+use crate::cli::common::{OpenInput, ProgramContext, open_stdio_pipe};
 use crate::world::World;
 
-/// Opens a file of ads, or standard input.
+/// Opens a file of ads, which may be compressed, or standard input.
 pub(super) fn open_ads(file: &OsStr, session: &ProgramContext) -> Option<Box<dyn Read>> {
     if file == "-" {
         return Some(Box::new(io::stdin()));
     }
-    match File::open(file) {
-        Ok(file) => Some(Box::new(file)),
+    // The reference prints nothing for a compressed file.
+    match OpenInput::open_raw(Path::new(file), open_stdio_pipe().0) {
+        Ok(input) => Some(Box::new(input.reader)),
         Err(_) => {
             session.write_stderr(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
             None

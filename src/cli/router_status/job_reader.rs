@@ -128,6 +128,7 @@ fn read_jobs_of_input(
             jobs.push((JobId::new(cluster, proc), record.ad));
         } else if !record.ad.is_empty() {
             without_id += 1;
+            program.record_unreadable_ad();
             if without_id <= MAX_REPORTED_ERRORS {
                 program
                     .warn(&format!("{name}:{}: an ad without ClusterId and ProcId is skipped", record.line));

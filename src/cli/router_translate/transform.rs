@@ -87,6 +87,7 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
         observer,
         number: 0,
         failed: 0,
+        undecided: 0,
         malformed: 0,
         wrong_kind: None,
         found: OutputFindings::default(),
@@ -107,6 +108,10 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     out.commit().with_context(written)?;
     if !arguments.output.quiet {
         run.found.warn(program);
+    }
+    if run.undecided > 0 && !arguments.output.quiet {
+        let ads = counted(run.undecided, "ad");
+        program.warn(&format!("REQUIREMENTS are an error for {ads}, to which the transform is not applied; --trace shows the reason"));
     }
     if run.failed > 0 && !arguments.output.quiet {
         program.warn(&format!("{} could not be transformed", counted(run.failed, "ad")));

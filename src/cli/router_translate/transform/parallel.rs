@@ -24,6 +24,7 @@ struct TransformPortion {
     lines: u64,
     number: u64,
     failed: usize,
+    undecided: usize,
     malformed: usize,
     wrong_kind: Option<(usize, Problem)>,
     broken: usize,
@@ -87,6 +88,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         self.written += portion.written;
         self.number += portion.number;
         self.failed += portion.failed;
+        self.undecided += portion.undecided;
         self.malformed += portion.malformed;
         self.observer.broken += portion.broken;
         portion.failure.map_or(Ok(()), Err)
@@ -123,6 +125,7 @@ impl WorkerInputs<'_> {
             observer: TransformReporter::new(arguments, program).with_kept_notes(),
             number: 0,
             failed: 0,
+            undecided: 0,
             malformed: 0,
             wrong_kind: None,
             found: OutputFindings::default(),
@@ -133,6 +136,7 @@ impl WorkerInputs<'_> {
         let notes = run.observer.take_notes();
         let (number, failed, malformed, broken) =
             (run.number, run.failed, run.malformed, run.observer.broken);
+        let undecided = run.undecided;
         let (found, written) = (run.writer.findings(), run.writer.ads_written());
         TransformPortion {
             found,
@@ -142,6 +146,7 @@ impl WorkerInputs<'_> {
             lines: ads.lines_read(),
             number,
             failed,
+            undecided,
             malformed,
             wrong_kind: run.wrong_kind,
             broken,

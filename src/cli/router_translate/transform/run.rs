@@ -8,7 +8,7 @@ use super::options::TransformArguments;
 use super::transform_output::TransformOutput;
 use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
-use crate::classad::{ClassAd, Context as Eval};
+use crate::classad::{ClassAd, Context as Eval, Truth};
 use crate::cli::common::{AdSelection, OutputFindings, Problem, ProgramContext, wrong_kind_of_record};
 use crate::cli::transform_report::AdDifference;
 use crate::config::Config;
@@ -35,6 +35,8 @@ pub(super) struct AdTransformer<'a, W> {
     /// Number of ads that were written in parallel.
     pub(super) written: u64,
     pub(super) failed: usize,
+    /// Number of times that REQUIREMENTS were an error, so that a transform was not applied.
+    pub(super) undecided: usize,
     pub(super) malformed: usize,
     /// Error if the first ad is not that of a file of ads, with the number of notes before the error, or `None`.
     pub(super) wrong_kind: Option<(usize, Problem)>,
@@ -143,7 +145,11 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         let mut applied = Vec::new();
         let mut failure = None;
         for transform in &*self.transforms {
-            if !session.meets_requirements(transform, ad) {
+            let meets = session.evaluate_requirements(transform, ad);
+            if meets == Truth::Error {
+                self.undecided += 1;
+            }
+            if meets != Truth::True {
                 self.observer.record_skipped(transform, &Eval::new(session.world).my(ad));
                 continue;
             }
