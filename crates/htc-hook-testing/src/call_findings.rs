@@ -174,6 +174,11 @@ fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the parameter of the time limit"))
 }
 
+/// Returns true if the caller of a hook ignores its exit status, and the hook cannot report a failure in another way.
+fn ignores_exit_status(hook: HookType) -> bool {
+    matches!(hook, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit)
+}
+
 /// Reports an exit status that is ignored or has an unexpected effect.
 fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: &Verdict) -> Option<Finding> {
     if exit.is_success() {
@@ -190,13 +195,11 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
                 "to report a failure print nothing",
             )
         }
-        HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit => {
-            Finding::new(
-                Rule::StatusIgnored,
-                format!("the hook {exit}, which the {} ignores", case.hook.caller().name()),
-                "a failure here must be handled by the hook itself",
-            )
-        }
+        hook if ignores_exit_status(hook) => Finding::new(
+            Rule::StatusIgnored,
+            format!("the hook {exit}, which the {} ignores", case.hook.caller().name()),
+            "a failure here must be handled by the hook itself",
+        ),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
             if verdict.good && matches!(exit, Exit::Code(_)) =>
         {
@@ -268,7 +271,10 @@ fn add_exception_finding(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
         return;
     }
     let Some(name) = last.strip_prefix("KeyError: ").map(|name| name.trim_matches(['\'', '"'])) else {
-        let advice = "catch it, and report with the exit status what should happen to the job";
+        let advice = match ignores_exit_status(case.hook) {
+            true => "catch it and handle it in the hook, because nothing reads the exit status",
+            false => "catch it, and report with the exit status what should happen to the job",
+        };
         found.push(Finding::new(Rule::Exception, format!("it died with an exception: {last}"), advice));
         return;
     };

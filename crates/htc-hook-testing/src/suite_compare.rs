@@ -209,7 +209,8 @@ fn compare_findings(expect: &Expect, findings: &[Finding], wrong: &mut Expectati
         got.sort_unstable();
         wanted.sort_unstable();
         if got != wanted {
-            wrong.add("findings", &wanted.join(", "), &got.join(", "));
+            let words = |words: &[&str]| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+            wrong.add("findings", &words(&wanted), &words(&got));
         }
     }
     for note in expect.notes.iter().flatten() {

@@ -32,6 +32,6 @@ impl ParameterSource for htc_config::ConfigView<'_> {
 
     fn origin(&self, name: &[u8]) -> Option<String> {
         let name = std::str::from_utf8(name).ok()?;
-        self.raw(name).map(|setting| setting.origin.to_string())
+        self.raw(name).map(|setting| setting.origin.describe())
     }
 }

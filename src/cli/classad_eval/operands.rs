@@ -14,7 +14,7 @@ use super::options::ClassadEvalCli;
 use super::{classad_eval_script, explanation};
 use crate::classad::format::json;
 use crate::classad::stream::AdForm;
-use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
+use crate::classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
 use crate::cli::common::{
     AdErrorReporter, JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, open_input,
     open_stdio_pipe, stdout, tool_user_maps,
@@ -183,6 +183,10 @@ impl<W: Write> OperandEvaluator<'_, W> {
         }
         let value = context.try_eval(&expr);
         print_value(value.as_ref(), cli, &mut self.out)?;
+        if !output.quiet && matches!(value, Some(Value::Undefined | Value::Error)) {
+            let trace = explain::trace(&context, &expr);
+            trace.culprit().note.iter().for_each(|note| session.warn(note));
+        }
         if value.is_none() && !output.quiet {
             session.warn("the evaluation failed: a limit was reached, or a function rejected its arguments its argument");
         }

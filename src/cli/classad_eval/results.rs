@@ -376,7 +376,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
 
     fn warn_of_sort_errors(&self, session: &ProgramContext) {
         if self.sort_errors > 0 && !self.work.cli.output.quiet {
-            session.warn(&sort_error_warning(self.sort_errors, "ad"));
+            session.warn(&sort_error_warning(self.sort_errors, "ad", &self.work.sort));
         }
     }
 

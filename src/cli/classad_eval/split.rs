@@ -93,12 +93,20 @@ fn file_name(value: &Value) -> BString {
         Value::Error => return "_error".into(),
         value => value.as_str().map_or_else(|| value.unparse(), BString::from),
     };
+    // The string "7" and the number 7 are different values.
+    let looks_like_another_type = value.as_str().is_some()
+        && Expr::parse(&text).is_ok_and(|expr| {
+            expr.as_literal()
+                .is_some_and(|value| matches!(value, Value::Int(_) | Value::Real(_) | Value::Bool(_)))
+        });
     let mut name = BString::default();
     for (at, byte) in text.bytes().enumerate() {
-        let is_plain = byte.is_ascii_alphanumeric()
-            || byte >= 0x80
-            || b"-+=@,:".contains(&byte)
-            || (at > 0 && b"._".contains(&byte));
+        let is_ambiguous = at == 0 && looks_like_another_type;
+        let is_plain = !is_ambiguous
+            && (byte.is_ascii_alphanumeric()
+                || byte >= 0x80
+                || b"-+=@,:".contains(&byte)
+                || (at > 0 && b"._".contains(&byte)));
         if is_plain {
             name.push(byte);
         } else {
@@ -128,6 +136,9 @@ mod tests {
             (Value::from("_empty"), "%5Fempty"),
             (Value::from("a b"), "a%20b"),
             (Value::Int(-3), "-3"),
+            (Value::Int(7), "7"),
+            (Value::from("7"), "%37"),
+            (Value::from("true"), "%74rue"),
             (Value::Undefined, "_undefined"),
         ] {
             assert_eq!(file_name(&value), name);

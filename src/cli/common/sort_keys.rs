@@ -47,7 +47,7 @@ impl SortKeys {
         let is_error = |value: &Value| matches!(value, Value::Error);
         let errors = keyed.iter().filter(|(keys, _)| keys.iter().any(is_error)).count();
         if errors > 0 {
-            session.warn(&sort_error_warning(errors as u64, noun));
+            session.warn(&sort_error_warning(errors as u64, noun, &self.keys));
         }
         let compare = if self.descending { compare_in_reverse } else { compare_sort_keys };
         keyed.sort_by(|a, b| compare(&a.0, &b.0));
@@ -56,12 +56,17 @@ impl SortKeys {
 }
 
 /// Returns the warning about sort keys that evaluate to an error. `noun` is the singular of the sorted items.
-pub(crate) fn sort_error_warning(count: u64, noun: &str) -> String {
+///
+/// The keys are needed for a hint about a negated string.
+pub(crate) fn sort_error_warning(count: u64, noun: &str, keys: &[Expr]) -> String {
     let items =
         if count == 1 { format!("1 {noun}, which is") } else { format!("{count} {noun}s, which are") };
-    format!(
-        "a sort key is an error for {items} printed last\n    hint: '-' cannot negate a string; --reverse sorts in descending order"
-    )
+    let is_negated = keys.iter().any(|key| key.unparse().starts_with(b"-"));
+    let hint = match is_negated {
+        true => "\n    hint: '-' cannot negate a string; --reverse sorts in descending order",
+        false => "",
+    };
+    format!("a sort key is an error for {items} printed last{hint}")
 }
 
 /// Parses the values of an option as expressions.

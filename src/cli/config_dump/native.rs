@@ -157,6 +157,10 @@ fn print_templates(
 ) -> anyhow::Result<Status> {
     let mut out = Vec::new();
     let mut status = Status::Done;
+    if templates.is_empty() {
+        let categories = super::use_template::category_names();
+        out.extend(categories.iter().flat_map(|name| format!("{name}\n").into_bytes()));
+    }
     for template in templates {
         let (text, warning) =
             super::use_template::render_template(template.as_bytes(), request.expanded, request.verbose);
@@ -165,6 +169,9 @@ fn print_templates(
         }
         if text.starts_with(b"Not defined: ") {
             session.write_stderr(&text.to_str_lossy());
+            if let Some(hint) = super::use_template::undefined_template_hint(template.as_bytes()) {
+                session.write_stderr(&format!("hint: {hint}\n"));
+            }
             status = Status::Undefined;
         } else {
             out.extend_from_slice(&text);

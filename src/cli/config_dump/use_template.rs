@@ -3,6 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::template;
+use crate::text::similar_names;
 
 /// Returns the text that `use` prints for an argument, and a warning or `None`.
 pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
@@ -54,6 +55,36 @@ pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec
         }
     }
     (out, warning)
+}
+
+/// Returns the names of the categories of templates.
+pub(super) fn category_names() -> Vec<String> {
+    let mut categories: Vec<String> =
+        template::all().map(|template| template.category().to_str_lossy().into_owned()).collect();
+    categories.sort();
+    categories.dedup();
+    categories
+}
+
+/// Returns a hint about a template that is not defined: a similar name, or the names of the categories.
+pub(super) fn undefined_template_hint(asked: &[u8]) -> Option<String> {
+    let text = asked.to_str().ok()?;
+    let (category, name) = text.split_once([':', '=', '.']).unwrap_or((text, ""));
+    let categories = category_names();
+    let Some(known) = template::find_category(category.trim().as_bytes()) else {
+        let lower: Vec<String> = categories.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let near =
+            similar_names::nearest(category.trim().to_ascii_lowercase(), lower.iter().map(String::as_str));
+        return Some(match near {
+            Some(near) => format!("did you mean {}?", near.to_ascii_uppercase()),
+            None => format!("the categories are {}", categories.join(", ")),
+        });
+    };
+    let names =
+        template::all().filter(|template| template.category() == known).map(|template| template.name());
+    let name = name.split('(').next().unwrap_or_default().trim();
+    let near = similar_names::nearest(name.as_bytes(), names)?;
+    Some(format!("did you mean {}:{}?", known.as_bstr(), near.as_bstr()))
 }
 
 fn substitute_arguments(body: &[u8], arguments: &[u8]) -> BString {

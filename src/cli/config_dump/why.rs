@@ -38,6 +38,9 @@ pub(super) fn is_about_value(finding: &Finding) -> bool {
     !matches!(finding.rule, LintRule::UnknownParameter | LintRule::RemovedParameter | LintRule::UnusedMacro)
 }
 
+/// Name of the source of settings that override all files.
+const OVERRIDING_SOURCE: &str = "<Over>";
+
 /// Appends the explanation, and the findings of lint about the value, to the text.
 pub(super) fn render_story(
     story: &ValueExplanation,
@@ -47,6 +50,11 @@ pub(super) fn render_story(
 ) {
     let shown = ValueDisplay { name: story.name.as_ref(), redacting };
     let mut line = |text: String| {
+        // `<Over>` is the reference's name for settings of the command line.
+        let text = match text.trim_start().starts_with(OVERRIDING_SOURCE) {
+            true => text.replacen(OVERRIDING_SOURCE, "--param", 1),
+            false => text,
+        };
         out.push_str(&text);
         out.push('\n');
     };

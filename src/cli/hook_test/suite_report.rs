@@ -87,6 +87,9 @@ pub(super) fn report_cases(
             session.write_stderr(&format!("{}: {}: {why}\n", painter.dim("skipped"), one.name));
         }
     }
+    if bad > 0 && !cli.output.quiet {
+        session.write_stderr("in failed cases, '-' is the expected value and '+' the one found\n");
+    }
     if !cli.output.quiet {
         let good = done.len() - bad - skipped;
         session.write_stderr(&format!("{} passed, {bad} failed, {skipped} skipped\n", counted(good, "case")));

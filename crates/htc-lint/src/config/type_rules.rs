@@ -107,11 +107,14 @@ fn describe_fault(
         ValueFault::OutOfBounds => (format!("{name} must be a 32-bit integer, not {text}: {stops}"), None),
         ValueFault::TooLow(_) | ValueFault::TooHigh(_) => {
             let limits = range.trim_start();
+            let limits = limits.strip_prefix("of ").unwrap_or(limits);
             (format!("{name} must be {limits}, not {text}: daemons exit with an error"), None)
         }
         ValueFault::NotBoolean => {
-            let others: String = parameter.words().map(|word| format!(", {word}")).collect();
-            (format!("{name} must be true or false{others}, not '{text}': {stops}"), suggest_boolean(text))
+            let words: Vec<&str> = ["true", "false"].into_iter().chain(parameter.words()).collect();
+            let (last, first) = words.split_last().unwrap_or((&"", &[]));
+            let words = format!("{} or {last}", first.join(", "));
+            (format!("{name} must be {words}, not '{text}': {stops}"), suggest_boolean(text))
         }
         ValueFault::NotPort => {
             let message = format!("{name}: '{text}' has a port that is not a number from 0 to 65535");
