@@ -149,7 +149,13 @@ impl fmt::Display for Clause {
             Some(value) => write!(f, "`{}` is {value}", self.expr)?,
             None => write!(f, "`{}` cannot be evaluated", self.expr)?,
         }
-        for (at, reference) in self.references.iter().enumerate() {
+        // The value of a name alone is already stated.
+        let is_stated = |reference: &LookedUpName| {
+            reference.text == self.expr.without_parentheses().unparse()
+                && reference.place != NameLocation::Nowhere
+        };
+        let references = self.references.iter().filter(|reference| !is_stated(reference));
+        for (at, reference) in references.enumerate() {
             write!(f, "{}{reference}", if at == 0 { ": " } else { ", " })?;
         }
         Ok(())
@@ -314,6 +320,16 @@ mod tests {
         assert_eq!(why("[a = [b = [x = 1]]]", "[]", "true && a.b.c"), "a.b.c is missing");
         assert_eq!(why("[a = [x = 1]]", "[]", "true && a.b.c"), "a.b is missing");
         assert_eq!(why("[Start = TARGET.No && true]", slot, "MY.Start && true"), "TARGET.No is missing");
+    }
+
+    #[test]
+    fn a_name_in_parentheses_is_followed_and_no_value_is_stated_twice() {
+        let slot = "[Limits = MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus; Cpus = 1; Start = false]";
+        let job = "[RequestCpus = 4]";
+        let limits = "`TARGET.RequestCpus <= MY.Cpus` is false: TARGET.RequestCpus is 4, MY.Cpus is 1";
+        assert_eq!(why(slot, job, "true && (Limits)"), limits);
+        assert_eq!(why(slot, job, "true && ((Limits))"), limits);
+        assert_eq!(why(slot, job, "Start && (Limits)"), "`Start` is false");
     }
 
     #[test]

@@ -148,8 +148,20 @@ impl TraceStep {
 
     /// Returns the part of the definition that determines the value if this step is a name, or else this step itself.
     pub(super) fn deciding_step(&self) -> &TraceStep {
-        match (self.place, self.definition()) {
+        let inner = self.without_parentheses();
+        match (inner.place, inner.definition()) {
             (Some(_), Some(definition)) => definition.deciding_part(),
+            _ => self,
+        }
+    }
+
+    fn without_parentheses(&self) -> &TraceStep {
+        let is_parenthesized = match &self.expr.0 {
+            ExprRepr::Node(tree, root) => matches!(tree.node(*root), Node::Unary(UnaryOp::Parentheses, _)),
+            ExprRepr::Scalar(_) => false,
+        };
+        match self.steps.as_slice() {
+            [inner] if is_parenthesized => inner.without_parentheses(),
             _ => self,
         }
     }
