@@ -48,6 +48,13 @@ impl Clause {
         let names = references::mentioned_attributes(&expr);
         Clause { side: ClauseSide::Job, attribute, expr, text, names }
     }
+
+    /// Returns true if the clause keeps a job on machines that share its files. Without the clause, the job would run without
+    /// its files, so only file transfer helps.
+    pub(super) fn needs_file_transfer(&self) -> bool {
+        self.side == ClauseSide::Job
+            && mentioned_references(&self.expr).iter().any(|reference| reference.name == "FileSystemDomain")
+    }
 }
 
 /// Function that returns true if evaluating a definition may read its own name again.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use htc_base::text::plural::counted;
-use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value};
+use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value, explain};
 
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
@@ -51,6 +51,11 @@ fn compared_amount(
     (side, part): (ClauseSide, &Expr),
     slots: &BitSet,
 ) -> Option<(AttrName, f64)> {
+    // WithinResourceLimits reads `TARGET.RequestGPUs is undefined || TARGET.RequestGPUs <= MY.GPUs`.
+    let alternatives = explain::disjuncts(part);
+    if alternatives.len() > 1 {
+        return alternatives.iter().find_map(|part| compared_amount(analysis, job, (side, part), slots));
+    }
     let ExprKind::Compare(operator, left, right) = part.kind() else { return None };
     let (amount, number) = match operator {
         ">=" | ">" => (left, right),

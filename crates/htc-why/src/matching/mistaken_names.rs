@@ -1,7 +1,8 @@
 //! Names that no ad has: misspelled names, and texts without quotes.
 
 use htc_base::text::similar_names::nearest;
-use htc_classad::{ClassAd, Context, Expr};
+use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
+use htc_config::supported::find_attribute;
 
 use super::clauses::{Reference, ReferenceScope, replace_part};
 
@@ -15,6 +16,8 @@ pub(super) struct MistakenName {
 /// Kind of a mistake in a name.
 enum NameMistake {
     Misspelled,
+    /// The name is right, and an ad has a similar name that HTCondor does not know.
+    MisspelledInAd,
     Unquoted,
 }
 
@@ -28,11 +31,15 @@ impl MistakenName {
             ads.flat_map(ClassAd::names).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let lower: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
         let wanted = reference.name.to_string().to_ascii_lowercase();
-        let near = nearest(&wanted, lower.iter().map(String::as_str))?;
+        // A name that HTCondor knows is not a misspelling of another one.
+        let is_known = is_known_attribute(&wanted);
+        let similar = lower.iter().map(String::as_str).filter(|name| !is_known || !is_known_attribute(name));
+        let near = nearest(&wanted, similar)?;
         let near = names.iter().find(|name| name.eq_ignore_ascii_case(near))?;
         let part = reference.to_expr()?;
         let correct = Expr::parse(format!("{}{near}", reference.scope.prefix()).as_bytes()).ok()?;
-        Some(MistakenName { part, correct, mistake: NameMistake::Misspelled })
+        let mistake = if is_known { NameMistake::MisspelledInAd } else { NameMistake::Misspelled };
+        Some(MistakenName { part, correct, mistake })
     }
 
     /// Returns the text in place of a reference that makes a part of a clause true, or `None`.
@@ -41,6 +48,9 @@ impl MistakenName {
             return None;
         }
         let name = reference.to_expr()?;
+        if tests_presence(part, &name) {
+            return None;
+        }
         let correct = Expr::literal(reference.name.to_string());
         let corrected = replace_part(part, &name, &correct)?;
         let is_true = context.eval(&corrected).truth() == Some(true);
@@ -52,6 +62,7 @@ impl MistakenName {
         let (part, correct) = (self.part.unparse(), self.correct.unparse());
         match self.mistake {
             NameMistake::Misspelled => format!("did you mean {correct} instead of {part}?"),
+            NameMistake::MisspelledInAd => format!("{correct} is set; did you mean {part}?"),
             NameMistake::Unquoted => {
                 format!("{part} is read as an attribute; a string must be quoted: {correct}")
             }
@@ -60,6 +71,33 @@ impl MistakenName {
 
     /// Returns a clause with the name corrected.
     pub(super) fn correct(&self, clause: &Expr) -> Option<Expr> {
+        if matches!(self.mistake, NameMistake::MisspelledInAd) {
+            return None;
+        }
         replace_part(clause, &self.part, &self.correct)
     }
+}
+
+/// Returns true if an expression tests whether an attribute exists: `Queue =!= undefined`.
+fn tests_presence(expr: &Expr, attribute: &Expr) -> bool {
+    if let ExprKind::Compare("=?=" | "=!=", left, right) = expr.kind() {
+        let is_undefined = |expr: &Expr| matches!(expr.as_literal(), Some(Value::Undefined));
+        let is_attribute = |expr: &Expr| expr.without_parentheses() == attribute.without_parentheses();
+        return is_attribute(&left) && is_undefined(&right) || is_attribute(&right) && is_undefined(&left);
+    }
+    expr.parts().iter().any(|part| tests_presence(part, attribute))
+}
+
+/// Returns true if HTCondor knows an attribute: it reads it, or the name is made of a resource and a prefix.
+fn is_known_attribute(name: &str) -> bool {
+    const PREFIXES: [&str; 8] =
+        ["TotalSlot", "Total", "Request", "Detected", "Available", "Assigned", "Child", ""];
+    const RESOURCES: [&str; 5] = ["Cpus", "Memory", "Disk", "GPUs", "Swap"];
+    let is_of_resource = PREFIXES.iter().any(|prefix| {
+        let start = name.get(..prefix.len()).filter(|start| start.eq_ignore_ascii_case(prefix));
+        start.is_some_and(|_| {
+            RESOURCES.iter().any(|resource| name[prefix.len()..].eq_ignore_ascii_case(resource))
+        })
+    });
+    is_of_resource || find_attribute(name.as_bytes()).is_some()
 }

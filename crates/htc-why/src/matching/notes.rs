@@ -56,6 +56,7 @@ impl<'a> RefusingClause<'a> {
         notes.extend(divided_slots_phrase(self.analysis, self.job, (side, part), self.slots));
         notes.extend(self.clock_note(part));
         notes.extend(self.unpublished_notes(part));
+        notes.extend(self.file_transfer_note(part));
         notes
     }
 
@@ -155,6 +156,22 @@ impl<'a> RefusingClause<'a> {
             String::new()
         };
         Some(phrase + &count)
+    }
+
+    /// Returns that a job which needs a shared file system can be submitted with file transfer instead.
+    fn file_transfer_note(&self, part: &Expr) -> Option<String> {
+        let is_of_files =
+            mentioned_references(part).iter().any(|reference| reference.name == "FileSystemDomain");
+        if !is_of_files
+            || !self.clause.needs_file_transfer()
+            || self.analysis.slots.job_conditions().is_some()
+        {
+            return None;
+        }
+        Some(
+            "the job needs a file system that the slots do not share; submit it with should_transfer_files = YES"
+                .to_owned(),
+        )
     }
 
     fn clock_note(&self, part: &Expr) -> Option<String> {

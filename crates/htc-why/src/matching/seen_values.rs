@@ -49,6 +49,15 @@ impl SeenValues {
         *self.counts.entry(value_text(value)).or_default() += weight;
     }
 
+    /// Returns the text of the values of an attribute, with the unit of numbers.
+    pub(super) fn text_of_attribute(&self, name: &str) -> String {
+        let unit = UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, unit)| unit);
+        match unit.filter(|_| self.are_numbers) {
+            Some(unit) => format!("{} {unit}", self.text()),
+            None => self.text(),
+        }
+    }
+
     /// Returns a range of numbers, or the most frequent values.
     pub(super) fn text(&self) -> String {
         if let ([Some(smallest), Some(largest)], true) = ([&self.smallest, &self.largest], self.are_numbers)
@@ -71,6 +80,24 @@ impl SeenValues {
         }
     }
 }
+
+/// Attributes whose numbers have a unit.
+const UNITS: [(&str, &str); 14] = [
+    ("Memory", "MiB"),
+    ("RequestMemory", "MiB"),
+    ("TotalMemory", "MiB"),
+    ("TotalSlotMemory", "MiB"),
+    ("DetectedMemory", "MiB"),
+    ("MemoryUsage", "MiB"),
+    ("Disk", "KiB"),
+    ("RequestDisk", "KiB"),
+    ("TotalDisk", "KiB"),
+    ("TotalSlotDisk", "KiB"),
+    ("DiskUsage", "KiB"),
+    ("ImageSize", "KiB"),
+    ("VirtualMemory", "KiB"),
+    ("TotalVirtualMemory", "KiB"),
+];
 
 /// Returns a value as people write it: 0.3 instead of 3.000000000000000E-01.
 pub(super) fn value_text(value: &Value) -> String {

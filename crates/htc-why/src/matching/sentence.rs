@@ -112,9 +112,11 @@ fn seen_phrase(evidence: &ClauseEvidence, side: ClauseSide) -> Option<String> {
     let seen: Vec<&SeenAttribute> = evidence.seen.iter().filter(|seen| seen.side == side).collect();
     let values = match &seen[..] {
         [] => return None,
-        [one] => one.values.text(),
+        [one] => one.values.text_of_attribute(&one.name),
         many => {
-            let named = |seen: &&SeenAttribute| format!("{} {}", seen.name, seen.values.text());
+            let named = |seen: &&SeenAttribute| {
+                format!("{} {}", seen.name, seen.values.text_of_attribute(&seen.name))
+            };
             many.iter().map(named).collect::<Vec<_>>().join(" and ")
         }
     };

@@ -240,12 +240,13 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
     /// slots, then smaller ones. Suggestions that change more and gain no other slot are left out. The last
     /// place is for a change of two conditions that gains more slots than any other.
     fn select(&mut self, limit: usize) -> Vec<Suggestion> {
+        // A job that asks for a resource needs some of it.
+        self.found.retain(|found| !found.suggestion.changes.iter().any(gives_up_resource));
         self.found.sort_by_key(|found| {
             let suggestion = &found.suggestion;
-            let gives_up = suggestion.changes.iter().any(gives_up_resource);
             let removes = suggestion.changes.iter().any(gives_up_condition);
             let won = std::cmp::Reverse(suggestion.slots_won);
-            (gives_up, suggestion.changes.len(), won, removes, distance(suggestion))
+            (suggestion.changes.len(), won, removes, distance(suggestion))
         });
         let mut selected: Vec<&VerifiedChange> = Vec::new();
         for found in &self.found {
@@ -274,6 +275,9 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         };
         for clause in of_source.into_iter().chain(refusal.equivalent.iter().copied()) {
             let clause = &self.analysis.table.clauses[clause];
+            if clause.needs_file_transfer() {
+                continue;
+            }
             collector.add_corrections(clause);
             if let Some(call) = DeviceCall::find(&clause.expr) {
                 let (analysis, slots) = (self.analysis, collector.slot_set());
