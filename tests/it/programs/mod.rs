@@ -1,6 +1,8 @@
 //! Tests of behaviour that all programs share.
 
 #[cfg(feature = "cli")]
+pub(crate) mod answers;
+#[cfg(feature = "cli")]
 pub(crate) mod bad_input;
 #[cfg(feature = "cli")]
 pub(crate) mod completion;

@@ -9,6 +9,7 @@ pub(crate) mod live_spool;
 pub(crate) mod machine;
 pub(crate) mod routes;
 pub(crate) mod simulate;
+pub(crate) mod stages;
 pub(crate) mod tokens;
 pub(crate) mod transform_compare;
 #[cfg(feature = "cli")]
