@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Returns a hint that an expression is not true only because a comparison distinguishes upper and lower case, or `None`.
 pub fn letter_case_hint(context: &Context<'_>, expr: &Expr) -> Option<String> {
-    CaseSensitivePart::find(context, expr).map(|part| part.phrase(context))
+    CaseSensitivePart::find(context, expr).map(|part| part.describe(context))
 }
 
 /// Comparison that distinguishes upper and lower case, with the one that does not.
