@@ -211,8 +211,9 @@ impl StatusView<'_> {
     /// Warns about columns that are names of existing files, because the user probably wanted to read the files.
     fn warn_of_files_among_columns(&self) {
         for word in self.common.af.iter().filter(|word| std::path::Path::new(word).exists()) {
+            let what = if std::path::Path::new(word).is_dir() { "directory" } else { "file" };
             self.session.warn(&format!(
-                "'{word}' is a column of -af, and a file or directory has this name\n    hint: files are written before -af"
+                "'{word}' is a column of -af, and a {what} has this name\n    hint: files are written before -af"
             ));
         }
     }

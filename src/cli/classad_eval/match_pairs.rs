@@ -18,7 +18,6 @@ use crate::cli::common::{
     compare_sort_keys, open_stdio_pipe, stdin_twice_problem, tool_user_maps, write_to_stdout,
 };
 use crate::os::RealWorld;
-use crate::text::plural::counted;
 use crate::why::matching::{AdPool, Analysis, JobGrouper};
 
 /// Pair of ads, and whether they match.
@@ -85,11 +84,11 @@ pub(super) fn run(
     let mut matcher =
         PairMatcher { cli, world: &world, constraint, others, any_match: false, all_match: true };
     let mut number = 0;
-    let mut without = matcher.others.iter().filter(|(ad, _)| !ad.contains("Requirements")).count() as u64;
+    let mut lacks = matcher.others.iter().any(|(ad, _)| !ad.contains("Requirements"));
     let mut first = first.into_iter();
     while let Some(ad) = first.next().map_or_else(|| lefts.next(), |ad| Ok(Some(ad)))? {
         number += 1;
-        without += u64::from(!ad.contains("Requirements"));
+        lacks |= !ad.contains("Requirements");
         let name = ad_name(&ad, number, &world);
         for pair in matcher.find_pairs(&ad, &name) {
             if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
@@ -99,7 +98,7 @@ pub(super) fn run(
         }
     }
     report.end()?;
-    warn_of_missing_requirements(without, cli, session);
+    warn_of_missing_requirements(lacks, cli, session);
     let is_no = match (cli.question.exit_status, cli.question.explain) {
         (true, _) => !matcher.any_match,
         (false, true) => !matcher.all_match,
@@ -115,8 +114,7 @@ fn count_matches(
     others: Vec<(ClassAd, String)>,
     world: &RealWorld,
 ) -> anyhow::Result<Status> {
-    let without = others.iter().filter(|(ad, _)| !ad.contains("Requirements")).count();
-    let without = Cell::new(without as u64);
+    let lacks = Cell::new(others.iter().any(|(ad, _)| !ad.contains("Requirements")));
     let pool = AdPool::new(others.into_iter().map(|(ad, name)| (name, ad)).collect(), world).symmetric();
     let paths = cli.input.paths();
     let mut lefts = LeftAds::new(&paths, None, cli, session)?;
@@ -124,7 +122,8 @@ fn count_matches(
     loop {
         let mut jobs = JobGrouper::new(&pool);
         let note = |ad: &ClassAd, _| {
-            without.set(without.get() + u64::from(!ad.contains("Requirements")));
+            // Of equal ads, only some are named.
+            lacks.set(lacks.get() || !ad.contains("Requirements"));
             String::new()
         };
         let has_more = lefts.group(&mut jobs, &note, false)?;
@@ -134,15 +133,14 @@ fn count_matches(
         }
     }
     write_to_stdout(format!("{count}\n"))?;
-    warn_of_missing_requirements(without.get(), cli, session);
+    warn_of_missing_requirements(lacks.get(), cli, session);
     Ok(if cli.question.exit_status && count == 0 { Status::No } else { Status::Done })
 }
 
 /// Warns that ads without Requirements match nothing, which is easy to miss because no match is reported for them.
-fn warn_of_missing_requirements(ads: u64, cli: &ClassadEvalCli, session: &ProgramContext) {
-    if ads > 0 && !cli.output.quiet && !cli.question.explain {
-        let ads = counted(usize::try_from(ads).unwrap_or(usize::MAX), "ad");
-        session.warn(&format!("{ads} without Requirements: an ad without them matches nothing"));
+fn warn_of_missing_requirements(lacks: bool, cli: &ClassadEvalCli, session: &ProgramContext) {
+    if lacks && !cli.output.quiet && !cli.question.explain {
+        session.warn("some ads have no Requirements, and an ad without them matches nothing");
     }
 }
 

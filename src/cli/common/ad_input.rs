@@ -263,16 +263,7 @@ fn warn_of_skipped_files(directory: &Path, skipped: &[PathBuf], session: &Progra
     }
     let more = skipped.len() - names.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let of_history = skipped
-        .iter()
-        .any(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"history")));
-    let hint = match of_history {
-        true => {
-            "\n    hint: a history is read if it is named itself, or if its directory has no other files of ads"
-        }
-        false => "",
-    };
-    session.warn(&format!("{}: skipped {}{more}{hint}", directory.display(), names.join(", ")));
+    session.warn(&format!("{}: skipped {}{more}", directory.display(), names.join(", ")));
 }
 
 /// Reads a queue log. Keeps only the attributes in `wanted`, or all attributes if it is `None`. Warns about records that are

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::decision_text;
 use super::options::SlotRunCli;
 use super::simulate_progress::run_side_by_side;
-use super::simulate_report::cut_text;
+use super::simulate_report::{cut_text, not_shown_text};
 use super::simulate_setup::SimulationRun;
 use crate::cli::common::{Painter, Status, render_table, write_to_stdout};
 use crate::simulate::summary::HookCounts;
@@ -95,9 +95,12 @@ fn render_comparison(
     // Only rows that differ are shown, because there are many.
     let mut others = slot_state_rows(&one.summary, &other.summary);
     others.extend(hook_rows(&one.summary, &other.summary));
-    others.extend(owner_rows(&one.summary, &other.summary));
     others.retain(|row| row[3] != UNCHANGED);
+    let owners = owner_rows(&one.summary, &other.summary);
+    let hidden = owners.len().saturating_sub(MAX_OWNERS);
+    others.extend(owners.into_iter().take(MAX_OWNERS).flatten());
     let mut text = render_table(&columns, measured.chain(others), painter);
+    text += &not_shown_text(hidden, "owners");
     match difference {
         None => text += "\nevery job has the same result\n",
         Some(RunDifference { job, before, after }) => {
@@ -148,22 +151,28 @@ fn comparison_row(
     [name, text(before), text(after), change]
 }
 
-/// Returns rows with the jobs and the waits of each owner. Owners after the first few are left out.
-fn owner_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
-    const MAX_OWNERS: usize = 20;
-    let mut rows = Vec::new();
-    for owner in one.owners.iter().take(MAX_OWNERS) {
+/// Maximum number of owners that the table shows.
+const MAX_OWNERS: usize = 5;
+
+/// Returns for each owner that differs the rows with its jobs and waits that differ.
+fn owner_rows(one: &Summary, other: &Summary) -> Vec<Vec<[String; 4]>> {
+    let mut owners = Vec::new();
+    for owner in &one.owners {
         let Some(after) = other.owners.iter().find(|it| it.name == owner.name) else { continue };
         let name = if owner.name.is_empty() { "(none)" } else { &owner.name };
-        let mut add = |what: &str, before: Option<f64>, after: Option<f64>, form: fn(f64) -> String| {
-            rows.push(comparison_row(format!("owner {}, {what}", cut_text(name, 40)), before, after, form));
+        let row = |what: &str, before: Option<f64>, after: Option<f64>, form: fn(f64) -> String| {
+            comparison_row(format!("owner {}, {what}", cut_text(name, 40)), before, after, form)
         };
         let number = |number: u64| Some(number as f64);
-        add("jobs completed", number(owner.jobs.completed), number(after.jobs.completed), count);
-        add("never ran", number(owner.jobs.never_run), number(after.jobs.never_run), count);
-        add("median wait", owner.waits.median, after.waits.median, format_span);
+        let mut rows = vec![
+            row("jobs completed", number(owner.jobs.completed), number(after.jobs.completed), count),
+            row("never ran", number(owner.jobs.never_run), number(after.jobs.never_run), count),
+            row("median wait", owner.waits.median, after.waits.median, format_span),
+        ];
+        rows.retain(|row| row[3] != UNCHANGED);
+        owners.extend((!rows.is_empty()).then_some(rows));
     }
-    rows
+    owners
 }
 
 /// Returns rows with the time that slots of each type spent in each state.

@@ -28,7 +28,7 @@ fn a_converted_configuration_routes_as_the_old_one_did() {
     let (status, out) = compared(OLD, NEW, &["--ads", "jobs.ads", "--generate", "3000"]);
     assert_eq!(status, 0, "{out}");
     assert!(
-        out.starts_with("a.config: 1 route Far Away\nb.config: 1 route Far_Away\nno difference found in "),
+        out.starts_with("a.config: 1 route Far Away\nb.config: 1 route Far_Away\nRouteName of routed jobs differs: 'Far Away' in a.config is "),
         "{out}"
     );
     assert!(out.ends_with(" jobs; every condition was tested with both outcomes, true and false\n"), "{out}");

@@ -145,7 +145,7 @@ fn routed_jobs_are_sorted_and_limited() {
     assert_eq!(status(&["--sort", "Owner", "--sort", "-ClusterId"]).1, "3\n1\n2\n");
     let rows = |words: &[&str]| run(STATUS, &[words, &["-"]].concat(), Path::new("."));
     let routes = |out: &str| {
-        let name = |line: &str| line.split(',').nth(5).unwrap().to_owned();
+        let name = |line: &str| line.split(',').next().unwrap().to_owned();
         out.lines().skip(1).map(name).collect::<String>()
     };
     assert_eq!(routes(&rows(&["queue", "--by", "route", "--csv"]).1), "AB");

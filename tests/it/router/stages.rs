@@ -2,6 +2,7 @@
 //! of `run`, and routes that a conversion renames.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -20,9 +21,10 @@ fn router(place: &Path, words: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Two routes, of which the first takes the jobs of one owner only, and hooks that print what they read.
+/// Two routes, of which the first takes the jobs of one priority only, and hooks that print what they read.
 fn place_with_hooks() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let hook = place.path().join("translate");
     write_executable(&hook, b"#!/bin/sh\nread route; read dashes; echo \"PassedRoute = \\\"$(echo \"$route\" | tr -d '\\\"')\\\"\"; cat\n");
     let finalize = place.path().join("finalize");
@@ -30,8 +32,8 @@ fn place_with_hooks() -> tempfile::TempDir {
     let config = format!(
         "JOB_ROUTER_NAME = r\nJOB_ROUTER_HOOK_KEYWORD = KW\nKW_HOOK_TRANSLATE_JOB = {}\nKW_HOOK_JOB_FINALIZE = {}\n\
          JOB_ROUTER_ROUTE_NAMES = First Second\n\
-         JOB_ROUTER_ROUTE_First @=r\n REQUIREMENTS Owner == \"zed\"\n UNIVERSE VANILLA\n@r\n\
-         JOB_ROUTER_ROUTE_Second @=r\n REQUIREMENTS Owner != \"guest\"\n UNIVERSE VANILLA\n@r\n",
+         JOB_ROUTER_ROUTE_First @=r\n REQUIREMENTS JobPrio == 1\n UNIVERSE VANILLA\n@r\n\
+         JOB_ROUTER_ROUTE_Second @=r\n REQUIREMENTS JobPrio != 9\n UNIVERSE VANILLA\n@r\n",
         hook.display(),
         finalize.display()
     );
@@ -48,7 +50,12 @@ fn source(cluster: u32, owner: &str, more: &str) -> String {
 #[test]
 fn translate_passes_the_route_that_the_router_chooses() {
     let place = place_with_hooks();
-    let jobs = [source(1, "nobody", ""), source(2, "zed", ""), source(3, "guest", "")].concat();
+    let jobs = [
+        source(1, "nobody", "JobPrio = 0\n"),
+        source(2, "nobody", "JobPrio = 1\n"),
+        source(3, "nobody", "JobPrio = 9\n"),
+    ]
+    .concat();
     fs::write(place.path().join("jobs"), jobs).unwrap();
     let words = ["translate", "--no-env", "--config-file", "config", "jobs"];
     let (status, out, err) = router(place.path(), &words);
@@ -56,7 +63,7 @@ fn translate_passes_the_route_that_the_router_chooses() {
     assert_eq!(status, Some(1), "a job without a route is not translated: {err}");
     assert!(passed.len() == 2 && passed[0].contains("Second") && passed[1].contains("First"), "{out}{err}");
     assert!(!out.contains("ClusterId = 3"), "{out}");
-    assert!(err.contains("1 job not routed") && err.contains("Owner != \"guest\" is not true"), "{err}");
+    assert!(err.contains("1 job not routed") && err.contains("JobPrio != 9 is not true"), "{err}");
     let (status, out, err) = router(place.path(), &[&words[..], &["--route", "First"]].concat());
     assert_eq!((status, out.matches("First").count()), (Some(0), 3), "{out}{err}");
     let (status, _, err) = router(place.path(), &[&words[..], &["--route", "Nope"]].concat());
@@ -114,7 +121,7 @@ fn run_names_each_file_that_it_does_not_read() {
     let queue = place.path().join("queue");
     fs::create_dir(&queue).unwrap();
     for name in ["1.0.ads", "a.ad", "history", "history.1.gz"] {
-        fs::write(queue.join(name), source(1, "guest", "")).unwrap();
+        fs::write(queue.join(name), source(1, "nobody", "JobPrio = 9\n")).unwrap();
     }
     let words = ["run", "--once", "--queue", "queue", "--no-env", "--config-file", "config"];
     let (status, _, err) = router(place.path(), &words);
@@ -173,7 +180,7 @@ fn every_route_that_refuses_a_job_is_named() {
     let mut config = format!("JOB_ROUTER_ROUTE_NAMES = {}\n", names.join(" "));
     for (at, name) in names.iter().enumerate() {
         config += &format!(
-            "JOB_ROUTER_ROUTE_{name} @=r\n REQUIREMENTS RequestMemory > {at}000\n UNIVERSE VANILLA\n@r\n"
+            "JOB_ROUTER_ROUTE_{name} @=r\n REQUIREMENTS RequestMemory > 1{at}\n UNIVERSE VANILLA\n@r\n"
         );
     }
     fs::write(place.path().join("config"), config).unwrap();
