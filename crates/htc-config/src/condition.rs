@@ -1,6 +1,6 @@
 //! `if`, `elif`, `else`, `endif` (`config.cpp`, `ConfigIfStack`, `Test_config_if_expression`).
 
-use bstr::{BStr, BString};
+use bstr::{BStr, BString, ByteSlice};
 
 use crate::evaluate;
 use crate::expand::{self, ExpandError, FunctionFailure, MacroSource};
@@ -485,6 +485,12 @@ impl ConditionError {
             }
             ConditionError::NotBoolean if !word.contains(&b' ') && !word.contains(&b'$') => {
                 Some(format!("write 'if defined {word}' or 'if $({word})'"))
+            }
+            ConditionError::Complex if condition.contains_str("&&") => {
+                Some("write two ifs, one inside the other: a condition has no &&".into())
+            }
+            ConditionError::Complex if condition.contains_str("||") => {
+                Some("write 'if' for the first part and 'elif' for the second: a condition has no ||".into())
             }
             ConditionError::Complex if caseless::starts_with(condition, b"version") => {
                 Some("write a space between 'version' and the operator".into())

@@ -192,6 +192,10 @@ lint_rules! {
         "An if, elif, else or endif has no counterpart, or its condition cannot be evaluated."
         "if true\nSET A 1"
         "if true\nSET A 1\nendif";
+    IgnoredText Error "ignored-text"
+        "HTCondor takes the first word of a line as the name and ignores what is between it and the operator, so another name is set."
+        "export NUM_CPUS = 4"
+        "NUM_CPUS = 4";
     Include Warning "include"
         "The access point and the router do not run an include in a transform."
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  include : extra.rules\n@end"
@@ -392,6 +396,10 @@ lint_rules! {
         "$(NAME) refers to a name that nothing sets: it expands to nothing."
         "A = $(UNSET)"
         "A = $(UNSET:5)";
+    UndefinedCondition Note "undefined-condition"
+        "The condition of an if refers to a macro that nothing sets, so it is never true."
+        "if $(IS_EXECUTE_NODE)\n  NUM_CPUS = 4\nendif"
+        "IS_EXECUTE_NODE = true\nif $(IS_EXECUTE_NODE)\n  NUM_CPUS = 4\nendif";
     UnitMismatch Warning "unit-mismatch"
         "A comparison or value is in another unit than its attribute or parameter."
         "SYSTEM_PERIODIC_HOLD = ResidentSetSize > 2 * RequestMemory"
@@ -408,6 +416,10 @@ lint_rules! {
         "Nothing reads this parameter; a similar name may have been meant."
         "STRT = true"
         "START = true";
+    UnlistedAttribute Note "unlisted-attribute"
+        "A policy of the slot uses an attribute that HTCondor does not have and that nothing in the configuration advertises."
+        "START = MY.NodeIsHealthy =?= true"
+        "START = MY.NodeIsHealthy =?= true\nNodeIsHealthy = true\nSTARTD_ATTRS = $(STARTD_ATTRS) NodeIsHealthy";
     UnquotedString Error "unquoted-string"
         "A string in an expression has no quotes, so it is the name of an attribute."
         "STARTD_ATTRS = Site\nSite = north pole"

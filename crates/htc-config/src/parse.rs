@@ -372,6 +372,15 @@ fn missing_operator_hint(text: &[u8]) -> String {
     if is("elseif") || is("elsif") {
         return "write 'elif CONDITION'".into();
     }
+    if ["fi", "end", "end if", "endif;"].iter().any(|known| caseless::eq(text.trim_ascii(), known.as_bytes()))
+    {
+        return "write 'endif'".into();
+    }
+    if is("ifdef") || is("ifndef") {
+        let name = BStr::new(text[word.len()..].trim_ascii());
+        let not = if is("ifndef") { "! " } else { "" };
+        return format!("write 'if {not}defined {name}'");
+    }
     if text.starts_with(b"//") || text.starts_with(b";") {
         return "begin comments with '#'".into();
     }

@@ -60,6 +60,12 @@ pub enum ValueFault {
     NotInterface,
     /// Quotes that are not closed, or text after them.
     UnbalancedQuotes,
+    /// Variables that blanks separate, in the language V1, in which only ';' does.
+    UnquotedEnvironment,
+    /// A semicolon in the name of a host.
+    Semicolon,
+    /// A URL in place of a host.
+    Url,
     /// Neither a number of digits nor a percentage.
     NotRounding,
 }
@@ -203,7 +209,10 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
         ValueType::CryptoMethods => {
             check_words(value, |word| check_word_in_list(word, &CRYPTO_METHODS, ValueFault::UnknownCrypto))
         }
-        ValueType::Hosts => check_words(value, |word| has_bad_port(word).then_some(ValueFault::NotPort)),
+        ValueType::Hosts => check_words(value, |word| match word.contains(&b';') {
+            true => Some(ValueFault::Semicolon),
+            false => has_bad_port(word).then_some(ValueFault::NotPort),
+        }),
         ValueType::Ids => whole((!is_pair_of_ids(text)).then_some(ValueFault::NotIds)),
         ValueType::Regex => {
             let compiles = |text: &[u8]| Regex::compile(text, RegexOptions::default()).is_ok();
@@ -214,10 +223,11 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
         ValueType::Interfaces => {
             check_words(value, |word| word.contains(&b'/').then_some(ValueFault::NotInterface))
         }
-        ValueType::Permissions => {
-            check_words(value, |word| has_bad_network(word).then_some(ValueFault::NotNetwork))
-        }
-        ValueType::Environment => whole((!is_environment(text)).then_some(ValueFault::UnbalancedQuotes)),
+        ValueType::Permissions => check_words(value, |word| match word.contains_str("://") {
+            true => Some(ValueFault::Url),
+            false => has_bad_network(word).then_some(ValueFault::NotNetwork),
+        }),
+        ValueType::Environment => whole(check_environment(text)),
         ValueType::Rounding => whole((!is_rounding(text, world)).then_some(ValueFault::NotRounding)),
         _ => Vec::new(),
     }
@@ -376,6 +386,24 @@ fn has_bad_network(word: &[u8]) -> bool {
 
 /// True unless a value in the language V2, which begins with a double quote, has quotes that are not closed
 /// (`Env::IsV2QuotedString`, `split_args`).
+fn check_environment(text: &[u8]) -> Option<ValueFault> {
+    match is_environment(text) {
+        false => Some(ValueFault::UnbalancedQuotes),
+        true => has_blank_separators(text).then_some(ValueFault::UnquotedEnvironment),
+    }
+}
+
+/// True for `A=1 B=2` without double quotes, which is one variable (`Env::MergeFromV1RawOrV2Quoted`).
+fn has_blank_separators(text: &[u8]) -> bool {
+    let is_variable = |word: &&[u8]| {
+        let name = word.find_byte(b'=').map(|end| &word[..end]).unwrap_or_default();
+        name.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
+            && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    let is_v1 = !text.starts_with(b"\"") && !text.contains(&b';');
+    is_v1 && text.fields().count() > 1 && text.fields().filter(is_variable).count() == text.fields().count()
+}
+
 fn is_environment(text: &[u8]) -> bool {
     let Some(inner) = text.strip_prefix(b"\"") else { return true };
     let Some(inner) = inner.strip_suffix(b"\"") else { return false };
@@ -430,12 +458,12 @@ fn check_words(value: &[u8], check: impl Fn(&[u8]) -> Option<ValueFault>) -> Vec
 
 fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
     let check = |span: Range<usize>| {
-        let word = value[span.clone()].trim_start_with(|sign| matches!(sign, '-' | '+'));
-        let word = &word[..word.find_byte(b':').unwrap_or(word.len())];
-        Some(FaultyPart {
-            fault: check_word_in_list(word, &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)?,
-            span,
-        })
+        // The sign and the verbosity are not parts of the name.
+        let signs = value[span.clone()].iter().take_while(|sign| matches!(sign, b'-' | b'+')).count();
+        let start = span.start + signs;
+        let end = value[start..span.end].find_byte(b':').map_or(span.end, |colon| start + colon);
+        let fault = check_word_in_list(&value[start..end], &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)?;
+        Some(FaultyPart { fault, span: start..end })
     };
     split_words(value, b"|, \t\r\n").filter_map(check).collect()
 }
@@ -541,6 +569,10 @@ mod tests {
         for good in ["\"A=1 B='x y'\"", "A=1;B=2", "\"A=\"\"x\"\"\"", "A='x"] {
             assert_eq!(faults("STARTER_JOB_ENVIRONMENT", good), [], "{good}");
         }
+        for bad in ["A=1 B=2", "PATH=/bin OMP_NUM_THREADS=1"] {
+            assert_eq!(faults("STARTER_JOB_ENVIRONMENT", bad), [ValueFault::UnquotedEnvironment], "{bad}");
+        }
+        assert_eq!(faults("STARTER_JOB_ENVIRONMENT", "A=1 2"), []);
         for bad in ["\"A=1 B='x\"", "\"A=1", "\"A=1\" B=2", "\"A=\"1\"\""] {
             assert_eq!(faults("STARTER_JOB_ENVIRONMENT", bad), [ValueFault::UnbalancedQuotes], "{bad}");
         }
@@ -557,6 +589,11 @@ mod tests {
         let levels = |value| faults("STARTD_DEBUG", value);
         assert_eq!(levels("D_FULLDEBUG D_COMMAND:2, -D_PID|D_NETWORK"), []);
         assert_eq!(levels("D_FULLDEGUB"), [ValueFault::UnknownDebugLevel(Some("D_FULLDEBUG"))]);
+        let place = |value: &str| {
+            let parameter = find(b"STARTD_DEBUG").unwrap();
+            check_value(&parameter, value.as_bytes(), &RealWorld::new()).remove(0).span
+        };
+        assert_eq!((place("D_PID -D_COMMAD:1"), place("-D_SUBSECOND")), (7..15, 1..12));
         let methods = |value| faults("SEC_DEFAULT_AUTHENTICATION_METHODS", value);
         assert_eq!(methods("FS, IDTOKENS ssl"), []);
         assert_eq!(methods("FS, IDTOKNS"), [ValueFault::UnknownMethod(Some("IDTOKENS"))]);

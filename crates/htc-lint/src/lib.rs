@@ -7,6 +7,7 @@
 //! [`route_migration`] rewrites routes of the old syntax.
 
 pub mod config;
+pub mod corrections;
 pub mod daemons;
 pub mod doctor;
 pub mod route_migration;

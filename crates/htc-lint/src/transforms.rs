@@ -118,9 +118,10 @@ impl TransformLinter<'_> {
             if let Some(stop) = &after_error
                 && conditions.depth() == 0
             {
-                let message =
-                    format!("this line is never reached: 'error' on line {} ends the transform", stop.number);
+                let message = "this line is never reached: the transform ends at the 'error'";
+                let number = stop.number;
                 self.report(LintRule::Dead, line, whole, message, "remove it");
+                self.name_other_line(number);
                 continue;
             }
             if !matches!(statement, TransformStatement::Condition) && conditions.is_unreachable() {

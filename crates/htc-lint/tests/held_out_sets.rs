@@ -61,6 +61,7 @@ fn one_line_mistakes_are_found() {
     for number in 1..=6 {
         check_set(&format!("one-line-{number}.txt"), WHOLE, |text| format!("{text}\n"));
     }
+    check_set("one-line-10.txt", WHOLE, |text| format!("{text}\n"));
     check_set("types-4.txt", WHOLE, |text| format!("{text}\n"));
 }
 

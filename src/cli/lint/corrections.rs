@@ -9,14 +9,8 @@ use super::file_problem::file_problem;
 use super::replace_file::replace_file;
 use crate::cli::common::Problem;
 use crate::config::SharedText;
-use crate::config::finding::{Finding, Replacement};
-
-/// Correction of one finding in one line.
-#[derive(Clone, Debug)]
-struct LineCorrection {
-    finding: usize,
-    replacement: Replacement,
-}
+use crate::config::finding::Finding;
+use crate::lint::corrections::{LineCorrection, correct_line};
 
 /// A file with its corrections.
 #[derive(Debug)]
@@ -85,31 +79,6 @@ pub(super) fn plan(findings: &[Finding]) -> anyhow::Result<CorrectionPlan> {
     }
     plan.corrected.sort_unstable();
     Ok(plan)
-}
-
-/// Applies the corrections of a line from its end to its beginning, without those that overlap; returns their
-/// findings.
-fn correct_line(line: &mut BString, mut corrections: Vec<LineCorrection>) -> Vec<usize> {
-    corrections.sort_by_key(|it| (it.replacement.span.start, it.replacement.span.end));
-    let mut done = Vec::new();
-    let mut limit = line.len();
-    let mut last: Option<Replacement> = None;
-    for LineCorrection { finding, replacement } in corrections.into_iter().rev() {
-        // Two findings may have the same correction.
-        if last.as_ref() == Some(&replacement) {
-            done.push(finding);
-            continue;
-        }
-        let (start, end) = (replacement.span.start as usize, replacement.span.end as usize);
-        if start > end || end > limit {
-            continue;
-        }
-        line.splice(start..end, replacement.text.iter().copied());
-        limit = start;
-        last = Some(replacement);
-        done.push(finding);
-    }
-    done
 }
 
 /// Writes the corrected files; returns the number of corrections.

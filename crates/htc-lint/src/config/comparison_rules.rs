@@ -56,6 +56,7 @@ pub(super) fn check_comparisons(
             continue;
         }
         let problem = check_words(part, operator, &left, &right, is_site)
+            .or_else(|| check_small_age(part, operator, &left, &right, world))
             .or_else(|| check_size_units(part, operator, &left, &right, world, is_site))
             .or_else(|| check_priorities(part, operator, &left, &right, world));
         problems.extend(problem);
@@ -165,7 +166,9 @@ fn check_small_number(
     let (unit, sensible) = (facts.unit?, facts.sensible?);
     let is_order =
         matches!(*operator, ">" | ">=") || matches!(*operator, "<" | "<=") && unit != AttributeUnit::Seconds;
-    if !is_order || *number <= 1.0 || *number >= sensible {
+    // 60 seconds are a minute, and 90 were probably meant as seconds, too.
+    let is_round = *number >= 49.0 && *number % 10.0 == 0.0 && unit == AttributeUnit::Seconds;
+    if !is_order || *number <= 1.0 || *number >= sensible || is_round {
         return None;
     }
     let message = format!("{name} is in {}; {number} is very small", unit.name());
@@ -176,6 +179,33 @@ fn check_small_number(
         AttributeUnit::MiB => format!("if GiB are meant, write {number} * 1024"),
         _ => format!("if MiB or GiB are meant, write {number} * 1024 or {number} * 1024 * 1024"),
     };
+    Some(ComparisonProblem::new(LintRule::SuspiciousUnit, whole, message, Some(fix)))
+}
+
+/// Reports a time since an event of a job that is compared with so small a number that it is probably in days or hours.
+fn check_small_age(
+    whole: &Expr,
+    operator: &str,
+    left: &Expr,
+    right: &Expr,
+    world: &dyn World,
+) -> Option<ComparisonProblem> {
+    const EVENTS: [&str; 5] =
+        ["EnteredCurrentStatus", "QDate", "JobStartDate", "JobCurrentStartDate", "CompletionDate"];
+    const MOST: f64 = 100.0;
+    let number = constant_number(right, world).filter(|number| *number > 1.0 && *number < MOST)?;
+    let left = left.without_parentheses();
+    let ExprKind::Other(parts) = left.kind() else { return None };
+    let [now, event] = &parts[..] else { return None };
+    let event = reference_name(event)?;
+    let is_age = left.operator() == Some("-")
+        && matches!(now.kind(), ExprKind::Call(name, _) if name.eq_ignore_ascii_case(b"time"))
+        && EVENTS.iter().any(|known| event.eq_ignore_ascii_case(known.as_bytes()));
+    if !is_age || !matches!(operator, ">" | ">=") || number % 10.0 == 0.0 {
+        return None;
+    }
+    let message = format!("`{}` is in seconds; {number} is very small", shorten(&left));
+    let fix = format!("if days or hours are meant, write {number} * 24 * 3600 or {number} * 3600");
     Some(ComparisonProblem::new(LintRule::SuspiciousUnit, whole, message, Some(fix)))
 }
 

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, unqualified_name};
-use htc_classad::{Expr, Value};
+use htc_classad::{Expr, ExprKind, Value};
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
@@ -16,11 +16,13 @@ use super::contradictions::find_contradiction;
 use super::expression_parts::{for_each_part, reference_name, with_short_numbers};
 use super::expression_types::{AttributeReference, ExpressionMistake, ExpressionTypes, TypeSet};
 use super::known_attributes::{
-    attribute_of_command, is_exact_attribute, is_known_attribute, nearest_attribute, renamed_attribute,
+    attribute_of_command, clock_attribute, is_exact_attribute, is_known_attribute, nearest_attribute,
+    renamed_attribute,
 };
 use super::lint_subject::LintSubject;
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
 use super::self_references::find_self_reference;
+use super::template_macros::{find_policy_macro, use_statement};
 use super::type_rules::{suggest_boolean, suggest_undefined};
 use super::written_pieces::{find_written_piece, replace_if_certain};
 
@@ -148,6 +150,7 @@ fn find_part_problems<'a>(
         let part = written_part(subject, entry, &problem.part);
         problems.push((problem.rule, part, problem.message, problem.fix.map(Advice::Text)));
     }
+    problems.extend(find_number_beside_or(expr));
     if let Some(part) = find_self_reference(&entry.name, parameter, expr) {
         let part = part.unparse();
         let message = format!("{part} refers to itself: it is undefined");
@@ -169,6 +172,38 @@ fn find_part_problems<'a>(
         problems.push((LintRule::NeverTrue, reference, message, Some(fix.into())));
     }
     problems
+}
+
+/// Finds a number other than 0 beside `||`: it counts as true, whatever the other operand is.
+fn find_number_beside_or(expr: &Expr) -> Option<PartProblem> {
+    let mut found: Option<(Expr, Expr, f64)> = None;
+    for_each_part(expr, &mut |part| {
+        let ExprKind::Or(left, right) = part.kind() else { return };
+        let number = match right.without_parentheses().as_literal() {
+            Some(Value::Int(number)) => Some(number as f64),
+            Some(Value::Real(number)) => Some(number),
+            _ => None,
+        };
+        if let Some(number) = number.filter(|number| *number != 0.0) {
+            found = found.take().or_else(|| Some((left, right, number)));
+        }
+    });
+    let (left, right, number) = found?;
+    // The nearest operand before the number, of which it was probably meant to be another value.
+    let nearest = match left.without_parentheses().kind() {
+        ExprKind::Or(_, nearest) => nearest,
+        _ => left,
+    };
+    let fix = match nearest.without_parentheses().kind() {
+        ExprKind::Compare(operator, attribute, value)
+            if value.without_parentheses().as_literal().is_some_and(|value| value.as_str().is_none()) =>
+        {
+            format!("write {} {operator} {number}", attribute.unparse())
+        }
+        _ => "write a condition, or true".to_owned(),
+    };
+    let message = format!("the number {number} after || counts as true, so the result is always true");
+    Some((LintRule::NeverFalse, right.unparse(), message, Some(fix.into())))
 }
 
 /// Finds a condition that is never true or never false.
@@ -241,6 +276,11 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     if let Some(fix) = truth.or_else(|| suggest_undefined(name)) {
         return Some((message, Some(fix)));
     }
+    if let Some(meant) = find_policy_macro(name).filter(|_| subject.view.raw_bytes(name).is_none()) {
+        let message = format!("{shown} is a macro of a template; as an attribute it is undefined");
+        let fix = format!("write $({meant}), after a line '{}'", use_statement());
+        return Some((message, Some(fix.into())));
+    }
     let has_cron = has_startd_cron(subject);
     let is_policy = htc_config::registry::find(name).is_some();
     let is_defined = is_exact_attribute(name) || is_policy || subject.view.raw_bytes(name).is_some();
@@ -251,7 +291,12 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     {
         return None;
     }
-    Some((message, Some(format!("write TARGET.{shown} if it is an attribute of jobs").into())))
+    let plural = [name, b"s"].concat();
+    let fix = match is_exact_attribute(&plural) {
+        true => Advice::DidYouMean(plural.into()),
+        false => format!("write TARGET.{shown} if it is an attribute of jobs").into(),
+    };
+    Some((message, Some(fix)))
 }
 
 /// True if the startd has cron jobs, which may publish any attribute.
@@ -363,12 +408,47 @@ fn check_reference(
     if is_known_attribute(name) {
         return None;
     }
+    if let Some(problem) = check_unknown_name(subject, scope, reference) {
+        return Some(problem);
+    }
     let near = nearest_attribute(name)?;
     let message = format!("HTCondor has no attribute {name}: it is undefined unless this site sets it");
     Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(near.into()))))
 }
 
-/// Returns the macro for a unit of time, such as MINUTE, if the name is one.
+/// Checks a name that is not that of an attribute of HTCondor or of this configuration.
+fn check_unknown_name(
+    subject: &LintSubject<'_>,
+    scope: ExpressionScope,
+    reference: &AttributeReference,
+) -> Option<ReferenceProblem> {
+    let name = &reference.name;
+    if let Some(meant) = find_policy_macro(name).filter(|_| reference.scope.is_empty()) {
+        let message = format!("{name} is a macro of a template; as an attribute it is undefined");
+        let fix = format!("write $({meant}), after a line '{}'", use_statement());
+        return Some((LintRule::UnknownAttribute, message, Some(fix.into())));
+    }
+    if let Some(meant) = clock_attribute(name).filter(|_| scope.has_my_slot()) {
+        let message = format!("the slot has no attribute {name}: it is undefined unless this site sets it");
+        return Some((LintRule::UnknownAttribute, message, Some(format!("write {meant}").into())));
+    }
+    let plural = [name, &b"s"[..]].concat();
+    if name.len() < 5 && reference.scope != "TARGET" && is_exact_attribute(&plural) {
+        let message = format!("HTCondor has no attribute {name}: it is undefined unless this site sets it");
+        return Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(plural.into()))));
+    }
+    let is_of_slot = reference.scope == "MY" && scope == ExpressionScope::Slot
+        || reference.scope.is_empty() && scope == ExpressionScope::Machine;
+    let may_be_published = has_startd_cron(subject) || !subject.config.unread_sources.is_empty();
+    if !is_of_slot || may_be_published || nearest_attribute(name).is_some() {
+        return None;
+    }
+    let message = format!("the slot has no attribute {name}: nothing here advertises it");
+    let fix = format!("set {name} and add it to STARTD_ATTRS, or correct the name");
+    Some((LintRule::UnlistedAttribute, message, Some(fix.into())))
+}
+
+/// Returns the macro of a unit of time, which no ad has as an attribute.
 fn time_unit(name: &[u8]) -> Option<&'static str> {
     ["MINUTE", "HOUR", "DAY"].into_iter().find(|unit| caseless::eq(unit.as_bytes(), name))
 }
@@ -508,7 +588,11 @@ fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> O
             }
         }
         ValueType::Number if set.is_only_text() => {
-            let fix = "write the number without quotes".into();
+            let text = literal.and_then(|value| value.as_str().map(|text| text.to_str_lossy().into_owned()));
+            let fix = match text.filter(|text| Expr::parse(text).is_ok()) {
+                Some(text) => format!("write {text} without quotes").into(),
+                None => "write the number without quotes".into(),
+            };
             Some((LintRule::AlwaysError, "the value is a string, not a number".to_owned(), Some(fix)))
         }
         ValueType::Text | ValueType::PlainOrText if set.is_only_number_or_boolean() => {

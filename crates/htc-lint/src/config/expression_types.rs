@@ -301,7 +301,11 @@ impl<'a> ExpressionTypes<'a> {
         }
         if let Some(order) = swapped_arguments(&lower, arguments) {
             let message = format!("`{}` has its arguments in the wrong order", shorten(whole));
-            self.add_fault(ExpressionMistake::AlwaysSame, whole, message, Some(format!("write {order}")));
+            self.add_fault(ExpressionMistake::AlwaysSame, whole, message, Some(order.to_owned()));
+        } else if let Some(list) = self.unquoted_list(&lower, arguments) {
+            let message = format!("{list}: names of attributes that nothing defines, not a list in a string");
+            let fix = Some(format!("write \"{list}\""));
+            self.add_fault(ExpressionMistake::MissingQuotes, &arguments[1], message, fix);
         } else if let Some((problem, fix)) = check_argument_types(name, arguments, &sets) {
             let message = format!("`{}` is an error: {problem}", shorten(whole));
             self.add_fault(ExpressionMistake::AlwaysError, whole, message, fix);
@@ -313,6 +317,27 @@ impl<'a> ExpressionTypes<'a> {
             () if is(&NUMBER_FUNCTIONS) => TypeSet::NUMBER,
             () => TypeSet::ANY,
         }
+    }
+
+    /// Returns the list of `stringListMember(Owner, ann, bob)`, whose words are names that nothing defines.
+    fn unquoted_list(&self, function: &[u8], arguments: &[Expr]) -> Option<String> {
+        let (_, list) = arguments.split_first()?;
+        let is_list = matches!(function, b"stringlistmember" | b"stringlistimember") && !list.is_empty();
+        let words: Option<Vec<String>> =
+            list.iter().filter(|_| is_list).map(|word| self.free_name(word)).collect();
+        words.filter(|words| !words.is_empty()).map(|words| words.join(", "))
+    }
+
+    /// Returns the name of an attribute without a scope that nothing is known to define.
+    fn free_name(&self, expr: &Expr) -> Option<String> {
+        let name = expr.as_attribute()?;
+        let name = name.as_bytes();
+        let is_free = suggest_undefined(name).is_none()
+            && !name.contains(&b'.')
+            && !super::known_attributes::is_known_attribute(name)
+            && super::known_attributes::nearest_attribute(name).is_none()
+            && !(self.is_site_attribute)(name);
+        is_free.then(|| name.to_str_lossy().into_owned())
     }
 
     fn infer_operation(&mut self, whole: &Expr, parts: &[Expr]) -> TypeSet {
@@ -379,7 +404,10 @@ fn is_number_or_truth(text: &str) -> bool {
 fn swapped_arguments(function: &[u8], arguments: &[Expr]) -> Option<&'static str> {
     let [first, second, ..] = arguments else { return None };
     let text = quoted_literal(first);
-    let is_list_text = text.as_ref().is_some_and(|text| text.contains(','));
+    let is_list_text = text.as_ref().is_some_and(|text| {
+        // A single item may have blanks, but the name of an account has none.
+        text.contains(',') || text.trim().contains(' ') && is_account(second)
+    });
     let is_list = first.without_parentheses().as_list().is_some();
     let pattern = quoted_literal(second);
     let is_pattern = pattern.is_some_and(|text| text.contains(['^', '$', '*', '[', '|']));
@@ -395,6 +423,14 @@ fn swapped_arguments(function: &[u8], arguments: &[Expr]) -> Option<&'static str
         b"regexp" if first.is_reference() && is_pattern => Some("write the pattern first, then the text"),
         _ => None,
     }
+}
+
+/// True for the attributes with the name of an account, a group or a host, which are never lists.
+fn is_account(expr: &Expr) -> bool {
+    const NAMES: [&str; 7] =
+        ["Owner", "User", "RemoteOwner", "RemoteUser", "AcctGroup", "AccountingGroup", "Machine"];
+    let name = reference_name(expr);
+    name.is_some_and(|name| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes())))
 }
 
 /// Returns the logical operator in place of which a bitwise operator was written.

@@ -28,6 +28,7 @@ pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<Name
         .or_else(|| classify_auto_use(name))
         .or_else(|| classify_user_map(name))
         .or_else(|| subsystems::classify_subsystem_parameter(name))
+        .or_else(|| classify_request(name))
         .or_else(|| classify_misspelt_inventory(name))
         .or_else(|| classify_misspelt_prefix(name))
 }
@@ -90,6 +91,35 @@ fn may_be_misspelt(name: &[u8], prefix: &[u8]) -> bool {
     };
     let is_same = |a: usize, b: usize| name[a].eq_ignore_ascii_case(&prefix[b]);
     is_same(0, 0) || is_same(1, 1) || is_same(0, 1) || is_same(1, 0)
+}
+
+/// Classifies `JOB_DEFAULT_REQUEST<RESOURCE>` (submit_utils.cpp, `SetRequestMem` and its like), and
+/// `MODIFY_REQUEST_EXPR_REQUEST<RESOURCE>` (`Resource.cpp`), whose resources a machine may define.
+fn classify_request(name: &[u8]) -> Option<NameStatus> {
+    const RESOURCES: [&str; 4] = ["MEMORY", "DISK", "CPUS", "GPUS"];
+    let (prefix, rest) = ["JOB_DEFAULT_REQUEST", "MODIFY_REQUEST_EXPR_"]
+        .into_iter()
+        .find_map(|prefix| Some((prefix, caseless::strip_prefix(name, prefix.as_bytes())?)))?;
+    let is_default = prefix == "JOB_DEFAULT_REQUEST";
+    let before = if is_default { prefix.to_owned() } else { format!("{prefix}REQUEST") };
+    let own = if is_default { Some(rest) } else { caseless::strip_prefix(rest, b"REQUEST") };
+    let resource = own.unwrap_or(rest);
+    let plain = resource.strip_prefix(b"_").unwrap_or(resource);
+    let known = RESOURCES.iter().find(|known| caseless::eq(known.as_bytes(), plain));
+    let near = || similar_names::nearest(plain, RESOURCES.iter().map(|known| known.as_bytes()));
+    if own.is_some() && plain.len() == resource.len() && (known.is_some() || !is_default && near().is_none())
+    {
+        return Some(NameStatus::Read);
+    }
+    let why = format!("names of this family are {before} and a resource");
+    match known.map(|known| known.as_bytes()).or_else(near) {
+        Some(near) => UnreadReason::misspelled_status(why, format!("{before}{}", BStr::new(near))),
+        None if is_default => {
+            let names = RESOURCES.map(|known| format!("{before}{known}"));
+            UnreadReason::never_read_status(why, format!("write one of {}", names.join(", ")))
+        }
+        None => UnreadReason::never_read_status(why, format!("write {before}{}", BStr::new(plain))),
+    }
 }
 
 /// Permission levels (`condor_perms.cpp`, `makePermStringTable`).

@@ -157,6 +157,19 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     plural_of(name).or_else(|| NAMES.nearest(name, accept).copied()).or_else(|| shortened_name(name))
 }
 
+/// Returns the attribute of the clock that a name from other systems means.
+pub(super) fn clock_attribute(name: &[u8]) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 6] = [
+        ("DayOfWeek", "ClockDay"),
+        ("WeekDay", "ClockDay"),
+        ("TimeOfDay", "ClockMin"),
+        ("MinuteOfDay", "ClockMin"),
+        ("HourOfDay", "ClockMin / 60"),
+        ("ClockHour", "ClockMin / 60"),
+    ];
+    NAMES.iter().find(|(known, _)| caseless::eq(known.as_bytes(), name)).map(|(_, meant)| *meant)
+}
+
 /// Returns the attribute whose name differs from this name only in one word, which one of them shortens:
 /// `RemoteUserPriority`, `RequestMem`.
 fn shortened_name(name: &[u8]) -> Option<&'static [u8]> {

@@ -7,11 +7,11 @@ use std::cell::OnceCell;
 use bstr::{BString, ByteSlice};
 
 use super::families::{self, SiteNames};
-use super::name_status::NameStatus;
+use super::name_status::{NameStatus, UnreadReason};
 use super::parameter_names::{is_parameter, other_names};
 use htc_base::text::caseless;
 use htc_base::text::similar_names::{self, SimilarNames};
-use htc_config::{Config, ConfigView, defaults};
+use htc_config::{Advice, Config, ConfigView, defaults};
 
 /// Parameter names that contain the name of a daemon, for which `*` stands.
 const DAEMON_NAME_PATTERNS: [&str; 47] = [
@@ -75,8 +75,6 @@ const NAME_PATTERNS: &[&str] = &[
     "*_LIMIT",
     "MACHINE_RESOURCE_*",
     "OFFLINE_MACHINE_RESOURCE_*",
-    "JOB_DEFAULT_REQUEST*",
-    "MODIFY_REQUEST_EXPR_*",
     "CONSUMPTION_*",
     "SYSTEM_PERIODIC_HOLD_*",
     "SYSTEM_PERIODIC_RELEASE_*",
@@ -159,8 +157,8 @@ impl KnownParameterNames {
         self.classify(name) == NameStatus::Read
     }
 
-    /// Returns the status of a name; prefixes before a dot are removed first.
-    pub fn classify(&self, mut name: &[u8]) -> NameStatus {
+    /// Returns the status of a name; a suggested name has the same prefixes before its dots.
+    pub fn classify(&self, name: &[u8]) -> NameStatus {
         // Longer names are not members of any family.
         if name.len() > MAX_NAME_LENGTH {
             return NameStatus::SiteOwn;
@@ -169,12 +167,44 @@ impl KnownParameterNames {
         if let Some(standing) = families::accounting_groups::classify_group_name(name, &self.site.groups) {
             return standing;
         }
-        while let Some(dot) = memchr::memchr(b'.', name) {
-            if let Some(unread) = self.site.check_misspelt_prefix(&name[..dot]) {
-                return NameStatus::Unread(unread);
+        let Some(dot) = memchr::memchr(b'.', name) else { return self.classify_bare(name) };
+        let (prefix, rest) = (&name[..dot], &name[dot + 1..]);
+        let with_prefix =
+            |prefix: &[u8], rest: &[u8]| Advice::DidYouMean(bstr::join(".", [prefix, rest]).into());
+        if let Some(mut unread) = self.site.check_misspelt_prefix(prefix) {
+            if let Advice::DidYouMean(meant) = &unread.fix {
+                let near = Some(rest).filter(|rest| self.classify(rest) == NameStatus::SiteOwn);
+                let near = near.and_then(|rest| self.nearest_known(rest));
+                unread.fix = with_prefix(meant, near.as_deref().map_or(rest, |near| &near[..]));
             }
-            name = &name[dot + 1..];
+            return NameStatus::Unread(unread);
         }
+        if let Some(unread) = self.site.check_slot_prefix(prefix, rest) {
+            return unread;
+        }
+        match self.classify(rest) {
+            NameStatus::SiteOwn if self.site.is_daemon(prefix) => {
+                let joined = [prefix, b"_", rest].concat();
+                match self.classify_bare(&joined) {
+                    NameStatus::Read => NameStatus::Unread(UnreadReason::new(
+                        format!("no parameter is called {}", rest.as_bstr()),
+                        Advice::DidYouMean(joined.into()),
+                    )),
+                    _ => NameStatus::SiteOwn,
+                }
+            }
+            NameStatus::Unread(mut unread) => {
+                if let Advice::DidYouMean(meant) = &unread.fix {
+                    unread.fix = with_prefix(prefix, meant);
+                }
+                NameStatus::Unread(unread)
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the status of a name without prefixes.
+    fn classify_bare(&self, name: &[u8]) -> NameStatus {
         if is_parameter(name) {
             return NameStatus::Read;
         }

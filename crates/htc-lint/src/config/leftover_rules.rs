@@ -15,6 +15,7 @@ use htc_config::value_check::check_value;
 use super::environment_names::environment_reference;
 use super::lint_subject::LintSubject;
 use super::parameter_names::{is_attribute_list, is_parameter};
+use super::program_paths::{find_arguments, find_relative_item};
 use super::type_rules::has_checked_type;
 use super::written_pieces::{replace_if_certain, replace_value};
 
@@ -80,8 +81,14 @@ pub(super) fn check_leftovers(
             let message = "text follows the backslash, so it does not continue the line";
             (LintRule::TrailingText, span, message.to_owned(), "remove what follows it".into())
         }),
-        find_relative_path(raw, parameter).map(|span| {
-            let message = format!("the path {} is relative to the directory of each daemon", BStr::new(raw));
+        find_arguments(&entry.name, raw).map(|(span, fix)| {
+            let shown = raw[span.clone()].as_bstr();
+            let message = format!("the arguments '{shown}' are a part of the path of the program");
+            (LintRule::TrailingText, span, message, fix.into())
+        }),
+        find_relative_path(raw, parameter).or_else(|| find_relative_item(raw, parameter)).map(|span| {
+            let path = BStr::new(&raw[span.clone()]);
+            let message = format!("the path {path} is relative to the directory of each daemon");
             (LintRule::RelativePath, span, message, "write an absolute path".into())
         }),
     ];
@@ -95,7 +102,9 @@ pub(super) fn check_leftovers(
         let finding = subject.make_finding(rule, &entry.current, place, message, fix);
         findings.push(match rule {
             LintRule::TrailingText if part == b";" && has_more => finding.replaced_by(","),
-            LintRule::TrailingText => replace_value(finding, part, ""),
+            LintRule::TrailingText if !part.starts_with(b"-") && !part.starts_with(b"$") => {
+                replace_value(finding, part, "")
+            }
             LintRule::CommentInValue => move_comment(finding, part),
             _ => replace_if_certain(finding, part),
         });
@@ -246,6 +255,10 @@ fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: St
             "write $ENV({name}) for a variable of the environment, or define {name} and write $({name})"
         )
         .into(),
+        // The environment of a daemon need not have the variable.
+        None if name.is_none() && reference.starts_with("$ENV(") => {
+            format!("write {reference} if the environment of the daemon has the variable").into()
+        }
         None => Advice::Write(reference.into()),
     }
 }
@@ -335,7 +348,12 @@ fn find_semicolon(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option
         parameter?.value_type,
         ValueType::Hosts | ValueType::Permissions | ValueType::List | ValueType::Interfaces
     );
+    let is_host_list = parameter.is_some_and(|found| found.name.starts_with("FLOCK_"));
     let at = memchr::memchr_iter(b';', raw).find(|&at| {
+        let is_between = raw.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
+        if is_host_list && is_between && !is_quoted(raw, at) {
+            return true;
+        }
         at > 0
             && !is_quoted(raw, at)
             && !raw[at - 1].is_ascii_whitespace()

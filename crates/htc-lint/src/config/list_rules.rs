@@ -215,6 +215,13 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
 fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     // A latch remembers when an attribute of the slot changed (`ResState`, STARTD_LATCH_EXPRS).
     let is_latch = caseless::eq(unqualified_name(&entry.name), b"STARTD_LATCH_EXPRS");
+    if entry.raw().starts_with(b"+ ") {
+        let message = format!("{}: the value begins with '+'", entry.name);
+        let fix = format!("write {} += {}", entry.name, entry.raw()[1..].trim().as_bstr());
+        let place = Some((0, 1));
+        findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, place, message, fix));
+        return;
+    }
     for (word, part) in list_words(subject, entry) {
         // `+Name` in SUBMIT_ATTRS replaces what the submit file says (`SubmitHash::SetForcedSubmitAttrs`).
         let word = BString::from(word.strip_prefix(b"+").unwrap_or(&word));
@@ -317,6 +324,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         defined.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
     let near_names = LazyCell::new(|| SimilarNames::new(defined.iter().map(|(name, _)| *name)));
     let mut named: Vec<BString> = Vec::new();
+    let unlisted = unlisted_members(subject, family, &defined);
     for list in family.lists {
         let names = list_items(&subject.view, list);
         let Some(entry) = subject.config.set.find_exact(list.as_bytes()) else {
@@ -339,7 +347,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
             let near = near_names.nearest(name, |near| near.len() > 2 && name.len() > 2);
             let fix = match near {
                 Some(near) => Advice::DidYouMean((*near).into()),
-                None => format!("set {knob}, or remove the name").into(),
+                None => advise_undefined_member(subject, family, name, &unlisted),
             };
             // A file that contains the list and one member is expected to contain all of them.
             let is_beside = |other: &MacroEntry| other.current.place.source == entry.current.place.source;
@@ -353,6 +361,46 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         named.extend(names);
     }
     check_unlisted_members(subject, family, &defined, &named, findings);
+}
+
+/// Returns the members that are defined and that no list contains.
+fn unlisted_members(
+    subject: &LintSubject<'_>,
+    family: &NamedListFamily,
+    defined: &[(&[u8], &MacroEntry)],
+) -> Vec<BString> {
+    if defined.is_empty() {
+        return Vec::new();
+    }
+    let listed: FxHashSet<Vec<u8>> = family
+        .lists
+        .iter()
+        .flat_map(|list| list_items(&subject.view, list))
+        .map(|name| name.to_ascii_lowercase())
+        .collect();
+    let names = defined.iter().filter(|(name, _)| !listed.contains(&name.to_ascii_lowercase()));
+    names.map(|(name, _)| BString::from(*name)).collect()
+}
+
+/// Returns advice about a listed member that is not defined and not similar to another one.
+fn advise_undefined_member(
+    subject: &LintSubject<'_>,
+    family: &NamedListFamily,
+    name: &[u8],
+    unlisted: &[BString],
+) -> Advice {
+    let shown = BStr::new(name);
+    let member = |name: &BStr| format!("{}{name}{}", family.prefix, family.suffix);
+    if let Some(related) = accounting_groups::find_related(name, unlisted) {
+        return format!("did you mean {related}?").into();
+    }
+    // JOB_ROUTER_PRE_ROUTE_TRANSFORM_x, which looks like a member of the list JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES.
+    let starts = family.lists.iter().filter_map(|list| list.strip_suffix("NAMES"));
+    let mut others = starts.filter(|start| *start != family.prefix).map(|start| format!("{start}{shown}"));
+    match others.find(|other| subject.config.set.find_exact(other.as_bytes()).is_some()) {
+        Some(other) => format!("rename {other} to {}", member(shown)).into(),
+        None => format!("set {}, or remove the name", member(shown)).into(),
+    }
 }
 
 /// Reports members that no list contains.
@@ -385,9 +433,17 @@ fn check_unlisted_members(
             ));
             continue;
         }
+        let undefined = || -> Vec<BString> {
+            let is_undefined =
+                |name: &&BString| !defined.iter().any(|(defined, _)| caseless::eq(defined, name));
+            named.iter().filter(is_undefined).cloned().collect()
+        };
         let fix = match probable.nearest(&entry.name, |_| true) {
             Some(near) => Advice::DidYouMean(near[..].into()),
-            None => format!("add it to {}", family.lists.join(" or ")).into(),
+            None => match accounting_groups::find_related(name, &undefined()) {
+                Some(related) => format!("did you mean {}{related}{}?", family.prefix, family.suffix).into(),
+                None => format!("add it to {}", family.lists.join(" or ")).into(),
+            },
         };
         findings.push(subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix));
     }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::environment_names::environment_reference;
 use super::invalid_references::find_invalid_references;
 use super::lint_subject::LintSubject;
+use super::template_macros::{find_policy_macro, use_statement};
 use htc_base::text::space::trim;
 use htc_base::text::{caseless, similar_names, unqualified_name};
 use htc_classad::Expr;
@@ -264,6 +265,10 @@ fn check_undefined_references(
         at = found.end;
         let (name, default) = found.name_and_default(raw);
         let is_attribute = caseless::starts_with(name, b"MY.") || caseless::starts_with(name, b"TARGET.");
+        if default.is_some() {
+            let place = (found.dollar, found.end);
+            findings.extend(check_reference_with_default(subject, definition, name, place));
+        }
         if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") {
             continue;
         }
@@ -293,11 +298,50 @@ fn check_undefined_references(
         {
             let fix = match environment_reference(name) {
                 Some(reference) => Advice::Write(reference.into()),
+                None if find_policy_macro(name).is_some() => {
+                    format!("write '{}' before, which defines {}", use_statement(), name.as_bstr()).into()
+                }
                 None => format!("define {0}, or write $({0}:default)", name.as_bstr()).into(),
             };
             findings.push(subject.make_finding(LintRule::Undefined, definition, part, message, fix));
         }
     }
+}
+
+/// Reports `$(SITE_CORE:4)` if nothing sets SITE_CORE and nothing refers to SITE_CORES, which the same file sets.
+fn check_reference_with_default(
+    subject: &LintSubject<'_>,
+    definition: &Definition,
+    name: &[u8],
+    place: (usize, usize),
+) -> Option<Finding> {
+    let is_known = subject.view.raw_bytes(name).is_some()
+        || subject.known.is_known(name)
+        || subject.is_set_with_any_prefix(name)
+        || has_own_macro_language(&definition.name);
+    if is_known || name.len() < 6 {
+        return None;
+    }
+    let without_digits = |text: &[u8]| -> Vec<u8> {
+        text.iter().filter(|byte| !byte.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
+    };
+    let is_slip = |near: &[u8]| {
+        similar_names::distance(near, name, 1).is_some() && without_digits(near) != without_digits(name)
+    };
+    let near = subject.names_set().nearest(name, |near| is_slip(near))?;
+    let entry = subject.config.set.find_exact(near)?;
+    // The names that are similar to a reference count as referred to, so that the text itself is searched.
+    let reference = [b"$(", *near].concat();
+    let is_unused = !subject.known.is_known(near)
+        && !subject.user_written_entries().any(|other| caseless::contains(other.raw(), &reference));
+    let is_here = entry.current.place.source == definition.place.source && entry.current.is_user_written();
+    if !is_unused || !is_here {
+        return None;
+    }
+    let message = format!("{} is not defined: the reference expands to its default", BStr::new(name));
+    let fix = Advice::Text(format!("did you mean {}?", BStr::new(*near)));
+    let rule = LintRule::MisspelledReference;
+    Some(subject.make_finding(rule, definition, Some(place), message, fix))
 }
 
 /// Reports functions that fail when a daemon expands the value, because the daemon then exits with an error.

@@ -95,7 +95,7 @@ const REMOVED_PARAMETERS: &[(&str, &str)] = &[
     ("XAUTHORITY_USERS", NO_REPLACEMENT),
 ];
 
-const OWNER_ADVICE: &str = "write ADMINISTRATOR, the nearest permission level: there is no level OWNER";
+const OWNER_ADVICE: &str = "write ALLOW_ADMINISTRATOR or DENY_ADMINISTRATOR: there is no level OWNER";
 const SLOTS_ADVICE: &str =
     "write SLOT_TYPE_<n>, NUM_SLOTS_TYPE_<n> or MAX_SLOT_TYPES: virtual machines are called slots";
 const GSI_ADVICE: &str =

@@ -1,7 +1,5 @@
 //! Values whose type differs from the one that the readers of their parameter need.
 
-use std::ops::Range;
-
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::caseless;
 use htc_config::Advice;
@@ -13,6 +11,7 @@ use htc_config::value_check::{FaultyPart, ValueFault, check_value};
 
 use super::lint_subject::LintSubject;
 use super::reference_rules::has_invalid_reference;
+use super::units::parameter_unit;
 use super::written_pieces::{replace_if_certain, replace_value};
 
 /// Checks the value of a parameter that is not an expression.
@@ -45,8 +44,10 @@ pub(super) fn check_type(
         let place = Some((span.start, span.end));
         let finding = subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix);
         findings.push(match &finding.fix {
-            // One item of a list.
-            Some(Advice::DidYouMean(near)) if is_one_word(&part.fault) => {
+            // One item of a list, or a truth value with one wrong letter.
+            Some(Advice::DidYouMean(near))
+                if is_one_word(&part.fault) || is_slip(&part.fault, &text, near) =>
+            {
                 let near = near.clone();
                 replace_value(finding, &text, near)
             }
@@ -61,6 +62,12 @@ fn is_one_word(fault: &ValueFault) -> bool {
         fault,
         ValueFault::UnknownDebugLevel(_) | ValueFault::UnknownMethod(_) | ValueFault::UnknownCrypto(_)
     )
+}
+
+/// True if a truth value differs from the one that was meant in one letter, or in the order of two.
+fn is_slip(fault: &ValueFault, text: &[u8], near: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    *fault == ValueFault::NotBoolean && htc_base::text::similar_names::distance(&text, near, 1).is_some()
 }
 
 /// Returns the number of a port above the largest one.
@@ -99,10 +106,10 @@ fn describe_fault(
     let did_you_mean = |near: Option<&str>| near.map(|near| Advice::DidYouMean(near.into()));
     match part.fault {
         ValueFault::NotInteger => {
-            (format!("{name} must be an integer{range}, not '{text}': {stops}"), suggest_number(text))
+            (format!("{name} must be an integer{range}, not '{text}': {stops}"), suggest_number(name, text))
         }
         ValueFault::NotNumber => {
-            (format!("{name} must be a number{range}, not '{text}': {stops}"), suggest_number(text))
+            (format!("{name} must be a number{range}, not '{text}': {stops}"), suggest_number(name, text))
         }
         ValueFault::OutOfBounds => (format!("{name} must be a 32-bit integer, not {text}: {stops}"), None),
         ValueFault::TooLow(_) | ValueFault::TooHigh(_) => {
@@ -181,6 +188,22 @@ fn describe_fault(
                 Some(fix),
             )
         }
+        ValueFault::UnquotedEnvironment => {
+            let message = format!(
+                "{name}: without double quotes only ';' separates variables, so this is one variable"
+            );
+            (message, Some(Advice::Write(format!("\"{text}\"").into())))
+        }
+        ValueFault::Semicolon => (
+            format!("{name}: ';' does not separate hosts: '{text}' is one name"),
+            Some("write a comma".into()),
+        ),
+        ValueFault::Url => {
+            let host = text.split_once_str("://").map_or(&b""[..], |(_, rest)| rest);
+            let host = host.split(|byte| b":/".contains(byte)).next().unwrap_or_default();
+            let fix = format!("write the name of the host: {}", host.as_bstr());
+            (format!("{name} is a list of hosts, not of URLs: '{text}'"), Some(fix.into()))
+        }
         ValueFault::NotRounding => {
             let fix = "write a number from 0 to 9, or a percentage: 25%".into();
             (
@@ -242,33 +265,69 @@ pub(super) fn suggest_undefined(word: &[u8]) -> Option<Advice> {
     (is_near && word.len() >= MIN_LENGTH).then(|| Advice::DidYouMean("undefined".into()))
 }
 
-/// Returns advice about a number that is in quotes or has a unit or other text after it.
-fn suggest_number(text: &[u8]) -> Option<Advice> {
-    if text.starts_with(b"\"") {
-        return Some("write it without quotes".into());
+/// Returns advice about a number that is in quotes or has a unit or other text around it.
+fn suggest_number(name: &[u8], text: &[u8]) -> Option<Advice> {
+    let is_plain = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    if let Some(rest) = text.strip_prefix(b"=") {
+        let number = rest.trim_start_with(|c| c == '=' || c == ' ');
+        return is_plain(number).then(|| Advice::Write(number.into()));
     }
-    let Range { end, .. } = 0..text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    if text.starts_with(b"\"") {
+        let inner = text.trim_with(|c| c == '"').trim();
+        return Some(match is_plain(inner) {
+            true => Advice::Write(inner.into()),
+            false => "write it without quotes".into(),
+        });
+    }
+    if let Some(advice) = suggest_digits(text) {
+        return Some(advice);
+    }
+    let end = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let unit = text[end..].trim();
     if end == 0 || unit.is_empty() {
         return None;
     }
     let number = BStr::new(&text[..end]);
-    let is_unit = unit.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'%');
+    let is_unit = unit.iter().all(u8::is_ascii_alphabetic);
     let is_grouped = unit.first() == Some(&b',')
         && unit[1..]
             .split(|byte| *byte == b',')
             .all(|group| group.len() == 3 && group.iter().all(u8::is_ascii_digit));
     match () {
-        () if is_unit => {
-            let unit = BStr::new(unit);
-            Some(format!("write a plain number, without '{unit}'").into())
-        }
+        () if unit == b"%" => Some("write a number: a percentage is not possible here".into()),
+        () if is_unit => Some(suggest_in_unit(name, number, unit.as_bstr()).into()),
         () if is_grouped => {
             let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();
             Some(format!("write {}", BStr::new(&digits)).into())
         }
+        () if matches!(unit, b"," | b";") && is_plain(number) => Some(Advice::Write(number.to_owned())),
         () if matches!(unit, b"," | b";" | b".") => Some(format!("write {number}").into()),
         () => None,
+    }
+}
+
+/// Returns advice about a number in which a letter is in place of a digit: `1O`, `1l`.
+fn suggest_digits(text: &[u8]) -> Option<Advice> {
+    let digit = |byte: &u8| match byte {
+        b'O' | b'o' => Some(b'0'),
+        b'l' | b'I' => Some(b'1'),
+        byte => byte.is_ascii_digit().then_some(*byte),
+    };
+    let digits: Option<Vec<u8>> = text.iter().map(digit).collect();
+    let digits = digits.filter(|digits| digits[..] != *text && text[0].is_ascii_digit())?;
+    let letter = text.iter().copied().find(u8::is_ascii_alphabetic).map(char::from)?;
+    Some(format!("'{letter}' is a letter: write {}", BStr::new(&digits)).into())
+}
+
+/// Returns advice about a number with a unit for a parameter.
+fn suggest_in_unit(name: &[u8], number: &BStr, word: &BStr) -> String {
+    let unit = parameter_unit(name);
+    match unit.and_then(|unit| Some((unit, unit.convert(number, word)?))) {
+        Some((unit, converted)) => format!("{} is in {}: write {converted}", name.as_bstr(), unit.name),
+        None => match unit {
+            Some(unit) => format!("write a number of {}", unit.name),
+            None => format!("write a plain number, without '{word}'"),
+        },
     }
 }
 

@@ -15,69 +15,7 @@ use super::attribute_facts::{AttributeUnit, find_facts};
 use super::constants::constant_number;
 use super::expression_parts::{for_each_part, reference_name, shorten};
 use super::lint_subject::LintSubject;
-
-/// Words for units of time, with their seconds.
-const TIME_WORDS: [(&str, f64); 16] = [
-    ("minute", 60.0),
-    ("minutes", 60.0),
-    ("min", 60.0),
-    ("mins", 60.0),
-    ("hour", 3600.0),
-    ("hours", 3600.0),
-    ("hr", 3600.0),
-    ("hrs", 3600.0),
-    ("h", 3600.0),
-    ("day", 86_400.0),
-    ("days", 86_400.0),
-    ("d", 86_400.0),
-    ("week", 604_800.0),
-    ("weeks", 604_800.0),
-    ("month", 2_592_000.0),
-    ("months", 2_592_000.0),
-];
-
-/// Words for units of size, with their bytes.
-const SIZE_WORDS: [(&str, f64); 12] = [
-    ("kb", 1024.0),
-    ("kib", 1024.0),
-    ("k", 1024.0),
-    ("mb", 1_048_576.0),
-    ("mib", 1_048_576.0),
-    ("m", 1_048_576.0),
-    ("gb", 1_073_741_824.0),
-    ("gib", 1_073_741_824.0),
-    ("g", 1_073_741_824.0),
-    ("tb", 1_099_511_627_776.0),
-    ("tib", 1_099_511_627_776.0),
-    ("t", 1_099_511_627_776.0),
-];
-
-/// Ends of the names of parameters in seconds.
-const SECONDS_ENDINGS: [&str; 16] = [
-    "_INTERVAL",
-    "_TIMEOUT",
-    "_LIFETIME",
-    "_DELAY",
-    "_DURATION",
-    "_WORKLIFE",
-    "RETIREMENTTIME",
-    "VACATETIME",
-    "_LEASE",
-    "_MAX_TIME",
-    "_AGE",
-    "_EXPIRATION",
-    "_EXPIRE",
-    "_BACKOFF_CEILING",
-    "_BACKOFF_CONSTANT",
-    "FETCHWORKDELAY",
-];
-
-/// Parameters in MiB.
-const MIB_PARAMETERS: [&str; 6] =
-    ["MEMORY", "RESERVED_MEMORY", "RESERVED_SWAP", "RESERVED_DISK", "JOB_DEFAULT_REQUESTMEMORY", "VM_MEMORY"];
-
-/// Parameters in KiB.
-const KIB_PARAMETERS: [&str; 1] = ["JOB_DEFAULT_REQUESTDISK"];
+use super::units::{SIZE_WORDS, TIME_WORDS, Unit, parameter_unit};
 
 /// Smallest positive values that are sensible.
 const SENSIBLE: [(&str, f64, &str); 5] = [
@@ -126,33 +64,12 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     check_templates(subject, findings);
 }
 
-/// Returns the unit of a parameter as seconds or bytes, with true for a time.
-fn parameter_unit(name: &[u8]) -> Option<(f64, bool, &'static str)> {
-    let found = registry::find(name)?;
-    let own = registry::strip_slot_prefix(unqualified_name(name));
-    let is_number = matches!(
-        found.value_type,
-        ValueType::Integer | ValueType::Long | ValueType::Real | ValueType::Number | ValueType::SizeOrNumber
-    );
-    let is_in = |names: &[&str]| names.iter().any(|known| caseless::eq(known.as_bytes(), own));
-    match () {
-        () if found.value_type == ValueType::LogSize => Some((1.0, false, "bytes")),
-        () if !is_number => None,
-        () if is_in(&MIB_PARAMETERS) => Some((1_048_576.0, false, "MiB")),
-        () if is_in(&KIB_PARAMETERS) => Some((1024.0, false, "KiB")),
-        () if SECONDS_ENDINGS.iter().any(|end| caseless::ends_with(own, end.as_bytes())) => {
-            Some((1.0, true, "seconds"))
-        }
-        () => None,
-    }
-}
-
 /// Checks a parameter that is one number.
 fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     let Some(number) = entry.raw().to_str().ok().and_then(|raw| raw.trim().parse::<f64>().ok()) else {
         return;
     };
-    let Some((unit, is_time, shown)) = parameter_unit(&entry.name) else { return };
+    let Some(Unit { factor: unit, is_time, name: shown }) = parameter_unit(&entry.name) else { return };
     if number <= 0.0 {
         return;
     }
@@ -186,7 +103,11 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
         SENSIBLE.iter().find(|(name, ..)| caseless::eq(name.as_bytes(), own)).filter(|_| !is_no_request);
     if let Some((_, _, unit)) = sensible.filter(|(_, least, _)| number < *least) {
         let message = format!("{} is in {unit}; {number} is very small", entry.name);
-        let fix = "write the number in this unit";
+        let fix = match *unit {
+            "seconds" => format!("write the number in seconds: {number} hours are {}", number * 3600.0),
+            "MiB" => format!("write the number in MiB: {number} GiB are {}", number * 1024.0),
+            _ => format!("write the number in KiB: {number} GiB are {}", number * 1_048_576.0),
+        };
         findings.push(subject.make_finding(LintRule::SuspiciousUnit, &entry.current, place, message, fix));
     }
 }

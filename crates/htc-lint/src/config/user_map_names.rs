@@ -21,9 +21,6 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         .collect();
     let names: Vec<BString> =
         lists.iter().flat_map(|list| list_items(&subject.view, &list.name.to_str_lossy())).collect();
-    if names.is_empty() {
-        return;
-    }
     for entry in subject.user_written_entries() {
         for (at, name) in used_maps(&entry.current.raw) {
             if names.iter().any(|known| caseless::eq(known, name)) {
@@ -39,7 +36,10 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps has {shown}");
             let fix = match similar_names::nearest(name, names.iter().map(|known| &known[..])) {
                 Some(near) if !has_data => Advice::DidYouMean(near.into()),
-                _ => format!("add {shown} to {}", lists[0].name).into(),
+                _ => match lists.first() {
+                    Some(list) => format!("add {shown} to {}", list.name).into(),
+                    None => format!("set {} = {shown}", list_for(&entry.name)).into(),
+                },
             };
             let part = Some((at, at + name.len()));
             let finding = subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix);
@@ -48,6 +48,16 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             findings.push(Finding { holds_in_part, ..finding });
         }
     }
+}
+
+/// Returns the list of maps of the daemon that evaluates a parameter.
+fn list_for(name: &[u8]) -> String {
+    let reader = htc_config::registry::find(name).and_then(|found| found.daemons.split(',').next());
+    let daemon = match reader {
+        Some("schedd" | "negotiator" | "collector") => reader.unwrap_or_default().to_uppercase(),
+        _ => "STARTD".to_owned(),
+    };
+    format!("{daemon}_CLASSAD_USER_MAP_NAMES")
 }
 
 /// True if a listed map is not defined and is similar to one that is.

@@ -1,7 +1,5 @@
 //! Values of the wrong type: numbers, booleans, expressions, strings without quotes.
 
-use std::ops::Range;
-
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
@@ -17,8 +15,10 @@ use super::parameter_names::is_attribute_list;
 use super::precedence::check_precedence;
 use super::reference_rules::{has_invalid_reference, policy_consequence};
 use super::referenced_names::collect_names;
+use super::syntax_advice::advise_syntax;
 use super::type_rules::{check_port_ranges, check_type, has_checked_type};
-use super::written_pieces::{find_written_piece, replace_value};
+use super::units::parameter_unit;
+use super::written_pieces::{correct_part, find_written_piece, replace_value};
 use htc_base::text::{caseless, unqualified_name};
 use htc_classad::{Expr, ParseError, pitfalls};
 use htc_config::finding::Finding;
@@ -238,10 +238,13 @@ fn invalid_expression_finding<'a>(
     };
     let is_same = raw == value;
     let wrong = find_unbalanced(value);
-    let operator = find_foreign_operator(value, error).map(|found| (found.place.start, found.place.end));
-    let place = match &wrong {
-        Some(wrong) if is_same => (wrong.at, wrong.at + 1),
-        None if is_same && operator.is_some() => operator.unwrap_or_default(),
+    let advice = match &wrong {
+        Some(_) => None,
+        None => advise_syntax(value, error, parameter_unit(&entry.name), subject.dialect()),
+    };
+    let place = match (&wrong, &advice) {
+        (Some(wrong), _) if is_same => (wrong.at, wrong.at + 1),
+        (None, Some(advice)) if is_same => (advice.place.start, advice.place.end),
         _ if is_same => {
             let start = error.span.start as usize;
             (start, (error.span.end as usize).max(start + 1).min(raw.len()))
@@ -269,7 +272,10 @@ fn invalid_expression_finding<'a>(
     }
     let (rule, fix) = match looks_like_text {
         true => (LintRule::UnquotedString, Some(Advice::Text(format!("write \"{value}\", with the quotes")))),
-        false => (LintRule::BadExpression, advise_expression(entry, value, error)),
+        false => {
+            let fix = advice.as_ref().map(|advice| advice.fix.clone());
+            (LintRule::BadExpression, fix.or_else(|| advise_expression(entry, value)))
+        }
     };
     if rule == LintRule::UnquotedString && is_same {
         let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
@@ -281,46 +287,14 @@ fn invalid_expression_finding<'a>(
         return Finding { replacement: whole.replacement.filter(|_| is_same_line), ..finding };
     }
     let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
-    match &finding.fix {
-        Some(Advice::Write(text)) if is_same && operator.as_ref() == Some(&place) => {
-            let text = text.clone();
-            finding.replaced_by(text)
-        }
-        _ => finding,
+    match advice.filter(|_| is_same) {
+        Some(advice) => correct_part(finding, raw, &advice),
+        None => finding,
     }
-}
-
-/// Operator of another language.
-struct ForeignOperator {
-    place: Range<usize>,
-    /// ClassAd operator to write instead.
-    meant: &'static str,
-}
-
-/// Returns the operator of another language at which the parser stopped.
-fn find_foreign_operator(value: &[u8], error: &ParseError) -> Option<ForeignOperator> {
-    const OPERATORS: [(&str, &str); 7] =
-        [("===", "=="), ("!==", "!="), ("<>", "!="), ("=", "=="), ("and", "&&"), ("or", "||"), ("eq", "==")];
-    let end = error.span.end as usize;
-    let found = value.get(error.span.start as usize..end)?;
-    OPERATORS.iter().find_map(|(text, meant)| {
-        let start = end.checked_sub(text.len())?;
-        // The parser stops at the last sign of `===` and `<>`.
-        let is_written = caseless::eq(&value[start..end], text.as_bytes())
-            && (found.len() == text.len() || !text.as_bytes()[0].is_ascii_alphabetic());
-        is_written.then_some(ForeignOperator { place: start..end, meant })
-    })
 }
 
 /// Advises about an expression that is not valid.
-fn advise_expression(entry: &MacroEntry, value: &BString, error: &ParseError) -> Option<Advice> {
-    if let Some(operator) = find_foreign_operator(value, error) {
-        return Some(Advice::Write(operator.meant.into()));
-    }
-    let before = value.get(..error.span.start as usize).unwrap_or_default();
-    if before.fields().last().is_some_and(|word| caseless::eq(word, b"not")) {
-        return Some("write ! instead of not".into());
-    }
+fn advise_expression(entry: &MacroEntry, value: &BString) -> Option<Advice> {
     let is_operator = |text: &[u8]| text.starts_with(b"||") || text.starts_with(b"&&");
     if is_operator(value.trim_start()) {
         let operator = value.trim_start()[..2].as_bstr();

@@ -1,13 +1,17 @@
 //! Places of findings in the text that a user wrote, and corrections of whole values.
 
+use std::ops::Range;
+
 use bstr::{BString, ByteSlice};
+use htc_base::text::Span;
 use htc_config::Advice;
-use htc_config::finding::Finding;
+use htc_config::finding::{Finding, Replacement};
 use htc_config::macro_definition::{Definition, FoundMacro, MacroEntry};
 use rustc_hash::FxHashSet;
 
 use super::lint_subject::LintSubject;
 use super::referenced_names::collect_names;
+use super::syntax_advice::SyntaxAdvice;
 
 /// Returns where a piece of an expanded value was written: in the value itself, or in one that it refers to.
 pub(super) fn find_written_piece<'a>(
@@ -52,6 +56,26 @@ pub(super) fn replace_value(finding: Finding, raw: &[u8], text: impl Into<BStrin
     });
     let is_plain = !raw.is_empty() && !raw.iter().any(|b| b"\\\n\r".contains(b));
     if is_value && is_plain { finding.replaced_by(text) } else { finding }
+}
+
+/// Adds the correction of a part of a value that is in one line; the finding's place is that of the advice.
+pub(super) fn correct_part(finding: Finding, raw: &[u8], advice: &SyntaxAdvice) -> Finding {
+    let Some((Range { start, end }, mut text)) = advice.change(raw) else { return finding };
+    let Some(spot) = &finding.spot else { return finding };
+    let Some(first) = (spot.span.start as usize + start).checked_sub(advice.place.start) else {
+        return finding;
+    };
+    let last = first + (end - start);
+    // `NAME := value` has a correction of its own.
+    let follows_colon = start == 0 && spot.text.get(..first).is_some_and(|before| before.ends_with(b":"));
+    if spot.text.get(first..last) != Some(&raw[start..end]) || follows_colon {
+        return finding;
+    }
+    // The value of `NAME == value` begins directly after the operator.
+    if start == 0 && text.is_empty() && spot.text.get(..first).is_some_and(|before| before.ends_with(b"=")) {
+        text = " ".into();
+    }
+    Finding { replacement: Some(Replacement { span: Span::new(first, last), text }), ..finding }
 }
 
 /// Adds the correction of a whole value if the advice is certain.

@@ -138,9 +138,22 @@ fn advise_setting(name: &str, value: &[u8]) -> Option<Advice> {
                 char::from(letter)
             )))
         }
-        _ if digits > 0 => Some("write MODE = Periodic, or remove the period".into()),
-        _ => None,
+        _ if digits == 0 => None,
+        _ if value[..digits].iter().all(|digit| *digit == b'0') => Some("write a number above 0".into()),
+        None if !unit.is_empty() => suggest_period(&value[..digits], unit),
+        _ => Some("write MODE = Periodic, or remove the period".into()),
     }
+}
+
+/// Returns the period in hours for one in days or weeks.
+fn suggest_period(number: &[u8], unit: &[u8]) -> Option<Advice> {
+    let number: u64 = number.to_str().ok()?.parse().ok()?;
+    let hours = match unit.first()?.to_ascii_lowercase() {
+        b'd' => 24,
+        b'w' => 168,
+        _ => return Some("write seconds, or a number directly followed by s, m or h".into()),
+    };
+    Some(format!("write {}h", number.checked_mul(hours)?).into())
 }
 
 /// Settings of managers and their jobs that a file sets, by their names in lower case, without a prefix and a dot.

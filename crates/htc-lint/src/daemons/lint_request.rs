@@ -11,11 +11,14 @@ use super::{
 };
 use crate::config as lint;
 use crate::config::LintSubject;
-use htc_base::world::World;
+use crate::corrections;
+use bstr::BString;
+use htc_base::world::{FileTextsWorld, World};
 use htc_classad::Dialect;
 use htc_config::finding::Finding;
 use htc_config::load::LoadAttempt;
 use htc_config::redact::{self, KnownSecrets};
+use htc_config::source_location::SourceLocation;
 use htc_config::target_version::TargetVersion;
 use htc_config::{Config, ConfigError, LoadOptions, LookupContext};
 use htc_hook::job_ad_lint;
@@ -92,6 +95,16 @@ impl LintRequest<'_> {
         attempt: &mut LoadAttempt,
         world: &dyn World,
     ) -> Result<LintResult, Box<ConfigError>> {
+        self.find_problems(attempt, world, true)
+    }
+
+    /// Checks a configuration, and the corrections of its findings unless they are only compared with others.
+    fn find_problems(
+        &self,
+        attempt: &mut LoadAttempt,
+        world: &dyn World,
+        checks_corrections: bool,
+    ) -> Result<LintResult, Box<ConfigError>> {
         let mut secrets = KnownSecrets::default();
         if self.redact {
             secrets.learn_from_config(&attempt.config, world);
@@ -138,6 +151,9 @@ impl LintRequest<'_> {
         let warnings = warnings.collect();
         target_version::apply(&subject, self.version, &mut findings);
         AllowComments::of_config(&attempt.config).apply(&mut findings);
+        if checks_corrections {
+            self.drop_wrong_corrections(attempt, world, &mut findings);
+        }
         for finding in findings.iter_mut().filter(|_| self.redact) {
             finding.value = redact::mask_value(&finding.name, &finding.value).into_owned().into();
             let source = finding.spot.as_ref().map(|spot| attempt.config.set.source(spot.source));
@@ -159,6 +175,26 @@ impl LintRequest<'_> {
             is_partial: scope.is_partial,
             absent_programs,
         })
+    }
+
+    /// Keeps only the corrections that a check of the corrected files proves right.
+    fn drop_wrong_corrections(&self, attempt: &LoadAttempt, world: &dyn World, findings: &mut [Finding]) {
+        let sources = &attempt.config.set;
+        let text_of = |spot: &SourceLocation| sources.source(spot.source).text.as_deref().map(BString::from);
+        let check = |texts: &[(PathBuf, Vec<u8>)]| {
+            let root = self.options.root_text.as_ref().and_then(|_| self.options.file.as_ref());
+            let root_text = root.and_then(|root| texts.iter().find(|(path, _)| path == root));
+            let options = LoadOptions {
+                root_text: root_text
+                    .map_or(self.options.root_text.clone(), |(_, text)| Some(text[..].into())),
+                ..self.options.clone()
+            };
+            let world = FileTextsWorld { world, texts };
+            let request = LintRequest { options: &options, redact: false, ..self.clone() };
+            let mut attempt = request.load(&world);
+            request.find_problems(&mut attempt, &world, false).ok().map(|result| result.findings)
+        };
+        corrections::drop_wrong_corrections(findings, &text_of, &check);
     }
 
     /// Checks the ad of a fetched job.

@@ -6,6 +6,7 @@ mod cron_jobs;
 mod hook_callers;
 mod hook_report;
 mod hooks;
+mod ignored_text;
 mod lint_request;
 mod lint_scope;
 mod load_warnings;

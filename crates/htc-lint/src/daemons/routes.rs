@@ -4,7 +4,7 @@ use bstr::{BStr, ByteSlice};
 use htc_base::job::Universe;
 use htc_base::quirks::QuirkMode;
 use htc_base::text::{Span, caseless, list, unqualified_name};
-use htc_classad::{Value, references};
+use htc_classad::{Value, explain, references};
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
@@ -206,6 +206,7 @@ fn check_catch_all_routes(
     if DEFAULT_LIMITS.iter().any(|limit| subject.config.set.find_exact(limit).is_some()) {
         return;
     }
+    check_covered_routes(subject, routes, findings);
     let takes_all = |loaded: &LoadedRoute<'_>| takes_every_job(&loaded.route, subject);
     for (at, first) in routes.iter().enumerate() {
         if has_own_limit(&first.route) || !takes_all(first) {
@@ -225,6 +226,32 @@ fn check_catch_all_routes(
             fix,
         ));
         return;
+    }
+}
+
+/// Reports a route whose jobs an earlier route takes: its condition has all clauses of the earlier one, and more.
+fn check_covered_routes(subject: &LintSubject<'_>, routes: &[&LoadedRoute<'_>], findings: &mut Vec<Finding>) {
+    let clauses = |loaded: &LoadedRoute<'_>| -> FxHashSet<Vec<u8>> {
+        let parts = loaded.route.requirements().map(explain::conjuncts).unwrap_or_default();
+        parts.iter().map(|part| part.without_parentheses().unparse().to_vec()).collect()
+    };
+    let all: Vec<FxHashSet<Vec<u8>>> = routes.iter().map(|loaded| clauses(loaded)).collect();
+    for (at, later) in routes.iter().enumerate() {
+        let covers = |first: &usize| {
+            let own = &all[*first];
+            !has_own_limit(&routes[*first].route)
+                && !own.is_empty()
+                && own.len() < all[at].len()
+                && own.is_subset(&all[at])
+        };
+        let Some(first) = (0..at).find(covers) else { continue };
+        let (name, other) = (&routes[first].route.name, &later.route.name);
+        let message = format!(
+            "route {name} takes every job of {other}, which is after it: {other} gets one only while {name} is throttled"
+        );
+        let fix = format!("list {other} before {name} in JOB_ROUTER_ROUTE_NAMES, or give {name} MaxJobs");
+        let rule = LintRule::CatchAllRoute;
+        findings.push(subject.make_finding(rule, &routes[first].entry.current, None, message, fix));
     }
 }
 

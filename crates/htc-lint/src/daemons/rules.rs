@@ -2,7 +2,9 @@
 
 use super::lint_scope::LintScope;
 use super::transforms::is_route_or_transform;
-use super::{cron_jobs, hook_callers, hooks, map_lines, routes, slots, source_lines, transforms};
+use super::{
+    cron_jobs, hook_callers, hooks, ignored_text, map_lines, routes, slots, source_lines, transforms,
+};
 use crate::config as lint;
 use crate::config::LintSubject;
 use bstr::ByteSlice;
@@ -17,7 +19,7 @@ use htc_config::statement::{StatementOperator, split_line};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules that report that something is missing.
-const ABSENCE_RULES: [LintRule; 9] = [
+const ABSENCE_RULES: [LintRule; 11] = [
     LintRule::UnknownParameter,
     LintRule::Undefined,
     LintRule::UnusedMacro,
@@ -27,6 +29,8 @@ const ABSENCE_RULES: [LintRule; 9] = [
     LintRule::Unused,
     LintRule::ShadowedDefinition,
     LintRule::NoReplyHook,
+    LintRule::UndefinedCondition,
+    LintRule::UnlistedAttribute,
 ];
 
 /// Runs all rules over a configuration whose texts were kept.
@@ -37,6 +41,7 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     map_lines::lint(subject, scope, &mut findings);
     slots::lint(subject, scope, &mut findings);
     source_lines::lint(subject, &mut findings);
+    ignored_text::lint(subject, &mut findings);
     cron_jobs::lint(subject, scope, &mut findings);
     transforms::lint(subject, scope, &mut findings);
     if scope.is_complete {

@@ -1,9 +1,12 @@
 //! Rules files of transforms, as `transform --rules` reads them.
 
+use std::path::PathBuf;
+
 use bstr::{BString, ByteSlice};
 
 use super::allow_comments::AllowComments;
-use super::transforms::replace_condition;
+use super::transforms::{advise_condition, replace_condition};
+use crate::corrections::drop_wrong_corrections;
 use crate::transforms::{TransformFinding, TransformRunner, lint as lint_transform};
 use htc_base::text::{LineCounter, Span, caseless};
 use htc_base::world::World;
@@ -186,6 +189,21 @@ pub fn lint_rules_file(
     macros: Option<&dyn MacroSource>,
     world: &dyn World,
 ) -> Vec<Finding> {
+    let mut findings = find_rules_mistakes(name, text, macros, world);
+    let check = |texts: &[(PathBuf, Vec<u8>)]| {
+        let (_, corrected) = texts.first()?;
+        Some(find_rules_mistakes(name, corrected, macros, world))
+    };
+    drop_wrong_corrections(&mut findings, &|_| Some(text.into()), &check);
+    findings
+}
+
+fn find_rules_mistakes(
+    name: &str,
+    text: &[u8],
+    macros: Option<&dyn MacroSource>,
+    world: &dyn World,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut whole = text.to_vec();
     // On standard input, the text after the rules consists of ads.
@@ -236,7 +254,7 @@ fn lint_whole_file(
             let TransformLoadError::Requirements { reason, span, text: condition, .. } = &error;
             let message = format!("REQUIREMENTS is not a valid expression: {reason}");
             let spot = locate(name, text, *span);
-            let fix = error.advice().map(Advice::from);
+            let fix = error.advice().map(Advice::from).or_else(|| advise_condition(condition, dialect));
             findings.push(Finding::at(LintRule::Transform, Some(spot), message, fix));
             replace_condition(text, condition)
                 .and_then(|good| Transform::from_file(name, &good, dialect).ok())
@@ -265,7 +283,7 @@ pub fn from_transform_findings(found: &[TransformFinding]) -> Vec<Finding> {
             let fix = Some(finding.fix.clone()).filter(|fix| !fix.is_empty()).map(Advice::Text);
             let replacement =
                 finding.replacement.as_ref().map(|text| Replacement { span: spot.span, text: text.clone() });
-            Finding { replacement, ..Finding::at(finding.rule, Some(spot), finding.message.clone(), fix) }
+            Finding { replacement, ..Finding::at(finding.rule, Some(spot), finding.describe(0), fix) }
         })
         .collect()
 }

@@ -18,7 +18,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
     let tags = machine_resources(subject);
     let has_own_disks = subject.view.names().any(is_own_disk);
     slot_layout::lint(subject, scope, &tags, findings);
-    check_uncounted_types(subject, findings);
+    check_uncounted_types(subject, scope, findings);
     check_resource_names(subject, findings);
     for entry in subject.user_written_entries() {
         if let Some(id) = slot_type_number(&entry.name) {
@@ -29,17 +29,19 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
 }
 
 /// Reports slot types without a number of slots, in a configuration that sets the number of others.
-fn check_uncounted_types(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+fn check_uncounted_types(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let counts: Vec<SourceId> = subject
         .user_written_entries()
         .filter(|entry| caseless::starts_with(unqualified_name(&entry.name), b"NUM_SLOTS_TYPE_"))
         .map(|entry| entry.current.place.source)
         .collect();
-    if counts.is_empty() {
+    if counts.is_empty() && !scope.is_complete {
         return;
     }
+    // Without any number, the slots are of type 1 or of none.
+    let first = if counts.is_empty() { 2 } else { 1 };
     for entry in subject.user_written_entries() {
-        let Some(id) = slot_type_number(&entry.name).filter(|id| *id > 0) else { continue };
+        let Some(id) = slot_type_number(&entry.name).filter(|id| *id >= first) else { continue };
         let count = format!("NUM_SLOTS_TYPE_{id}");
         if !subject.is_set_with_any_prefix(count.as_bytes()) {
             let message = format!("there is no slot of type {id}, because {count} is not set");

@@ -8,10 +8,10 @@ use htc_config::{Advice, SharedText};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lint_scope::LintScope;
-use crate::config::LintSubject;
+use crate::config::{LintSubject, advise_syntax};
 use crate::transforms::{TransformFinding, TransformRunner, attributes_set_by, lint as lint_transform};
 use htc_base::text::{Span, caseless, unqualified_name};
-use htc_classad::AttrName;
+use htc_classad::{AttrName, Dialect, Expr};
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
 use htc_transform::{RuleLine, Transform, TransformHeader, TransformLoadError};
@@ -114,12 +114,19 @@ fn read_transform(
         Ok(transform) => return Some(transform),
         Err(error) => error,
     };
-    let fix = error.advice().map(Advice::from);
+    let own = error.advice().map(Advice::from);
     let TransformLoadError::Requirements { reason, span, text, .. } = error;
     let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
     let message = format!("REQUIREMENTS of {label} is not a valid expression: {reason}");
+    let fix = own.or_else(|| advise_condition(&text, subject.dialect()));
     findings.push(subject.make_finding(LintRule::Transform, &entry.current, part, message, fix));
     Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
+}
+
+/// Returns advice about a condition that is not a valid expression.
+pub(super) fn advise_condition(condition: &[u8], dialect: Dialect) -> Option<Advice> {
+    let error = Expr::parse_with(condition, dialect.old()).err()?;
+    advise_syntax(condition, &error, None, dialect.old()).map(|advice| advice.fix)
 }
 
 /// Checks the bodies of routes and transforms with the rules of the transform language.
@@ -178,8 +185,10 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             }
             let span = told.line.locate(told.at);
             let part = (span.start as usize, (span.end as usize).min(raw.len()));
-            let fix = Some(told.fix).filter(|fix| !fix.is_empty()).map(Advice::Text);
-            let finding = subject.make_finding(told.rule, &entry.current, Some(part), told.message, fix);
+            let fix = Some(told.fix.clone()).filter(|fix| !fix.is_empty()).map(Advice::Text);
+            let mut finding = subject.make_finding(told.rule, &entry.current, Some(part), String::new(), fix);
+            let offset = line_of(&finding).map_or(0, |line| line.saturating_sub(told.line.number));
+            finding.message = told.describe(offset);
             // A bracket in the same line that is not balanced has a finding already.
             let is_covered = told.rule == LintRule::Expression
                 && unbalanced.contains(&(entry.name.clone(), line_of(&finding)));

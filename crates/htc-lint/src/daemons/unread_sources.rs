@@ -143,6 +143,11 @@ fn unread_source_finding(
             "create it, or use 'include ifexist' or REQUIRE_LOCAL_CONFIG_FILE = false".to_owned(),
         ),
     };
+    let is_quoted = |quote: u8| name.len() > 2 && name.first() == Some(&quote) && name.last() == Some(&quote);
+    let fix = match is_quoted(b'"') || is_quoted(b'\'') {
+        true => format!("write {}: the quotes are a part of the path", name[1..name.len() - 1].as_bstr()),
+        false => fix,
+    };
     let entry = naming_entry(subject, source);
     let (message, fix) = match find_empty_macro(subject, source) {
         Some(name) => (

@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
-use crate::config::is_known_attribute;
+use crate::config::{SyntaxAdvice, advise_syntax, is_known_attribute};
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use crate::transforms::macros::route_setting;
 use htc_base::text::Span;
@@ -215,8 +215,9 @@ impl TransformLinter<'_> {
                 if let Some((before, place, at_depth)) = self.unread_sets.remove(&key)
                     && at_depth == depth
                 {
-                    let message = format!("dead statement: {name} is changed again on line {}", line.number);
+                    let message = format!("dead statement: {name} is changed again");
                     self.report(LintRule::Dead, &before, place, message, "remove one of the two");
+                    self.name_other_line(line.number);
                 }
                 if command.keyword != CommandKeyword::Delete {
                     self.unread_sets.insert(key, (line.clone(), at, depth));
@@ -224,8 +225,9 @@ impl TransformLinter<'_> {
             }
             CommandKeyword::Default => {
                 if let Some((before, ..)) = self.unread_sets.get(&key) {
-                    let message = format!("dead statement: {name} was set on line {}", before.number);
+                    let (message, number) = (format!("dead statement: {name} was set"), before.number);
                     self.report(LintRule::Dead, line, at, message, "remove it, or put it before the SET");
+                    self.name_other_line(number);
                 }
             }
             _ => {
@@ -298,18 +300,45 @@ impl TransformLinter<'_> {
         let (offset, value) = (command.value_at, &command.value);
         let (start, end) = (error.span.start as usize, error.span.end as usize);
         let comment = value.find(b" #");
+        let mut replacement = None;
         let (at, fix) = match comment {
             Some(hash) => {
                 (Span::new(offset + hash + 1, line.text.len()), "put the comment on its own line".to_owned())
             }
-            None => (Span::new(offset + start, offset + end), suggest_expression(value)),
+            None => match self.advise_value(command, error) {
+                Some(advice) => {
+                    let change = advice.change(value);
+                    let place = change.as_ref().map_or(advice.place, |(place, _)| place.clone());
+                    replacement = change.map(|(_, text)| text);
+                    (Span::new(offset + place.start, offset + place.end), advice.fix.to_string())
+                }
+                None => (Span::new(offset + start, offset + end), suggest_expression(value)),
+            },
         };
         let message = format!("{error}; {} does nothing", command.keyword.name());
         self.report(LintRule::Expression, line, at, message, fix);
+        if let Some(text) = replacement {
+            self.correct_last(text);
+        }
         // A '#' in a string is not a comment.
         if comment.is_some_and(|hash| !value[hash..].contains(&b'"') && !line.text.ends_with(b"\\")) {
             self.correct_last("");
         }
+    }
+
+    /// Returns advice about a value that is not a valid expression, or `None` if it looks like a string without quotes.
+    fn advise_value(&self, command: &TransformCommand, error: &ParseError) -> Option<SyntaxAdvice> {
+        let dialect = match command.keyword {
+            CommandKeyword::EvalSet | CommandKeyword::EvalMacro => Dialect::of_world(self.world),
+            _ => Dialect::of_world(self.world).old(),
+        };
+        let advice = advise_syntax(&command.value, error, None, dialect)?;
+        let is_expression = command.value.find_byteset(b"\"<>=!*&|").is_some();
+        let is_word = command
+            .value
+            .get(advice.place.clone())
+            .is_some_and(|part| part.iter().all(u8::is_ascii_alphanumeric));
+        (is_expression || !is_word).then_some(advice)
     }
 
     /// Reports parts of an expression that are rarely intended: `'a'` for a string, functions that do not
@@ -335,6 +364,10 @@ impl TransformLinter<'_> {
             let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
             let at = Span::new(command.value_at, line.text.len());
             self.report(LintRule::Quotes, line, at, message, fix);
+            let text = &value[1..value.len() - 1];
+            if text.find_byteset(b"\"'\\").is_none() {
+                self.correct_last([b"\"", text, b"\""].concat());
+            }
         }
     }
 

@@ -32,6 +32,8 @@ pub struct TransformFinding {
     pub at: Span,
     /// Description of the mistake.
     pub message: String,
+    /// Line of another statement that belongs to the mistake; its number ends the description.
+    pub other_line: Option<u32>,
     /// Correction.
     pub fix: String,
     /// Text that certainly belongs in the place, or `None` if several are possible.
@@ -43,6 +45,14 @@ pub struct TransformFinding {
 }
 
 impl TransformFinding {
+    /// Returns the description; `offset` is the difference between the numbers of lines in the file and in the transform.
+    pub fn describe(&self, offset: u32) -> String {
+        match self.other_line {
+            Some(line) => format!("{} on line {}", self.message, line + offset),
+            None => self.message.clone(),
+        }
+    }
+
     /// Returns true if this mistake makes the transform fail for every ad.
     pub fn is_fatal(&self) -> bool {
         self.rule.severity() == LintSeverity::Error && !self.inside_if
@@ -92,6 +102,13 @@ impl TransformLinter<'_> {
         }
     }
 
+    /// Adds the line of another statement to the latest finding.
+    pub(super) fn name_other_line(&mut self, number: u32) {
+        if let Some(finding) = self.findings.last_mut() {
+            finding.other_line = Some(number);
+        }
+    }
+
     /// Adds a finding at a place in a line.
     pub(super) fn report(
         &mut self,
@@ -106,6 +123,7 @@ impl TransformLinter<'_> {
             line: line.clone(),
             at,
             message: message.into(),
+            other_line: None,
             fix: fix.into(),
             replacement: None,
             macro_name: None,

@@ -46,7 +46,17 @@ impl MacroOccurrence {
 
 fn warning(rule: LintRule, line: &RuleLine, at: Span, message: String, fix: String) -> TransformFinding {
     let line = line.clone();
-    TransformFinding { rule, line, at, message, fix, replacement: None, macro_name: None, inside_if: false }
+    TransformFinding {
+        rule,
+        line,
+        at,
+        message,
+        other_line: None,
+        fix,
+        replacement: None,
+        macro_name: None,
+        inside_if: false,
+    }
 }
 
 /// All macros of a transform.

@@ -101,10 +101,10 @@ impl TransformLinter<'_> {
         let lines = &transform.envelope.lines;
         for (at, (keyword, line)) in lines.iter().enumerate() {
             if let Some((_, last)) = lines[at + 1..].iter().rev().find(|(other, _)| other == keyword) {
-                let message =
-                    format!("dead statement: only the last {keyword} counts, on line {}", last.number);
+                let message = format!("dead statement: only the last {keyword} counts,");
                 let whole = Span::new(0, line.text.len());
                 self.report(LintRule::Dead, line, whole, message, "remove it, or join the two");
+                self.name_other_line(last.number);
             }
         }
     }

@@ -57,10 +57,47 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
         let near = similar_names::nearest(group, groups.iter().map(|known| &known[..]));
         return match near {
             Some(near) => UnreadReason::misspelled_status(why, format!("GROUP_{what}_{}", BStr::new(near))),
-            None => UnreadReason::unread_status(why, format!("add {} to {GROUP_LIST}", BStr::new(group))),
+            None => {
+                let fix = match find_related(group, groups) {
+                    Some(related) => format!("did you mean GROUP_{what}_{related}?"),
+                    None => format!("add {} to {GROUP_LIST}", BStr::new(group)),
+                };
+                UnreadReason::unread_status(why, fix)
+            }
         };
     }
-    classify_misspelt_setting(rest, groups)
+    classify_joined_group(rest, groups).or_else(|| classify_misspelt_setting(rest, groups))
+}
+
+/// Detects the name of a group directly after the setting: `GROUP_QUOTAgroup_a`.
+fn classify_joined_group(rest: &[u8], groups: &[BString]) -> Option<NameStatus> {
+    let known = GROUP_SETTINGS.iter().find(|known| {
+        let group = caseless::strip_prefix(rest, known.as_bytes());
+        group.is_some_and(|group| {
+            groups.iter().any(|listed| caseless::eq(listed, group)) || caseless::starts_with(group, b"group_")
+        })
+    })?;
+    let group = BStr::new(&rest[known.len()..]);
+    UnreadReason::misspelled_status(
+        "a '_' separates the setting from the group",
+        format!("GROUP_{known}_{group}"),
+    )
+}
+
+/// Returns the only name of a list that begins with a name, or with which the name begins.
+pub(in crate::config) fn find_related<'n>(name: &[u8], names: &'n [BString]) -> Option<&'n BString> {
+    const MIN_LENGTH: usize = 4;
+    let is_related = |known: &&BString| {
+        let is_start = |long: &[u8], short: &[u8]| {
+            // A dot separates a group from its parent.
+            short.len() >= MIN_LENGTH
+                && caseless::starts_with(long, short)
+                && long[short.len()..].first() != Some(&b'.')
+        };
+        is_start(known, name) || is_start(name, known)
+    };
+    let mut related = names.iter().filter(is_related);
+    related.next().filter(|_| related.next().is_none())
 }
 
 /// Detects a misspelled setting of a group.

@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
 use super::{accounting_groups, cron};
-use crate::config::name_status::UnreadReason;
+use crate::config::name_status::{NameStatus, UnreadReason};
 use crate::config::parameter_names::{DAEMON_NAMES, is_attribute_list, is_clause_list, list_items};
 use htc_base::text::{caseless, similar_names};
 use htc_config::{Advice, Config, ConfigView};
@@ -122,6 +122,32 @@ impl SiteNames {
     pub(in crate::config) fn is_set(&self, name: &str) -> bool {
         debug_assert!(is_family_member(name.as_bytes()), "{name}");
         self.set_members.contains(&name.as_bytes().to_ascii_lowercase())
+    }
+
+    /// Classifies `SLOT1.START`: the settings of a slot have an underscore after its name.
+    pub(in crate::config) fn check_slot_prefix(&self, prefix: &[u8], rest: &[u8]) -> Option<NameStatus> {
+        let is_slot = |start: &BString| {
+            let digits = caseless::strip_prefix(prefix, start);
+            digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+        };
+        if self.is_daemon(prefix) || !self.slot_prefixes.iter().any(is_slot) {
+            return None;
+        }
+        let joined = [prefix, b"_", rest].concat();
+        match super::slots::classify_slot_name(&joined, self)? {
+            NameStatus::Read => UnreadReason::misspelled_status(
+                "an underscore, not a dot, separates a slot from its setting",
+                joined,
+            ),
+            NameStatus::Unread(reason) => {
+                let fix = match reason.fix {
+                    Advice::DidYouMean(meant) => Advice::Text(format!("did you mean {meant}?")),
+                    other => other,
+                };
+                UnreadReason::never_read_status(reason.why, fix)
+            }
+            NameStatus::SiteOwn => None,
+        }
     }
 
     /// Detects a misspelled daemon name before a dot. A prefix that is not similar to a daemon may be a local

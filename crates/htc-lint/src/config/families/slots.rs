@@ -68,6 +68,7 @@ const SLOT_ONLY_SETTINGS: [&str; 6] =
 pub(super) fn classify_slot_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     classify_type_setting(name, site)
         .or_else(|| classify_slot_setting(name, site))
+        .or_else(|| classify_separated_slot(name, site))
         .or_else(|| classify_misordered_name(name, site))
 }
 
@@ -199,6 +200,23 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         format!("a slot has no {shown}, and no list advertises an attribute of that name"),
         format!("to advertise it, add {shown} to STARTD_ATTRS or {slot}_STARTD_ATTRS"),
     )
+}
+
+/// Detects `SLOT_1_USER`: the number follows the prefix directly.
+fn classify_separated_slot(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
+    let (prefix, rest) = site.slot_prefixes.iter().find_map(|prefix| {
+        let rest = caseless::strip_prefix(name, prefix)?.strip_prefix(b"_")?;
+        Some((&name[..prefix.len()], rest))
+    })?;
+    let (_, setting) = split_leading_number(rest)?;
+    setting.strip_prefix(b"_")?;
+    let joined = [prefix, rest].concat();
+    match classify_slot_setting(&joined, site)? {
+        NameStatus::Read => {
+            UnreadReason::misspelled_status("the number of a slot follows its prefix directly", joined)
+        }
+        other => Some(other),
+    }
 }
 
 /// Detects `START_SLOT2` and `START_SLOT_TYPE_2`: the parts are in the wrong order.
