@@ -379,6 +379,44 @@ mod tests {
     }
 
     #[test]
+    fn a_second_job_after_an_empty_line_is_one_finding() {
+        let job = |owner: &str| format!("Cmd = \"/bin/{owner}\"\nOwner = \"{owner}\"\nJobUniverse = 5\n");
+        let two = format!("{}\n{}", job("ann"), job("bob"));
+        let found = rules(HookType::FetchWork, &two, "", 0);
+        let of_output: Vec<_> = found.iter().filter(|one| one.0 != "input-not-read").collect();
+        assert_eq!(of_output, [&("second-job", "Cmd".to_owned())]);
+        let same = format!("{}\n", job("ann"));
+        assert!(!rules(HookType::FetchWork, &same, "", 0).iter().any(|one| one.0 == "second-job"));
+    }
+
+    #[test]
+    fn values_that_need_quotes_or_another_unit_have_their_text() {
+        let advice = |hook: HookType, stdout: &str| -> Vec<String> {
+            let case = Case::new(hook);
+            let ended = HookExecution {
+                exit: Some(Exit::Code(0)),
+                stdout: stdout.into(),
+                ..HookExecution::default()
+            };
+            let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
+            let world = RealWorld::new();
+            let verdict = super::super::judge_call(&case, &outcome, b"/hook", &world, QuirkMode::Manual);
+            find_problems(&case, &outcome, &verdict).into_iter().map(|finding| finding.advice).collect()
+        };
+        for (line, expected) in [
+            ("RequestMemory = 2 GB\n", "in MiB: print RequestMemory = 2048"),
+            ("RequestDisk = 1GB\n", "in KiB: print RequestDisk = 1048576"),
+            ("Scratch = /x/y\n", "quote it: Scratch = \"/x/y\""),
+            ("export SCRATCH=/x\n", "quote it: SCRATCH = \"/x\""),
+            ("JobUniverse = vanilla\n", "JobUniverse must be a number: print JobUniverse = 5"),
+            ("JobUniverse = spark\n", "JobUniverse must be a number: print JobUniverse = 5 for vanilla"),
+        ] {
+            let found = advice(HookType::PrepareJob, line);
+            assert!(found.iter().any(|advice| advice == expected), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
     fn statuses_that_nobody_sees_are_named() {
         assert_eq!(rules(HookType::JobExit, "", "", 3), [("status-ignored", String::new())]);
         assert_eq!(rules(HookType::UpdateJobInfo, "", "", 3), [("status-ignored", String::new())]);

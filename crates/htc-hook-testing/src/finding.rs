@@ -17,6 +17,8 @@ words! {
         BadName => "bad-name",
         /// The queue refuses an attribute, and the whole output with it.
         RefusedAttribute => "refused-attribute",
+        /// A second job follows an empty line, although one call hands out one job.
+        SecondJob => "second-job",
         /// An attribute is printed twice with different values.
         PrintedTwice => "printed-twice",
         /// An attribute, or the output as a whole, has no effect for this caller.

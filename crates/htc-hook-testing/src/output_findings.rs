@@ -13,7 +13,7 @@ use htc_base::text::{Span, caseless};
 use htc_classad::{ClassAd, Dialect, Expr, LineError, Value, is_private};
 use htc_hook::hook_output::{self, BadOutputLine};
 use htc_hook::{HookCaller, HookType};
-use htc_lint::config::check_printed_value;
+use htc_lint::config::{check_printed_value, suggest_quantity};
 
 /// Returns true if the caller parses the output line by line to its end, so that one bad line makes the whole output
 /// invalid. Returns false if the caller reads the output up to the first bad line.
@@ -187,10 +187,25 @@ fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: b
         (Rule::BadLine, "JSON and ads in brackets are not supported here; print 'Name = value' lines")
     } else if bad.line.iter().all(|&byte| byte == b'-') {
         (Rule::BadLine, "separators are not supported here; print one ad and nothing else")
+    } else if let Some(line) = quote_path(&bad.line) {
+        let advice = format!("quote it: {line}");
+        return Finding::new(Rule::BadLine, format!("{what}: {consequence}"), advice)
+            .with_place(bad.error_span());
     } else {
         (Rule::BadLine, "print nothing but 'Name = value' lines; send everything else to standard error")
     };
     Finding::new(rule, format!("{what}: {consequence}"), advice).with_place(bad.error_span())
+}
+
+/// Returns the line with quotes around its value if this is a path without quotes; a shell's `export` is left out.
+fn quote_path(line: &[u8]) -> Option<BString> {
+    let (name, value) = line.split_once_str("=")?;
+    let name = name.trim();
+    let name = name.strip_prefix(b"export ").map_or(name, |name| name.trim());
+    let value = value.trim();
+    let is_path = [&b"/"[..], b"./", b"../", b"~/"].iter().any(|start| value.starts_with(start));
+    let is_plain = is_path && value.find_byteset(b"\"\\").is_none() && is_attribute_name(name);
+    is_plain.then(|| [name, b" = \"", value, b"\""].concat().into())
 }
 
 /// Returns true if a value begins with a quote that is not closed on the line.
@@ -212,6 +227,7 @@ fn is_unclosed_string(value: &[u8]) -> bool {
 fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let end = verdict.bad_line.as_ref().map_or(text.len(), |bad| bad.span.start as usize);
     let mut seen: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
+    let gap = text.find(b"\n\n").filter(|_| case.hook == HookType::FetchWork);
     for (_, span) in hook_output::output_lines(text) {
         if span.start as usize >= end {
             break;
@@ -226,8 +242,9 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
         let behind = parsed.as_ref().map_or(&b""[..], |(_, used)| value[*used..].trim_start());
         if !behind.trim().is_empty() {
             let message = format!("the value of {} ends before this text, which is ignored", name.as_bstr());
-            let finding =
-                Finding::new(Rule::TextAfterValue, message, "print one expression per line; quote strings");
+            let advice = suggest_quantity(name, value)
+                .unwrap_or_else(|| "print one expression per line; quote strings".to_owned());
+            let finding = Finding::new(Rule::TextAfterValue, message, advice);
             found.push(finding.with_place(Span::new(start + value.len() - behind.len(), span.end as usize)));
         }
         if !is_attribute_name(name) {
@@ -240,7 +257,17 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
             found.push(Finding::new(Rule::BadName, message, advice).with_place(name_span));
         }
         let key = name.to_ascii_lowercase();
-        if seen.get(&key).is_some_and(|before| *before != value) {
+        let is_repeated = seen.get(&key).is_some_and(|before| *before != value);
+        let follows_gap = gap.is_some_and(|gap| span.start as usize > gap);
+        if is_repeated && follows_gap {
+            // One finding about the second job is enough.
+            if !found.iter().any(|other| other.rule == Rule::SecondJob) {
+                let message = "a second job begins here: an empty line does not separate jobs, so its attributes replace \
+                               those of the first";
+                let advice = "print one job; the hook is called again for the next one";
+                found.push(Finding::new(Rule::SecondJob, message, advice).with_place(name_span));
+            }
+        } else if is_repeated {
             let message =
                 format!("{} is printed again with another value: the last one counts", name.as_bstr());
             found.push(

@@ -443,7 +443,7 @@ fn logical_operator(operator: &str) -> Option<&'static str> {
 }
 
 /// Returns the number that a word such as HELD or VANILLA means for an attribute.
-fn number_of_word(attribute: &[u8], word: &[u8]) -> Option<i64> {
+pub(super) fn number_of_word(attribute: &[u8], word: &[u8]) -> Option<i64> {
     const JOB_STATES: [(&str, i64); 7] = [
         ("IDLE", 1),
         ("RUNNING", 2),

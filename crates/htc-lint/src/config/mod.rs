@@ -68,7 +68,7 @@ pub use known_names::KnownParameterNames;
 pub use lint_subject::LintSubject;
 pub use name_status::{NameStatus, UnreadReason};
 pub use parameter_names::DAEMON_NAMES;
-pub use printed_values::{PrintedMistake, PrintedValueFinding, check_printed_value};
+pub use printed_values::{PrintedMistake, PrintedValueFinding, check_printed_value, suggest_quantity};
 pub(crate) use printed_values::{check_job_expression, suggest_attribute};
 pub use rules::lint;
 pub(crate) use syntax_advice::{SyntaxAdvice, advise_syntax};

@@ -4,11 +4,13 @@ use bstr::{BStr, ByteSlice};
 use htc_base::text::caseless;
 use htc_classad::{Expr, Value};
 
-use super::expression_types::{ExpressionMistake, ExpressionTypes, TypeSet};
+use super::attribute_facts::find_facts;
+use super::expression_types::{ExpressionMistake, ExpressionTypes, TypeSet, number_of_word};
 use super::known_attributes::{
     AttributeType, attribute_of_command, attribute_type, is_exact_attribute, is_known_attribute,
     nearest_attribute,
 };
+use super::syntax_advice::unit_of_attribute;
 use super::type_rules::{suggest_boolean, suggest_undefined};
 
 /// Kind of a mistake in a printed value.
@@ -35,6 +37,15 @@ pub struct PrintedValueFinding {
     pub message: String,
     /// Correction.
     pub advice: String,
+}
+
+/// Returns advice about a number with a unit as the value of an attribute: `in MiB: print RequestMemory = 2048` for 2 GB.
+pub fn suggest_quantity(attribute: &[u8], value: &[u8]) -> Option<String> {
+    let unit = find_facts(attribute)?.unit.and_then(unit_of_attribute)?;
+    let value = value.trim();
+    let end = value.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    let converted = unit.convert(&value[..end], value[end..].trim())?;
+    Some(format!("in {}: print {} = {converted}", unit.name, attribute.as_bstr()))
 }
 
 /// Checks the value of an attribute of a job; `is_defined` is true for the attributes of the ad.
@@ -123,7 +134,14 @@ fn check_lone_name(
         return None;
     }
     let advice = match attribute_type(name) {
-        Some(AttributeType::Number) => format!("{shown} must be a number: print {shown} = 1, for example"),
+        Some(AttributeType::Number) => match number_of_word(name, word) {
+            Some(number) => format!("{shown} must be a number: print {shown} = {number}"),
+            // 1 is the number of the standard universe, which was removed.
+            None if caseless::eq(name, b"JobUniverse") => {
+                format!("{shown} must be a number: print {shown} = 5 for vanilla")
+            }
+            None => format!("{shown} must be a number: print {shown} = 1, for example"),
+        },
         Some(AttributeType::Boolean) => {
             format!("{shown} must be true or false: print {shown} = true or false")
         }

@@ -291,7 +291,7 @@ fn find_unit(value: &[u8], at: usize, unit: Option<Unit>) -> Option<InvalidPart>
 }
 
 /// Returns the unit in which numbers that are compared with an attribute are written.
-fn unit_of_attribute(unit: AttributeUnit) -> Option<Unit> {
+pub(super) fn unit_of_attribute(unit: AttributeUnit) -> Option<Unit> {
     match unit {
         AttributeUnit::Bytes => Some(Unit::BYTES),
         AttributeUnit::KiB => Some(Unit::KIB),
