@@ -25,6 +25,9 @@ const MAX_ROUNDS: usize = 3;
 /// Maximum number of lines that are checked one by one to find the correction that causes an error in another line.
 const MAX_SINGLE_CHECKS: usize = 12;
 
+/// Returns the findings after the texts of files were replaced, or `None` if they cannot be read.
+pub(crate) type CorrectionCheck<'a> = dyn Fn(&[(PathBuf, Vec<u8>)]) -> Option<Vec<Finding>> + 'a;
+
 /// Correction of one finding in one line.
 #[derive(Clone, Debug)]
 pub struct LineCorrection {
@@ -66,7 +69,7 @@ pub fn correct_line(line: &mut BString, mut corrections: Vec<LineCorrection>) ->
 pub(crate) fn drop_wrong_corrections(
     findings: &mut [Finding],
     text_of: &dyn Fn(&SourceLocation) -> Option<BString>,
-    check: &dyn Fn(&[(PathBuf, Vec<u8>)]) -> Option<Vec<Finding>>,
+    check: &CorrectionCheck<'_>,
 ) {
     let mut waiting: Vec<usize> =
         (0..findings.len()).filter(|&at| findings[at].replacement.is_some()).collect();
@@ -88,7 +91,7 @@ fn check_layer(
     findings: &mut [Finding],
     mut layer: Vec<usize>,
     text_of: &dyn Fn(&SourceLocation) -> Option<BString>,
-    check: &dyn Fn(&[(PathBuf, Vec<u8>)]) -> Option<Vec<Finding>>,
+    check: &CorrectionCheck<'_>,
 ) -> Vec<usize> {
     let mut later = Vec::new();
     for _ in 0..MAX_ROUNDS {
@@ -122,7 +125,7 @@ fn find_cause_elsewhere(
     findings: &[Finding],
     corrected: &CorrectedTexts,
     text_of: &dyn Fn(&SourceLocation) -> Option<BString>,
-    check: &dyn Fn(&[(PathBuf, Vec<u8>)]) -> Option<Vec<Finding>>,
+    check: &CorrectionCheck<'_>,
 ) -> Vec<usize> {
     let lines = || corrected.files.values().flat_map(|file| file.lines.values());
     let all = || lines().flat_map(|line| line.findings.iter().copied()).collect();
@@ -223,7 +226,7 @@ impl CorrectedTexts {
 
     fn texts(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let of_file = |(name, file): (&SharedText, &CorrectedFile)| {
-            (PathBuf::from(name.to_path_lossy().into_owned()), file.corrected_text())
+            (name.to_path_lossy().into_owned(), file.corrected_text())
         };
         self.files.iter().map(of_file).collect()
     }

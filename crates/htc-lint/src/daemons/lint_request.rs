@@ -182,7 +182,7 @@ impl LintRequest<'_> {
         let sources = &attempt.config.set;
         let text_of = |spot: &SourceLocation| sources.source(spot.source).text.as_deref().map(BString::from);
         let check = |texts: &[(PathBuf, Vec<u8>)]| {
-            let root = self.options.root_text.as_ref().and_then(|_| self.options.file.as_ref());
+            let root = self.options.root_text.as_ref().and(self.options.file.as_ref());
             let root_text = root.and_then(|root| texts.iter().find(|(path, _)| path == root));
             let options = LoadOptions {
                 root_text: root_text
