@@ -33,6 +33,7 @@ fn proved(home: &Path, fill: Option<&str>) -> Result<QueueTestReport, QueueError
         load: LoadOptions { environment: false, user_file: false, ..LoadOptions::default() },
         choice: ConfigSelection::default(),
         in_place: false,
+        copy_time: None,
         rounds: vec![TestRound { name: "one at a time", slots: 1, one_at_a_time: true, ..round }, round],
         fill: fill.map(str::to_owned),
         id: None,
