@@ -326,7 +326,7 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
         ("STARTD_CORN_JOBLIST = A", "did you mean STARTD_CRON_JOBLIST?"),
         ("STARTD_ATTRS = IsHealty\nIsHealthy = true", "did you mean IsHealthy?"),
         ("DAEMON_LIST = MASTER STARTDD", "did you mean STARTD?"),
-        ("STARTDD.START = true", "did you mean STARTD?"),
+        ("STARTDD.START = true", "did you mean STARTD.START?"),
         ("STRT = true", "did you mean START?"),
         ("ALLOW_WRIT = *", "did you mean ALLOW_WRITE?"),
         ("SEC_DEFALT_ENCRYPTION = REQUIRED", "did you mean SEC_DEFAULT_ENCRYPTION?"),
@@ -396,7 +396,10 @@ fn json_is_an_array_or_refused() {
     ] {
         let (out, err, status) = place.run(words.iter().chain(&["--json"]));
         assert_eq!((out.as_str(), status), ("", 2), "{words:?} {err}");
-        assert!(err.contains("--json cannot be used with"), "{err}");
+        assert!(
+            err.contains("--json cannot be used with") || err.contains("--json has no effect in"),
+            "{err}"
+        );
     }
     for words in [&["--why", "A"][..], &["--hooks"], &["A"], &["--dump", "^A$"], &["lint"]] {
         let (out, err, _) = place.run(words.iter().chain(&["--json"]));
@@ -978,7 +981,7 @@ fn a_directory_is_no_configuration() {
     for words in [&["lint", "."][..], &["lint", "condor_config", "."], &["--config-file", ".", "D"]] {
         let (_, err, status) = place.run(words);
         assert_eq!(status, 3, "{words:?}: {err}");
-        assert!(err.contains("\".\" is a directory"), "{words:?}: {err}");
+        assert!(err.contains("is a directory"), "{words:?}: {err}");
     }
 }
 

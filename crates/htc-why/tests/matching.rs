@@ -262,7 +262,7 @@ fn a_term_that_is_zero_for_the_job_is_left_out_of_the_sentence() {
     let analysis = analyse(&pool, &[ad("[ RequestDisk = 9000 ]"), ad("[ Owner = \"ann\" ]")]);
     assert_eq!(
         analysis.causes(0)[0].sentence,
-        "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000, the job asks for 9000"
+        "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000 KiB, the job asks for 9000 KiB"
     );
     assert_eq!(analysis.suggestions(0, 3)[0].to_string(), "RequestDisk 4000 instead of 9000: 1 more slot");
     assert_eq!(
@@ -431,7 +431,9 @@ fn reasons_are_sentences_with_the_values_of_both_sides() {
     let (causes, changes) = explain(&[(&small, 3), (&large, 2)], job);
     assert_eq!(
         causes,
-        ["TARGET.RequestMemory <= MY.Memory is not true: the slots have 2000 to 7800, the job asks for 8192"]
+        [
+            "TARGET.RequestMemory <= MY.Memory is not true: the slots have 2000 to 7800 MiB, the job asks for 8192 MiB"
+        ]
     );
     assert_eq!(
         changes,

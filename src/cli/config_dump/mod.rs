@@ -136,7 +136,7 @@ const MANUAL: Manual = Manual {
         },
         VerbManual {
             verb: "lsp",
-            statuses: "0 ended by the editor, 1 connection closed, 2 wrong options, 3 input does not follow the protocol",
+            statuses: "0 ended by the editor, 1 connection closed, 2 wrong options, 3 invalid message",
             examples: &[
                 Example::new("Check for an older version of HTCondor", "htc-config-dump lsp --for 24.0")
                     .ends_with(1),

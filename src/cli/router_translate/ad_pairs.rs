@@ -47,11 +47,13 @@ impl PairLinks {
     fn is_source_of(&self, routed: &PairLinks) -> bool {
         let is_named_source = !self.id.is_empty() && routed.source == self.id;
         let is_named_routed = !routed.id.is_empty() && self.routed == routed.id;
-        // A routed job that is not submitted yet has no id.
-        let is_unsubmitted = self.routed.is_empty() || routed.id.is_empty();
-        (is_named_source || is_named_routed)
-            && (is_named_source || routed.source.is_empty())
-            && (is_named_routed || is_unsubmitted)
+        match (is_named_source, is_named_routed) {
+            (true, true) => true,
+            // A routed job that is not submitted yet has no id.
+            (true, false) => self.routed.is_empty() || routed.id.is_empty(),
+            (false, true) => routed.source.is_empty(),
+            (false, false) => false,
+        }
     }
 
     /// Describes an ad whose counterpart is missing.

@@ -109,7 +109,7 @@ fn words_with(name: &str, long: &str, is_supported: bool) -> (String, String) {
     let needed =
         if operands.contains("--ads") { needed.replace("--ads job.ad", "") } else { needed.to_owned() };
     let operands = match (name, long) {
-        ("htc-config-dump lint", "ads") => String::new(),
+        ("htc-config-dump lint", "ads" | "config-file") => String::new(),
         _ => operands.to_owned(),
     };
     let has_option = operands.split(' ').any(|word| word == format!("--{long}"));

@@ -410,7 +410,7 @@ fn ads_are_sorted_before_they_are_processed() {
     assert_eq!(matched("-0 --limit 2").matches('\0').count(), 2);
     assert!(!matched("--null").contains("reason"));
     let (code, _, err) = run(hook, &["prepare", "./hook", "-c", "false", "--ads", "-"], home.path());
-    assert!(code == Some(3) && err.contains("no such ad"), "{err}");
+    assert!(code == Some(3) && err.contains("no ad was selected"), "{err}");
     let (code, _, err) =
         run(hook, &["prepare", "./hook", "--sample-job", "vanilla", "-c", "true"], home.path());
     assert!(code == Some(2) && err.contains("--constraint applies only to ads"), "{err}");

@@ -13,6 +13,7 @@ mod word_order;
 use bstr::{BStr, ByteSlice};
 
 pub(super) use self::site_names::SiteNames;
+pub(super) use self::slots::classify_slot_prefix;
 pub(super) use self::subsystems::classify_prefixed_parameter;
 pub(super) use self::word_order::{classify_misordered_setting, find_reordered};
 use super::name_status::{NameStatus, UnreadReason};

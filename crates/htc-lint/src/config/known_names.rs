@@ -179,7 +179,7 @@ impl KnownParameterNames {
             }
             return NameStatus::Unread(unread);
         }
-        if let Some(unread) = self.site.check_slot_prefix(prefix, rest) {
+        if let Some(unread) = families::classify_slot_prefix(prefix, rest, &self.site) {
             return unread;
         }
         match self.classify(rest) {

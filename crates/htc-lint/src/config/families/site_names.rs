@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
 use super::{accounting_groups, cron};
-use crate::config::name_status::{NameStatus, UnreadReason};
+use crate::config::name_status::UnreadReason;
 use crate::config::parameter_names::{DAEMON_NAMES, is_attribute_list, is_clause_list, list_items};
 use htc_base::text::{caseless, similar_names};
 use htc_config::{Advice, Config, ConfigView};
@@ -124,30 +124,12 @@ impl SiteNames {
         self.set_members.contains(&name.as_bytes().to_ascii_lowercase())
     }
 
-    /// Classifies `SLOT1.START`: the settings of a slot have an underscore after its name.
-    pub(in crate::config) fn check_slot_prefix(&self, prefix: &[u8], rest: &[u8]) -> Option<NameStatus> {
-        let is_slot = |start: &BString| {
-            let digits = caseless::strip_prefix(prefix, start);
+    /// Returns true if a name is that of a slot: `SLOT1`, or another prefix of names of slots with a number.
+    pub(super) fn is_slot(&self, name: &[u8]) -> bool {
+        self.slot_prefixes.iter().any(|start| {
+            let digits = caseless::strip_prefix(name, start);
             digits.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
-        };
-        if self.is_daemon(prefix) || !self.slot_prefixes.iter().any(is_slot) {
-            return None;
-        }
-        let joined = [prefix, b"_", rest].concat();
-        match super::slots::classify_slot_name(&joined, self)? {
-            NameStatus::Read => UnreadReason::misspelled_status(
-                "an underscore, not a dot, separates a slot from its setting",
-                joined,
-            ),
-            NameStatus::Unread(reason) => {
-                let fix = match reason.fix {
-                    Advice::DidYouMean(meant) => Advice::Text(format!("did you mean {meant}?")),
-                    other => other,
-                };
-                UnreadReason::never_read_status(reason.why, fix)
-            }
-            NameStatus::SiteOwn => None,
-        }
+        })
     }
 
     /// Detects a misspelled daemon name before a dot. A prefix that is not similar to a daemon may be a local

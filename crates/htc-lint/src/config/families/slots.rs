@@ -6,6 +6,7 @@ use super::site_names::SiteNames;
 use crate::config::name_status::{NameStatus, UnreadReason};
 use crate::config::parameter_names::is_parameter;
 use htc_base::text::{caseless, similar_names};
+use htc_config::Advice;
 
 /// Settings that are read only for slot types (`slot_builder.cpp`, `Resource.cpp`, constructor).
 const TYPE_ONLY_SETTINGS: [&str; 4] = ["PARTITIONABLE", "BACKFILL", "NAME_PREFIX", "HIDDEN"];
@@ -70,6 +71,32 @@ pub(super) fn classify_slot_name(name: &[u8], site: &SiteNames) -> Option<NameSt
         .or_else(|| classify_slot_setting(name, site))
         .or_else(|| classify_separated_slot(name, site))
         .or_else(|| classify_misordered_name(name, site))
+}
+
+/// Classifies `SLOT1.START`: the settings of a slot have an underscore after its name.
+pub(in crate::config) fn classify_slot_prefix(
+    prefix: &[u8],
+    rest: &[u8],
+    site: &SiteNames,
+) -> Option<NameStatus> {
+    if site.is_daemon(prefix) || !site.is_slot(prefix) {
+        return None;
+    }
+    let joined = [prefix, b"_", rest].concat();
+    match classify_slot_name(&joined, site)? {
+        NameStatus::Read => UnreadReason::misspelled_status(
+            "an underscore, not a dot, separates a slot from its setting",
+            joined,
+        ),
+        NameStatus::Unread(reason) => {
+            let fix = match reason.fix {
+                Advice::DidYouMean(meant) => Advice::Text(format!("did you mean {meant}?")),
+                other => other,
+            };
+            UnreadReason::never_read_status(reason.why, fix)
+        }
+        NameStatus::SiteOwn => None,
+    }
 }
 
 fn is_listed(names: &[&str], name: &[u8]) -> bool {
