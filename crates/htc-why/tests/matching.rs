@@ -267,7 +267,7 @@ fn a_term_that_is_zero_for_the_job_is_left_out_of_the_sentence() {
     assert_eq!(analysis.suggestions(0, 3)[0].to_string(), "RequestDisk 4000 instead of 9000: 1 more slot");
     assert_eq!(
         analysis.causes(1)[0].sentence,
-        "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000, the job has no RequestDisk; \
+        "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000 KiB, the job has no RequestDisk; \
          condor_submit sets RequestDisk = 1048576 by default (JOB_DEFAULT_REQUESTDISK)"
     );
     // The term counts for a job that uses catalogs.
