@@ -26,6 +26,7 @@ fn lint_config(file: &Path, text: &[u8]) -> Vec<Finding> {
         used_by: &[],
         version: TargetVersion::default(),
         redact: false,
+        checks_corrections: true,
     };
     request.lint_config(&RealWorld::new()).unwrap().findings
 }

@@ -25,6 +25,7 @@ fn lint_files(files: &[(&str, &str)]) -> LintResult {
         used_by: &[],
         version: TargetVersion::default(),
         redact: false,
+        checks_corrections: true,
     };
     request.lint_config(&RealWorld::new()).unwrap()
 }

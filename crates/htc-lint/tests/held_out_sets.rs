@@ -31,6 +31,7 @@ fn has_finding(file: &str, text: &str) -> bool {
         used_by: &[],
         version: TargetVersion::default(),
         redact: false,
+        checks_corrections: true,
     };
     let findings = request.lint_config(&RealWorld::new()).unwrap().findings;
     findings

@@ -21,6 +21,7 @@ fn findings(name: &str, text: &str) -> Vec<Finding> {
         used_by: &[],
         version: htc_config::target_version::TargetVersion::default(),
         redact: false,
+        checks_corrections: true,
     };
     request.lint_config(&RealWorld::new()).unwrap().findings
 }

@@ -36,6 +36,7 @@ fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
         },
         only_unsupported: language == ExampleLanguage::Here,
         redact: false,
+        checks_corrections: true,
     };
     match language {
         ExampleLanguage::Config

@@ -152,5 +152,6 @@ fn with_request<T>(
         used_by: &settings.used_by,
         version: settings.version,
         redact: settings.redact,
+        checks_corrections: true,
     })
 }

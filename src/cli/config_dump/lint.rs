@@ -140,6 +140,7 @@ fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintReq
         version: request.lint.version.unwrap_or_default(),
         only_unsupported: request.here,
         redact: request.redact,
+        checks_corrections: request.lint.uses_corrections(&request.output),
     }
 }
 

@@ -74,6 +74,13 @@ impl LintOptions {
         (self.select.is_empty() || self.select.contains(&rule)) && !self.ignore.contains(&rule)
     }
 
+    /// Returns true if corrections are applied or printed.
+    pub(in crate::cli) fn uses_corrections(&self, output: &OutputOptions) -> bool {
+        let is_text = matches!(self.format, None | Some(LintFormat::Text | LintFormat::Github));
+        let has_rows = self.rows.given_option().is_some();
+        self.fix || self.diff || has_rows || output.wants_json() || !is_text
+    }
+
     /// Returns the output format.
     ///
     /// # Errors

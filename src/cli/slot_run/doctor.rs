@@ -115,6 +115,7 @@ fn check_configuration(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthChec
         used_by: &[],
         version: TargetVersion::default(),
         redact: false,
+        checks_corrections: false,
     };
     let findings = match request.lint_config(&*loaded.world) {
         Ok(result) => result.findings,

@@ -41,6 +41,9 @@ pub struct LintRequest<'a> {
     pub version: TargetVersion,
     /// True if secrets are masked.
     pub redact: bool,
+    /// True to check each certain correction by checking the corrected text, which takes as long as the check itself. An
+    /// output that neither applies nor prints corrections does not need it.
+    pub checks_corrections: bool,
 }
 
 /// Result of a check.
@@ -95,16 +98,6 @@ impl LintRequest<'_> {
         attempt: &mut LoadAttempt,
         world: &dyn World,
     ) -> Result<LintResult, Box<ConfigError>> {
-        self.find_problems(attempt, world, true)
-    }
-
-    /// Checks a configuration, and the corrections of its findings unless they are only compared with others.
-    fn find_problems(
-        &self,
-        attempt: &mut LoadAttempt,
-        world: &dyn World,
-        checks_corrections: bool,
-    ) -> Result<LintResult, Box<ConfigError>> {
         let mut secrets = KnownSecrets::default();
         if self.redact {
             secrets.learn_from_config(&attempt.config, world);
@@ -151,7 +144,7 @@ impl LintRequest<'_> {
         let warnings = warnings.collect();
         target_version::apply(&subject, self.version, &mut findings);
         AllowComments::of_config(&attempt.config).apply(&mut findings);
-        if checks_corrections {
+        if self.checks_corrections {
             self.drop_wrong_corrections(attempt, world, &mut findings);
         }
         for finding in findings.iter_mut().filter(|_| self.redact) {
@@ -190,9 +183,10 @@ impl LintRequest<'_> {
                 ..self.options.clone()
             };
             let world = FileTextsWorld { world, texts };
-            let request = LintRequest { options: &options, redact: false, ..self.clone() };
+            let request =
+                LintRequest { options: &options, redact: false, checks_corrections: false, ..self.clone() };
             let mut attempt = request.load(&world);
-            request.find_problems(&mut attempt, &world, false).ok().map(|result| result.findings)
+            request.lint_attempt(&mut attempt, &world).ok().map(|result| result.findings)
         };
         corrections::drop_wrong_corrections(findings, &text_of, &check);
     }
@@ -237,6 +231,7 @@ mod tests {
             version: TargetVersion::default(),
             only_unsupported: false,
             redact,
+            checks_corrections: true,
         };
         wanted.lint_config(&RealWorld::new()).unwrap()
     }

@@ -75,6 +75,7 @@ mod tests {
             used_by: &[],
             version: htc_config::target_version::TargetVersion::default(),
             redact: false,
+            checks_corrections: false,
         };
         let findings = request.lint_config(&RealWorld::new()).unwrap().findings;
         configuration_checks(&findings).into_iter().map(|check| check.standing).collect()
