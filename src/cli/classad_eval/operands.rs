@@ -188,7 +188,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
             trace.culprit().note.iter().for_each(|note| session.warn(note));
         }
         if value.is_none() && !output.quiet {
-            session.warn("the evaluation failed: a limit was reached, or a function rejected its arguments its argument");
+            session.warn("the evaluation failed: a limit was reached, or a function rejected its arguments");
         }
         self.last = Some(value.unwrap_or(Value::Error));
         Ok(())

@@ -34,7 +34,7 @@ const MAX_DEPTH: usize = 12;
 const IDENTITY: [&str; 8] =
     ["Owner", "User", "OsUser", "NTDomain", "ClusterId", "ProcId", "QDate", "GlobalJobId"];
 
-/// VerifiedChange change with the slots that it gains.
+/// Verified change, with the slots that it gains.
 struct VerifiedChange {
     suggestion: Suggestion,
     won: BitSet,
