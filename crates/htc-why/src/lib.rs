@@ -38,7 +38,7 @@
 //! assert_eq!((kind.count, kind.accepting_slots), (2, 0));
 //! assert_eq!(
 //!     analysis.causes(0)[0].sentence,
-//!     "TARGET.RequestMemory <= MY.Memory is not true: the slots have 2000, the job asks for 32000"
+//!     "TARGET.RequestMemory <= MY.Memory is not true: the slots have 2000 MiB, the job asks for 32000 MiB"
 //! );
 //! let suggestions = analysis.suggestions(0, 3);
 //! assert_eq!(suggestions[0].to_string(), "RequestMemory 2000 instead of 32000: 2 more slots");
