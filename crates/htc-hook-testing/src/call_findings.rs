@@ -345,7 +345,8 @@ mod tests {
     use htc_os::RealWorld;
     use std::time::Duration;
 
-    fn rules(hook: HookType, stdout: &str, stderr: &str, code: u8) -> Vec<(&'static str, String)> {
+    /// Returns the findings about a call of `/hook` with this output.
+    fn find_in_call(hook: HookType, stdout: &str, stderr: &str, code: u8) -> Vec<Finding> {
         let case = Case::new(hook);
         let ended = HookExecution {
             exit: Some(Exit::Code(code)),
@@ -357,6 +358,11 @@ mod tests {
         let world = RealWorld::new();
         let verdict = super::super::judge_call(&case, &outcome, b"/hook", &world, QuirkMode::Manual);
         find_problems(&case, &outcome, &verdict)
+    }
+
+    /// Returns the rule of each finding about a call, with the part of the output that it points at.
+    fn rules(hook: HookType, stdout: &str, stderr: &str, code: u8) -> Vec<(&'static str, String)> {
+        find_in_call(hook, stdout, stderr, code)
             .into_iter()
             .map(|finding| {
                 let text = finding.place.map(|place| place.slice(stdout.as_bytes()).to_vec());
@@ -392,16 +398,7 @@ mod tests {
     #[test]
     fn values_that_need_quotes_or_another_unit_have_their_text() {
         let advice = |hook: HookType, stdout: &str| -> Vec<String> {
-            let case = Case::new(hook);
-            let ended = HookExecution {
-                exit: Some(Exit::Code(0)),
-                stdout: stdout.into(),
-                ..HookExecution::default()
-            };
-            let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
-            let world = RealWorld::new();
-            let verdict = super::super::judge_call(&case, &outcome, b"/hook", &world, QuirkMode::Manual);
-            find_problems(&case, &outcome, &verdict).into_iter().map(|finding| finding.advice).collect()
+            find_in_call(hook, stdout, "", 0).into_iter().map(|finding| finding.advice).collect()
         };
         for (line, expected) in [
             ("RequestMemory = 2 GB\n", "in MiB: print RequestMemory = 2048"),
@@ -567,16 +564,7 @@ mod tests {
     #[test]
     fn advice_fits_what_is_missing_and_where() {
         let advice = |hook, stderr: &str| {
-            let case = Case::new(hook);
-            let ended = HookExecution {
-                exit: Some(Exit::Code(127)),
-                stderr: stderr.into(),
-                ..HookExecution::default()
-            };
-            let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
-            let verdict =
-                super::super::judge_call(&case, &outcome, b"/hook", &RealWorld::new(), QuirkMode::Manual);
-            let found = find_problems(&case, &outcome, &verdict);
+            let found = find_in_call(hook, "", stderr, 127);
             found.into_iter().find(|one| one.rule.word().starts_with("missing")).unwrap().advice
         };
         assert!(advice(HookType::PrepareJob, "h: 3: source: not found\n").contains("#!/bin/bash"));

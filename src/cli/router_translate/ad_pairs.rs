@@ -1,6 +1,6 @@
 //! Pairs of source job and routed job in a stream of ads, which may be in any order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bstr::BString;
 
@@ -11,6 +11,17 @@ use crate::world::World;
 struct PendingAd {
     ad: ClassAd,
     links: PairLinks,
+}
+
+/// Attribute of an ad that contains an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum LinkKind {
+    /// ClusterId and ProcId.
+    Own,
+    /// RoutedFromJobId.
+    Source,
+    /// RoutedToJobId.
+    Routed,
 }
 
 /// Ids by which an ad is paired. They are empty if the ad lacks them.
@@ -33,13 +44,22 @@ impl PairLinks {
         PairLinks { id, source: string("RoutedFromJobId"), routed: string("RoutedToJobId") }
     }
 
-    /// Returns the ids by which a counterpart finds this ad, without duplicates.
-    fn ids(&self) -> Vec<&BString> {
-        let mut ids: Vec<_> =
-            [&self.id, &self.source, &self.routed].into_iter().filter(|id| !id.is_empty()).collect();
-        ids.sort();
-        ids.dedup();
-        ids
+    /// Returns the ids of this ad, by which a counterpart finds it.
+    fn keys(&self) -> impl Iterator<Item = (LinkKind, BString)> {
+        let ids =
+            [(LinkKind::Own, &self.id), (LinkKind::Source, &self.source), (LinkKind::Routed, &self.routed)];
+        ids.into_iter().filter(|(_, id)| !id.is_empty()).map(|(kind, id)| (kind, id.clone()))
+    }
+
+    /// Returns the ids of which a counterpart has at least one.
+    fn counterpart_keys(&self) -> impl Iterator<Item = (LinkKind, BString)> {
+        let ids = [
+            (LinkKind::Source, &self.id),
+            (LinkKind::Routed, &self.id),
+            (LinkKind::Own, &self.source),
+            (LinkKind::Own, &self.routed),
+        ];
+        ids.into_iter().filter(|(_, id)| !id.is_empty()).map(|(kind, id)| (kind, id.clone()))
     }
 
     /// Returns true if `routed` is the routed job of this source job: one of the two ads names the other, and neither names
@@ -76,8 +96,8 @@ impl PairLinks {
 pub(super) struct PairFinder {
     /// Pending ads by the order in which they were read.
     pending: BTreeMap<u64, PendingAd>,
-    /// Numbers of the pending ads, by each id with which a counterpart may find them.
-    numbers: HashMap<BString, Vec<u64>>,
+    /// Numbers of the pending ads, by each of their ids.
+    numbers: HashMap<(LinkKind, BString), BTreeSet<u64>>,
     added: u64,
 }
 
@@ -86,7 +106,7 @@ impl PairFinder {
     pub(super) fn add(&mut self, ad: ClassAd, world: &dyn World) -> Option<(ClassAd, ClassAd)> {
         let links = PairLinks::new(&ad, world);
         let pending = |number: &u64| self.pending.get(number).map(|other| (*number, &other.links));
-        let candidates = links.ids().into_iter().filter_map(|id| self.numbers.get(id)).flatten();
+        let candidates = links.counterpart_keys().filter_map(|key| self.numbers.get(&key)).flatten();
         let found = candidates
             .filter_map(pending)
             .find(|(_, other)| other.is_source_of(&links) || links.is_source_of(other))
@@ -95,8 +115,8 @@ impl PairFinder {
             Some(other) if other.links.is_source_of(&links) => Some((other.ad, ad)),
             Some(other) => Some((ad, other.ad)),
             None => {
-                for id in links.ids() {
-                    self.numbers.entry(id.clone()).or_default().push(self.added);
+                for key in links.keys() {
+                    self.numbers.entry(key).or_default().insert(self.added);
                 }
                 self.pending.insert(self.added, PendingAd { ad, links });
                 self.added += 1;
@@ -108,11 +128,11 @@ impl PairFinder {
     /// Removes a pending ad.
     fn take(&mut self, number: u64) -> Option<PendingAd> {
         let taken = self.pending.remove(&number)?;
-        for id in taken.links.ids() {
-            if let Some(numbers) = self.numbers.get_mut(id) {
-                numbers.retain(|other| *other != number);
+        for key in taken.links.keys() {
+            if let Some(numbers) = self.numbers.get_mut(&key) {
+                numbers.remove(&number);
                 if numbers.is_empty() {
-                    self.numbers.remove(id);
+                    self.numbers.remove(&key);
                 }
             }
         }

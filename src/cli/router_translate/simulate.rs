@@ -35,9 +35,9 @@ pub(super) struct SimulateArguments {
     scenario: Option<PathBuf>,
     /// Write JSON events to FILE or fd:N, or print them as text
     ///
-    /// Without a value, prints the state of all routes as text at each poll, or as often as 'every' in the
-    /// scenario says, instead of the summary. With FILE, the states are written as JSON and the summary is
-    /// printed.
+    /// If FILE is not given, the state of all routes is printed as text at each poll, or at the interval 'every'
+    /// of the scenario, instead of the summary. If FILE is given, the states are written as JSON, and the summary
+    /// is printed.
     #[arg(
         long,
         value_name = "FILE|fd:N",

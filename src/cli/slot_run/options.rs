@@ -339,7 +339,7 @@ pub(super) struct SimulateOptions {
     pub(super) init: bool,
     /// Write JSON events to FILE or fd:N, or print them as text
     ///
-    /// Without a value, every event is printed as text instead of the summary.
+    /// If FILE is not given, every event is printed as text instead of the summary.
     #[arg(
         long,
         value_name = "FILE|fd:N",

@@ -114,10 +114,10 @@ fn separated_rows_have_their_header_without_rows() {
         ("htc-router-translate match --config-file router.config router.ads --csv".to_owned(), "-c false"),
     ] {
         let (_, with_rows, err) = run(place.path(), &line);
-        let (_, without, _) = run(place.path(), &format!("{line} {no_rows}"));
+        let (_, header_only, _) = run(place.path(), &format!("{line} {no_rows}"));
         let header = with_rows.lines().next().unwrap_or_default();
         assert!(with_rows.lines().count() > 1 && header.contains(','), "{line}: {with_rows}{err}");
-        assert_eq!(without.trim_end(), header, "{line}");
+        assert_eq!(header_only.trim_end(), header, "{line}");
     }
     // A kind of slots exists also without jobs, but not without slots.
     let (status, out, _) = run(place.path(), &format!("{explain} --by-slot -c false"));

@@ -130,7 +130,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Checks that there is a claim to vacate (`command_name_handler`, which reports nothing if there is none).
+    /// Returns an error if no slot has a claim to vacate; `command_name_handler` of the reference reports nothing then.
     fn check_vacate(&self, request: &SlotControlRequest) -> Result<(), String> {
         let SlotControlRequest::Vacate { slot, how } = request else { return Ok(()) };
         let is_fast = *how == Some(VacateSpeed::Fast);
