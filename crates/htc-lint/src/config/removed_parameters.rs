@@ -1,7 +1,10 @@
 //! Parameters that earlier versions read and 25.14 no longer reads: names of their parameter tables that do
 //! not occur in its source.
 
+use std::sync::LazyLock;
+
 use htc_base::text::caseless;
+use rustc_hash::FxHashMap;
 
 /// Names of removed parameters, with a star for any text, and their replacements.
 const REMOVED_PARAMETERS: &[(&str, &str)] = &[
@@ -140,17 +143,46 @@ fn is_setting_of_removed_daemon(name: &[u8]) -> bool {
     })
 }
 
+/// Removed name, divided at its star.
+struct RemovedName {
+    start: &'static [u8],
+    /// Text after the star, or `None` if the name has no star.
+    end: Option<&'static [u8]>,
+    replacement: &'static str,
+}
+
+impl RemovedName {
+    fn includes(&self, name: &[u8]) -> bool {
+        match self.end {
+            Some(end) => {
+                name.len() >= self.start.len() + end.len()
+                    && caseless::starts_with(name, self.start)
+                    && caseless::ends_with(name, end)
+            }
+            None => caseless::eq(name, self.start),
+        }
+    }
+}
+
+/// Removed names by their first letter in upper case, because each name of a configuration is looked up.
+static NAMES_BY_LETTER: LazyLock<FxHashMap<u8, Vec<RemovedName>>> = LazyLock::new(|| {
+    let mut names: FxHashMap<u8, Vec<RemovedName>> = FxHashMap::default();
+    for (name, replacement) in REMOVED_PARAMETERS {
+        let (start, end) = match name.split_once('*') {
+            Some((start, end)) => (start, Some(end.as_bytes())),
+            None => (*name, None),
+        };
+        let removed = RemovedName { start: start.as_bytes(), end, replacement };
+        names.entry(name.as_bytes()[0].to_ascii_uppercase()).or_default().push(removed);
+    }
+    names
+});
+
 /// Returns the replacement for a removed parameter, or `None` for any other name.
 pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {
-    let is_meant = |removed: &str| match removed.split_once('*') {
-        Some((start, end)) => {
-            caseless::starts_with(name, start.as_bytes())
-                && name.len() >= start.len() + end.len()
-                && caseless::ends_with(name, end.as_bytes())
-        }
-        None => caseless::eq(name, removed.as_bytes()),
-    };
-    let found = REMOVED_PARAMETERS.iter().find(|(removed, _)| is_meant(removed)).map(|&(_, instead)| instead);
+    let letter = name.first()?.to_ascii_uppercase();
+    let mut removed = NAMES_BY_LETTER.get(&letter).into_iter().flatten();
+    let found = removed.find(|removed| removed.includes(name)).map(|removed| removed.replacement);
     found.or_else(|| is_setting_of_removed_daemon(name).then_some(DAEMON_ADVICE))
 }
 
@@ -163,6 +195,12 @@ mod tests {
     fn nothing_that_is_read_counts_as_removed() {
         for (removed, _) in REMOVED_PARAMETERS.iter().filter(|(removed, _)| !removed.contains('*')) {
             assert!(!is_parameter(removed.as_bytes()), "{removed}");
+        }
+        for (removed, _) in REMOVED_PARAMETERS {
+            assert!(
+                replacement_for(removed.replace('*', "x").to_lowercase().as_bytes()).is_some(),
+                "{removed}"
+            );
         }
         assert!(replacement_for(b"hostallow_read").is_some() && replacement_for(b"QUILL_NAME").is_some());
         assert!(replacement_for(b"DATABASE_PURGE_INTERVAL").is_some());
