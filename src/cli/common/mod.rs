@@ -97,6 +97,7 @@ pub use program::{
     program_command,
 };
 pub use program_context::{ProgramContext, shorten_message};
+pub use program_main::RefusedArguments;
 pub use progress::Progress;
 pub(crate) use read_ads::{AdStream, read_ads, refuse_malformed};
 pub use row_order::RowOrderOptions;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command};
+use clap::{Arg, ArgMatches, Command};
 
 use super::color::{Painter, StyleChoice};
 use super::help::{help_command_for, requested_help};
@@ -15,10 +15,21 @@ use super::normalise::verb_of;
 use super::stdin_use::refuse_stdin_twice;
 use super::stdout::stdout;
 use super::unused_options::refuse_unused_options;
-use super::{Program, ProgramContext, Status, normalise, number_error, problem};
+use super::{Problem, Program, ProgramContext, Status, normalise, number_error, problem};
 use crate::cli::{compat, complete};
 use crate::quirks::QuirkMode;
 use crate::text::similar_names::nearest;
+
+/// Reason why the arguments of a command line are refused before its verb runs.
+#[derive(Debug, thiserror::Error)]
+pub enum RefusedArguments {
+    /// clap refuses them, or they request help.
+    #[error(transparent)]
+    Parser(#[from] clap::Error),
+    /// A rule about all verbs refuses them.
+    #[error(transparent)]
+    Rules(#[from] Problem),
+}
 
 impl Program {
     /// Runs the whole program: parses the command line, runs it, prints errors and returns the status.
@@ -60,23 +71,31 @@ impl Program {
             return Ok(Status::Done);
         }
         let mut command = (self.command)();
-        let normal = normalise(&command, words)?;
-        let full = std::iter::once(OsString::from(self.name)).chain(normal);
-        let matches = command.try_get_matches_from_mut(full);
-        if let Ok(matches) = &matches {
-            refuse_unused_options(self.unused_options, &command, matches)?;
-            refuse_stdin_twice(&command, matches)?;
-        }
+        let matches = self.parse(&mut command, words);
         // Dropping hundreds of options takes longer than parsing a command line, and the process ends soon.
         std::mem::forget(command);
         match matches {
             Ok(matches) => (self.run)(&matches, session).map(|status| session.status_of_answer(status)),
-            Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp) => {
+            Err(RefusedArguments::Parser(error)) if matches!(error.kind(), ErrorKind::DisplayHelp) => {
                 stdout().write_all(requested_help(self, words).as_bytes())?;
                 Ok(Status::Done)
             }
-            Err(error) => self.report_clap_error(&error, words, session),
+            Err(RefusedArguments::Parser(error)) => self.report_clap_error(&error, words, session),
+            Err(RefusedArguments::Rules(problem)) => Err(problem.into()),
         }
+    }
+
+    /// Parses the arguments of a command line with `command`, the program's definition, and checks what applies to all verbs.
+    ///
+    /// # Errors
+    /// Returns an error if the arguments are refused before the verb runs, or request help.
+    pub fn parse(&self, command: &mut Command, words: &[OsString]) -> Result<ArgMatches, RefusedArguments> {
+        let normal = normalise(command, words)?;
+        let full = std::iter::once(OsString::from(self.name)).chain(normal);
+        let matches = command.try_get_matches_from_mut(full)?;
+        refuse_unused_options(self.unused_options, command, &matches)?;
+        refuse_stdin_twice(command, &matches)?;
+        Ok(matches)
     }
 
     /// Prints help or version to standard output with status 0; any other clap error is an invalid command line.
