@@ -92,7 +92,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Parses `SUM:<resource>` or `PEAK:<resource>`. Compares only the beginning of the word before the colon.
+    /// Parses `SUM:<resource>` or `PEAK:<resource>`. The word before the colon only has to begin with `SUM` or `PEAK`.
     fn parse(text: &[u8]) -> Option<Self> {
         let (kind, rest) = text.split_once_str(":")?;
         let resource = rest.split(|&byte| byte == b':').next().unwrap_or_default().into();
@@ -177,8 +177,8 @@ pub struct CronJob {
     pub metrics: Vec<Metric>,
     /// CONFIG_VAL_PROG, passed in the environment.
     pub config_val: BString,
-    /// STARTD_CRON_CONFIG_VAL or its counterpart for another manager, passed in the environment under the parameter's
-    /// name. 25.14 does not read the parameter.
+    /// Value of STARTD_CRON_CONFIG_VAL, or of the parameter of another manager that corresponds to it. The job gets it
+    /// in an environment variable with the parameter's name. 25.14 does not read the parameter.
     pub manager_config_val: BString,
     /// Warnings about the configuration.
     pub warnings: Vec<String>,

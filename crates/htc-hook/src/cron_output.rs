@@ -125,8 +125,8 @@ impl CronOutput {
         blocks
     }
 
-    /// Ends the run and returns the last block, if no line with a dash ended it. A last line without newline belongs to
-    /// this block; in the reference it becomes part of the next run (quirk `cron-last-line-leaks`).
+    /// Ends the run. Returns the last block, unless a line with a dash has already ended it. A last line without
+    /// newline belongs to this block; in the reference it becomes part of the next run (quirk `cron-last-line-leaks`).
     pub fn finish_run(&mut self) -> VecDeque<OutputBlock> {
         let mut blocks = VecDeque::new();
         if !self.last_line_leaks.as_reference {

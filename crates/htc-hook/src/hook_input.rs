@@ -10,8 +10,8 @@ use htc_classad::format::long;
 
 /// Separator between job and slot in the input of REPLY_FETCH and EVICT_CLAIM.
 const SLOT_AD_SEPARATOR: &[u8] = b"-----\n";
-/// Separator between the two parts of a router hook's input. It leads to an empty line after a printed ad, but not
-/// after the line of a route (`JobRouterHookMgr.cpp`).
+/// Separator between the two parts of a router hook's input. A printed ad ends with a newline, so an empty line follows
+/// the ad; the line of a route has no newline (`JobRouterHookMgr.cpp`).
 const ROUTER_SEPARATOR: &[u8] = b"\n------\n";
 
 /// Returns the input of FETCH_WORK: the slot ad as it would be sent to the collector.

@@ -65,7 +65,7 @@ pub fn visible_output(output: &[u8]) -> &[u8] {
     &output[..memchr::memchr(0, output).unwrap_or(output.len())]
 }
 
-/// Decides if output that was cut off at PIPE_BUFFER_MAX is used, including its incomplete last line, as in 25.14.
+/// Decides if output that was cut off at PIPE_BUFFER_MAX is used. 25.14 uses it, including its incomplete last line.
 /// Returns `None` if the output is complete.
 pub fn decide_cut_output(cut: bool, quirks: QuirkMode) -> Option<QuirkDecision> {
     cut.then(|| quirks.decide(Quirk::AnswerCutAccepted))
@@ -150,7 +150,8 @@ pub enum PrepareStatusReader {
 /// Status of a prepare hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareStatus {
-    /// 0 for success, otherwise the exit status, `HookStatusCode`, or minus the signal that killed the hook.
+    /// 0 for success; otherwise the exit status, the value of `HookStatusCode`, or minus the number of the signal that
+    /// killed the hook.
     pub status: i64,
     /// True if the status comes from `HookStatusCode` rather than the exit.
     pub reported: bool,

@@ -79,13 +79,14 @@ const TIMED_OUT_SUBCODE: i64 = 62;
 const PLUGIN_NOT_FOUND_SUBCODE: i64 = -1001;
 const PLUGIN_NOT_EXECUTED_SUBCODE: i64 = -1003;
 const PLUGIN_NO_RESULT_SUBCODE: i64 = -1004;
-/// Subcode of a failure that would hold the job if the reference had not stopped retrying the transfer
-/// (`JICShadow::transferOutputMopUp`).
+/// Subcode that the reference reports after too many retries of a transfer, in place of a subcode that would hold the
+/// job. With this subcode the job is vacated (`JICShadow::transferOutputMopUp`).
 const GIVEN_UP_SUBCODE: i64 = -1000;
 
 impl TransferPlugins {
-    /// Plans the plugin calls that transfer the files. A plugin with multi-file support gets one call; the plugins are
-    /// ordered by path. `data` returns the job's attributes for plugins (`PluginData`, `<scheme>_PluginData`).
+    /// Plans the plugin calls that transfer the files. A plugin with multi-file support is called once for all its
+    /// files. The calls are ordered by the path of the plugin. `data` returns the job's attributes for plugins
+    /// (`PluginData`, `<scheme>_PluginData`).
     ///
     /// # Errors
     /// Returns subcode and text of the failure if no plugin supports a scheme.
@@ -271,8 +272,8 @@ impl PluginCall {
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,
             };
-            // If 25.14 loops during an upload, it sends nothing to the shadow, however the plugin ended, and the
-            // connection to the shadow is lost.
+            // After an upload, 25.14 then sends nothing to the shadow, however the plugin ended. The connection to the
+            // shadow is lost, and the job is started again forever.
             let retry = match loops && uploads {
                 true => TransferRetry::Reconnect,
                 false => TransferRetry::Never,

@@ -96,7 +96,7 @@ pub struct TransferRequest {
     pub uploads: Remaps,
     /// Value of the attribute `PreserveRelativePaths`.
     pub preserve: bool,
-    /// Value of Cmd, and the name of the executable in the scratch directory; `None` if the executable is not
+    /// Value of Cmd, and the name that the executable has in the scratch directory; `None` if the executable is not
     /// transferred.
     pub executable: Option<(BString, BString)>,
     /// Names of standard output and error in the scratch directory; `None` for a file that is streamed or /dev/null.

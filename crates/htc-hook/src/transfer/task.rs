@@ -10,8 +10,8 @@ pub enum TransferKind {
     Input,
     /// Transfer from the execution point at the end of the job.
     Output,
-    /// Transfer of a checkpoint, from which the job continues, from the execution point. Checkpoints are numbered from
-    /// 0.
+    /// Transfer of a checkpoint from the execution point. A job that is restarted continues from its checkpoint.
+    /// Checkpoints are numbered from 0.
     Checkpoint(u32),
     /// Transfer from the execution point, for a job that did not end as its ad requires (WhenToTransferOutput =
     /// ON_SUCCESS).

@@ -1,5 +1,5 @@
-//! Policy expressions of jobs: the job ad and the configuration request actions while a job waits, runs or is held, and
-//! after it has ended. Shadow, schedd and job router evaluate the same expressions.
+//! Policy expressions in the job ad and in the configuration. They request actions while a job waits, runs or is held,
+//! and after it has ended. Shadow, schedd and job router evaluate the same expressions.
 //!
 //! Reference: `user_job_policy.cpp`.
 

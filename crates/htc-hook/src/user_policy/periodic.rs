@@ -42,8 +42,8 @@ pub enum PolicyAction {
 }
 
 /// Returns the action of the first policy that is true for a running job, or `None` if no policy is true.
-/// PeriodicVacate is evaluated after the allowed durations and before all other policies. The codes of a vacate differ
-/// from the codes of a hold (`ShadowUserPolicy::doAction`).
+/// PeriodicVacate is evaluated after AllowedJobDuration and AllowedExecuteDuration, and before all other policies. The
+/// codes of a vacate differ from the codes of a hold (`ShadowUserPolicy::doAction`).
 pub fn evaluate_while_running(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
