@@ -82,7 +82,7 @@ pub enum TransformLoadError {
         line: RuleLine,
         /// Position in the source.
         span: Span,
-        /// True if the text ends with a TRANSFORM with arguments, for which 25.14 looks before it parses the
+        /// True if the text ends with a TRANSFORM with arguments. 25.14 looks for this statement before it parses the
         /// REQUIREMENTS.
         iterates: bool,
     },

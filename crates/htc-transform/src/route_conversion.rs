@@ -25,8 +25,8 @@ pub struct ConversionOptions {
     pub fix_eval_set: bool,
     /// Bit 4: omit the NAME line if the name is plain, because the parameter's name contains it.
     pub old_ce: bool,
-    /// Write what 25.14 writes but cannot load (`queue = x`, texts of several lines) in a form that 25.14 can load. The
-    /// reference has no bit for this option.
+    /// True if statements that 25.14 writes but cannot load (`queue = x`, texts of several lines) are written in a form
+    /// that it can load. The reference has no bit for this option.
     pub loadable: bool,
 }
 
@@ -171,7 +171,8 @@ struct RouteConverter<'a> {
     left_out: Vec<BString>,
 }
 
-/// Attributes whose expressions are evaluated as far as the route allows, with `TARGET.` changed to `MY.`.
+/// Attributes whose expressions are simplified with the values of the route's own attributes. `TARGET.` is changed to
+/// `MY.`.
 const FLATTENED_ATTRIBUTES: [&[u8]; 7] = [
     b"EditJobInPlace",
     b"FailureRateThreshold",

@@ -79,7 +79,7 @@ impl<'w> TransformSession<'w> {
         }
     }
 
-    /// Expands a text as the value of a command is expanded, but without an ad, for the arguments of TRANSFORM.
+    /// Expands the arguments of TRANSFORM in the same way as the value of a command, but without an ad.
     pub fn expand_without_ad(
         &self,
         line: &RuleLine,

@@ -1,5 +1,5 @@
-//! Cached results of a step: most ads of a stream have the same attributes, and most macros expand to the
-//! same text for each of them.
+//! Cached results of a step. Most ads of a stream have the same attributes, and most macros expand to the same text for
+//! every ad, so the results are often needed again.
 
 use std::cell::RefCell;
 use std::ops::Range;
