@@ -105,13 +105,14 @@ pub fn consequence_of_failure(
     rule.map(|rule| rule.decide(quirks))
 }
 
-/// Decides how a hook with a refused path is handled: 25.14 treats the hook as not configured; otherwise the hook
-/// counts as failed.
+/// Decides how a hook with a refused path is handled: 25.14 treats the hook as not configured. If the quirk is not
+/// reproduced, the hook counts as failed.
 pub fn decide_skipping_refused_hook(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::RouterRefusedHookSkipped)
 }
 
-/// Decides how a routed ad without JobUniverse is handled: 25.14 aborts; otherwise the source job is released.
+/// Decides how a routed ad without JobUniverse is handled: 25.14 aborts. If the quirk is not reproduced, the source job
+/// is released.
 pub(super) fn decide_missing_universe(quirks: QuirkMode) -> (HookDecision, QuirkDecision) {
     let aborts = quirks.decide(Quirk::RouterAbortsNoUniverse);
     (if aborts.as_reference { HookDecision::RouterAbort } else { HookDecision::Dropped }, aborts)

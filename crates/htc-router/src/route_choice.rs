@@ -50,8 +50,8 @@ pub struct UmbrellaConstraint {
     /// Tests of the distinct requirements of the routes that accepted jobs when the pass began, in order of route
     /// names. `None` represents requirements that are missing or `True`.
     requirement_tests: Vec<Option<usize>>,
-    /// Ad whose Requirements are the whole text, as the reference queries its collection; `None` if the parts
-    /// can be evaluated separately.
+    /// Ad whose Requirements are the whole constraint, which is how the reference queries its collection; `None` if the
+    /// parts can be evaluated separately.
     whole_ad: Option<ClassAd>,
 }
 
@@ -71,9 +71,9 @@ pub struct RouteChooser<'a> {
     exprs: Vec<Expr>,
     /// Test of each route's requirements, or `None` if the route has none.
     tests: Vec<Option<usize>>,
-    /// Tests whose text is an expression by itself, but is not valid between parentheses: a comment that runs to the
-    /// end of the text hides the text that the umbrella appends, and some endings (`2.5M`) that the parser ignores at
-    /// the end of a text are errors in the middle.
+    /// Tests whose text is a valid expression by itself, but not between parentheses. There are two causes: a comment
+    /// at the end of the text hides the text that the umbrella constraint appends, and the parser ignores some endings
+    /// (`2.5M`) at the end of a text but rejects them in the middle.
     open_ended: FxHashSet<usize>,
     /// Tests whose text names Requirements, which inside the umbrella refers to the umbrella itself.
     self_referencing: FxHashSet<usize>,

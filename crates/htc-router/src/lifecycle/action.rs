@@ -52,7 +52,7 @@ pub enum RouterAction {
     UserLog(JobId, Box<ClassAd>, EventBody),
     /// Write a log message.
     Log(String),
-    /// Report that 25.14 treats the job differently from here on: 25.14 aborts, or the job never advances. The router
+    /// Report that 25.14 treats the job differently from this point: it aborts, or the job never advances. The router
     /// continues with its default behaviour.
     Quirk(JobId, Quirk),
     /// Stop the router because the search for jobs is impossible. 25.14 aborts.

@@ -200,9 +200,10 @@ impl Router {
             }
         }
         step.log_for_job(job, "Cleaned up and removed routed job.");
-        // 25.14 looks for candidates before it forgets retired jobs, and its copy of the queue is one poll old, so
-        // other jobs get the place that this job leaves in its route. If a job fails in the poll in which it was
-        // chosen, that copy never showed it as claimed, so it can be forgotten in the same poll.
+        // 25.14 looks for new candidates before it forgets retired jobs, and it reads the queue as it was one poll ago.
+        // Another job therefore takes this job's place in the route before this job can be a candidate again. If a job
+        // fails in the poll in which it was chosen, the older state of the queue never showed it as claimed, so it can
+        // be forgotten in the same poll.
         let is_unseen = job.chosen_in_poll == self.poll_count && job.turn == JobTurn::Advancing;
         let forgotten_at = if is_unseen { self.poll_count } else { self.poll_count + 1 };
         job.state = RoutedJobState::Retired { since: step.now, forgotten_at };

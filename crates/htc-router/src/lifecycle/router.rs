@@ -171,7 +171,7 @@ impl Router {
         self.jobs.values().all(|job| job.is_retired() && job.turn == JobTurn::WaitingForPoll)
     }
 
-    /// Returns true if a hook has ended since the last poll and a job waits for the next poll only for this reason.
+    /// Returns true if a hook of any job has ended and the next poll is to process the job's new state.
     pub fn has_due_job(&self) -> bool {
         self.jobs.values().any(RoutedJob::is_due)
     }
