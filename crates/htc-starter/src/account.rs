@@ -129,8 +129,8 @@ impl AccountInputs<'_> {
         Ok(read.map_or(default, |setting| setting.value))
     }
 
-    /// Returns the account in `OsUser`, otherwise the one in `User` up to its `@`, otherwise (unless 25.14 is
-    /// reproduced) the one in `Owner`.
+    /// Returns the account in `OsUser`, otherwise the one in `User` up to its `@`, otherwise the one in `Owner` (which
+    /// 25.14 does not use).
     fn account_named_by_job(&self) -> Option<(BString, &'static str)> {
         let user = || self.job_string(attr::USER).map(|user| (strip_domain(&user), attr::USER));
         let owner = || {

@@ -124,7 +124,8 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
     plan
 }
 
-/// Returns `<EXECUTE>_<slot>` with `_` for each slash (the process ID for a slot without a name), and an alternative name.
+/// Returns the name of the control group, `<EXECUTE>_<slot>` with `_` in place of each slash, and an alternative name.
+/// If the slot has no name, the process ID is used in its place.
 fn cgroup_names(about: &EnvironmentInputs<'_>) -> (String, String) {
     let execute =
         about.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());

@@ -277,8 +277,8 @@ impl Starter<'_> {
         true
     }
 
-    /// Reports an exception that ends 25.14 while it has a job, and sets exit status 4. Returns true if 25.14 is
-    /// reproduced; otherwise the usual clean-up follows.
+    /// Reports an exception that ends 25.14 while it has a job, and sets exit status 4. Returns true if the quirk of
+    /// 25.14 is reproduced; otherwise the usual clean-up follows.
     pub(super) fn report_exception_with_job(
         &mut self,
         now: ClockReading,

@@ -1,7 +1,8 @@
 //! Disk usage of a job's directory, which updates contain and which is compared with the limit of the slot.
 //!
 //! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`, which only
-//! checks logical volumes. Unless 25.14 is reproduced, a directory without a logical volume is checked as well.
+//! checks logical volumes. If the quirk of 25.14 is not reproduced, a directory without a logical volume is checked as
+//! well.
 
 use std::time::Duration;
 

@@ -186,8 +186,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Reports what the starter does instead of waiting forever, as 25.14 does after a failure to start without a
-    /// shadow.
+    /// Reports what the starter does after a failure to start without a shadow; 25.14 waits forever instead.
     pub(super) fn report_hang_quirk(&self, instead: &str, out: &mut Vec<StarterAction>) {
         self.report_quirk_without_shadow(Quirk::DockerStartHangs, instead, out);
     }
@@ -211,8 +210,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Counts a container that could not be started as a job that ran and was evicted, if 25.14 is reproduced. Returns
-    /// true in this case.
+    /// If the quirk of 25.14 is reproduced, counts a container that could not be started as a job that ran and was
+    /// evicted, and returns true.
     fn counts_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
         let counts = self.has_quirk(Quirk::DockerFailureIsEviction);
         if counts {
@@ -246,7 +245,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records the host ports of the container's services for all later updates, and for the end of the job ad file.
+    /// Records the host ports of the container's services for all later updates, and appends them to the job ad file.
     pub(super) fn on_service_ports(&mut self, ports: ClassAd, out: &mut Vec<StarterAction>) {
         if self.phase != StarterPhase::Running || !self.container.is_docker() {
             return;

@@ -1,9 +1,9 @@
 //! Environment variables that a starter sets for its hooks and jobs.
 //!
 //! Reference: `Starter::PublishToEnv` and `Starter::GetJobEnv` of `starter.cpp`, `OsProc::StartJob`. In increasing
-//! precedence: `STARTER_JOB_ENVIRONMENT`, the job's environment, the published variables. The starter's own environment
-//! has the lowest precedence or only adds missing variables. Hooks get the starter's environment, in which the
-//! published variables override others.
+//! precedence: `STARTER_JOB_ENVIRONMENT`, the job's environment, the published variables. The starter's own
+//! environment, as far as the job inherits it, has the lowest precedence. Hooks get the starter's environment, in which
+//! the published variables override others.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -207,7 +207,7 @@ pub struct StarterVacateReason {
 }
 
 impl StarterVacateReason {
-    /// Returns true if the job is to be held. Codes from 1000 are not hold codes and only vacate the job
+    /// Returns true if the job is to be held. Codes of 1000 and above are not hold codes and only vacate the job
     /// (`shouldVacateJobBasedOnCodes`).
     pub fn is_hold(&self) -> bool {
         (1..1000).contains(&self.code) && self.subcode > -1000

@@ -39,7 +39,8 @@ pub enum FamilyTracking {
     PidNamespace,
     /// The processes have a supplementary group.
     TrackingGroup,
-    /// The processes descend from the job, or have its session, its process group or a variable in the environment.
+    /// The processes descend from the job, belong to its session or process group, or have a variable in their
+    /// environment that marks them.
     ProcessMarks,
 }
 
@@ -76,8 +77,8 @@ type IsolationNotice = (&'static str, String);
 /// creates namespaces for the job.
 ///
 /// # Errors
-/// Returns an error if tracking groups are configured but no group can be used. Without root, 25.14 fails whatever the
-/// range of groups is.
+/// Returns an error if tracking groups are configured but no group can be used. If it does not run as root, 25.14 fails
+/// for any range of groups.
 pub(super) fn plan_isolation(
     about: &EnvironmentInputs<'_>,
     contained: bool,

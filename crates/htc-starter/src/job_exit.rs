@@ -1,4 +1,4 @@
-//! Ends of jobs and processes: kill signals, exit attributes, deferral, checkpoint exits, promised exit statuses.
+//! Ends of jobs and processes: kill signals, exit attributes, deferral, checkpoint exits, required exit statuses.
 
 use bstr::{BString, ByteSlice};
 
@@ -88,8 +88,8 @@ pub fn read_deferral(ad: &ClassAd, id: &str, now: i64, world: &dyn World) -> Def
     Deferral::Now
 }
 
-/// Returns the raw wait status that the ad promises for PreCmd (`Pre`), PostCmd (`Post`) or the job
-/// (`computeDesiredExitStatus`), or `None` if the ad promises no status.
+/// Returns the raw wait status with which PreCmd (`Pre`), PostCmd (`Post`) or the job must end to be successful
+/// (`computeDesiredExitStatus`), or `None` if the ad requires no status.
 pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<i64> {
     let name = |what: &str| match prefix {
         "" => format!("JobSuccessExit{what}"),

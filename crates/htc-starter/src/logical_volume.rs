@@ -24,8 +24,8 @@ pub struct VolumeParameters {
 }
 
 impl VolumeParameters {
-    /// Reads the parameters. If no volume group is named, or no pool although volumes are thin, reads the parameters of
-    /// a volume group on a file. Returns `None` if no file is set either.
+    /// Reads the parameters. If no volume group is named, or if volumes are thin and no pool is named, reads the
+    /// parameters of a volume group on a file. Returns `None` if no file is set either.
     ///
     /// # Errors
     /// Returns an error if a parameter is not a valid number or boolean.

@@ -5,15 +5,15 @@ use std::time::Duration;
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// Trigger of an update. The input of a periodic update is made for the hook alone; any other update is the one that a
-/// shadow gets.
+/// Trigger of an update. In a periodic update, the hook gets an ad that is made only for it. In any other update, it
+/// gets the ad that a shadow gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpdateTrigger {
     Periodic,
     StateChange,
 }
 
-/// Longest interval in seconds for which rounding is reported. In longer intervals, one second is less than a tenth.
+/// Longest interval in seconds for which rounding is reported. One second is less than a tenth of a longer interval.
 const MAX_VISIBLE_INTERVAL: u64 = 10;
 
 /// Decides if the times of updates are rounded to whole seconds, as in 25.14, or the exact interval is kept.

@@ -140,8 +140,8 @@ impl<'a> ContainerInputs<'a> {
         expression::eval_string(self.job_inputs, text).ok()
     }
 
-    /// Returns a string parameter. Adds a remark with the consequence `lost` if its value is not a string, unless the
-    /// reason is an attribute that slot or job may lack.
+    /// Returns a string parameter. Adds a remark with the consequence `lost` if its value is not a string. Adds none if
+    /// the value is undefined because slot or job lacks an attribute.
     pub(super) fn string_parameter(&self, knob: &'static str, lost: &str) -> Option<BString> {
         let setting = self.parameters().setting(knob)?;
         match expression::eval_string(self.job_inputs, &setting.value) {

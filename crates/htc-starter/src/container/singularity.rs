@@ -102,8 +102,8 @@ pub fn plan_singularity_process(
     Ok(ContainerPlan {
         runtime: ContainerRuntime::Singularity,
         image,
-        // 25.14 does not count the word of the launcher in `orig_args_len`, so with a launcher it removes one word
-        // less, and the launcher remains after the image.
+        // 25.14 does not count the word of the launcher in `orig_args_len`. With a launcher it therefore removes one
+        // word too few, and the launcher remains after the image.
         test_command: test.then(|| test_command(&before_command, command.is_some() && has_launcher(&line))),
         line,
         mounts,

@@ -7,8 +7,8 @@ use htc_base::process::Exit;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransferProgress {
     pub output_policy: OutputPolicy,
-    /// Failure of the input transfer until it is reported, which is only after the failure files have been transferred
-    /// back.
+    /// Failure of the input transfer that has not been reported yet. It is reported only after the failure files have
+    /// been transferred back.
     pub input_failure: Option<StartFailure>,
     /// Number of checkpoints that the job has written so far.
     pub checkpoints: u32,
