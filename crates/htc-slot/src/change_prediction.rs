@@ -1,8 +1,9 @@
 //! Prediction of the earliest time at which evaluated values can change.
 //!
-//! The predictor observes evaluations. It computes the slope of each number (one per second for `time()` and counted attributes,
-//! otherwise zero), and from the slopes of two compared numbers the earliest time at which the comparison can give another
-//! result. If a slope is unknown (`time() % 60`, `formatTime()`, `random()`), that time is the next second.
+//! The predictor observes evaluations. It computes the slope of each number (one per second for `time()` and counted
+//! attributes, otherwise zero). From the slopes of two compared numbers, it computes the earliest time at which the
+//! comparison can give another result. If a slope is unknown (`time() % 60`, `formatTime()`, `random()`), that time is
+//! the next second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

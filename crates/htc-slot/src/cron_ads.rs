@@ -308,8 +308,8 @@ fn is_changed(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
     long::print(&without(old)) != long::print(&without(new))
 }
 
-/// Returns the number that an attribute has as a literal, or `None` if the attribute is missing, an expression or of another
-/// type.
+/// Returns the value of an attribute if it is a literal number, or `None` if the attribute is missing, an expression or
+/// of another type.
 fn literal_number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
     match ad.literal(name)? {
         Value::Int(value) => Some(value as f64),

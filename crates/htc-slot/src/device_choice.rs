@@ -32,7 +32,7 @@ pub(super) fn check_devices(
     choose_devices(&mut wanted, slot, core, job)
 }
 
-/// Checks the devices of a slot that is not split, unless 25.14 is reproduced, which does not check them.
+/// Checks the devices of a slot that is not split. 25.14 does not check them (quirk `require-ignored-static`).
 pub(super) fn check_undivided_slot_devices(
     has: impl FnOnce() -> Result<(), UnfitReason>,
     quirks: QuirkMode,
@@ -97,8 +97,8 @@ fn too_few_devices_text(tag: &str, found: usize, count: usize) -> String {
     format!("Require{tag} is true for {found} of the free {tag}, and the job asks for {count}")
 }
 
-/// Checks, by the slot ad alone, that a slot has the devices that a job requires; their number was already checked by
-/// Requirements.
+/// Checks, with the slot ad alone, that a slot has the devices that a job requires. Requirements have already checked
+/// their number.
 pub(super) fn check_devices_by_ad(
     slot: &ClassAd,
     job: &ClassAd,

@@ -172,8 +172,8 @@ impl Devices {
     }
 }
 
-/// Converts an id to a part of an attribute name: special characters become `_`, and double underscores one
-/// (`cleanStringForUseAsAttr`).
+/// Converts an id to a part of an attribute name: each special character becomes `_`, and each double underscore
+/// becomes a single one (`cleanStringForUseAsAttr`).
 fn attribute_name_part(id: &str) -> String {
     let keep = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
     id.trim().bytes().map(keep).collect::<String>().replace("__", "_")

@@ -187,8 +187,8 @@ impl ExecutionPoint {
         });
     }
 
-    /// Completes the drain if all slots are drained: after the event, or, in 25.14, when the policy of a drained slot is
-    /// evaluated.
+    /// Completes the drain if all slots are drained and this is the right time: the end of an event or, in 25.14, the
+    /// evaluation of a drained slot's policy.
     pub(super) fn check_drain_completed(&mut self, seen: DrainCheckTime) {
         let late = self.core.decide(Quirk::DrainedSeenLate);
         if late == (seen == DrainCheckTime::SlotTurn) {

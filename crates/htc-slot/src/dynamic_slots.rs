@@ -160,8 +160,8 @@ impl Slot {
         (!takes).then(|| UnfitReason::from_requirements(&ad, job, &world).with_prefix(DYNAMIC_SLOT_REFUSES))
     }
 
-    /// Checks if a dynamic slot could be carved for the job. The inner `Option` is the reason why a claim would be refused even
-    /// so.
+    /// Checks if a dynamic slot could be carved for the job. The inner `Option` is the reason why a claim would be
+    /// refused although a slot could be carved.
     pub(super) fn check_split(
         &self,
         core: &ExecutionPointState,

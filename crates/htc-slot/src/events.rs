@@ -254,8 +254,8 @@ pub enum AfterShutdown {
     Ends,
     /// The parent starts the execution point again.
     Restarts,
-    /// The execution point ended because of a condition of its own, so its parent must not start it again
-    /// (`DaemonCore::beginDaemonShutdown`).
+    /// The execution point ended because one of its own conditions, such as DAEMON_SHUTDOWN, was true, so its parent
+    /// must not start it again (`DaemonCore::beginDaemonShutdown`).
     StaysDown,
 }
 

@@ -27,8 +27,8 @@ pub struct SlotVerdict {
     pub reason: String,
     /// The conditions that are not true.
     pub untrue_conditions: Vec<EvaluatedCondition>,
-    /// Why a claim for the job would nevertheless be refused, or `None`: the dynamic slot would not accept it, which is not
-    /// checked for fetched jobs.
+    /// Reason why a claim for the job would nevertheless be refused, or `None`. The reason is that the dynamic slot
+    /// would not accept the job, which is not checked for fetched jobs.
     pub claim_unfit_reason: Option<UnfitReason>,
 }
 
@@ -135,7 +135,8 @@ impl ExecutionPoint {
         FrozenClockWorld { world: &*self.core.world, now: self.core.now }
     }
 
-    /// Returns a text that is equal for slots that judge jobs alike, if the expressions of their ads are equal as well.
+    /// Returns a key for comparing slots: two slots judge all jobs alike if their keys are equal and the expressions in
+    /// their ads are equal.
     pub fn judgement_key(&self, key: SlotKey) -> Option<String> {
         let slot = self.slots.get(&key)?;
         let plan = &slot.plan;
@@ -199,7 +200,7 @@ pub fn judge_job_by_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks:
     }
 }
 
-/// Checks, by the slot ad alone, that a slot has the devices that a job requires; Requirements are true.
+/// Checks, with the slot ad alone, that a slot whose Requirements are true has the devices that a job requires.
 ///
 /// # Errors
 /// Fails if there are too few devices; the error is the reason.

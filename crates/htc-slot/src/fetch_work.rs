@@ -233,7 +233,7 @@ impl Slot {
         Ok(rank)
     }
 
-    /// True if Requirements are true for the job. A result that depends on nothing that changes is remembered for all jobs of the
+    /// True if Requirements are true for the job. If the result cannot change, it is remembered for all jobs of the
     /// same kind.
     fn requirements_accept(&mut self, core: &ExecutionPointState, job: &ClassAd, kind: Option<u32>) -> bool {
         /// Maximum number of remembered job kinds.

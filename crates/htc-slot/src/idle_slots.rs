@@ -97,7 +97,8 @@ impl Slot {
         CatchUpPoint { now, includes_poll: is_over && self.fetch.timer_set_at != now.monotonic_us }
     }
 
-    /// Brings the slot to the state it would have if every poll had evaluated it, and has the next poll evaluate it.
+    /// Brings the slot to the state it would have if every poll had evaluated it, and requests its evaluation at the
+    /// next poll.
     pub(super) fn wake(&mut self, core: &mut ExecutionPointState) {
         if let Some(since) = self.wake_without_fetch(core) {
             self.resume_fetch(core, since);
@@ -277,7 +278,8 @@ impl Slot {
         )
     }
 
-    /// Returns the time from which polls and updates have set the slot's fetch timer; never if the slot does not fetch in polls.
+    /// Returns the time at which the slot's fetch timer was last set; skipped polls and updates after that time would
+    /// have set it again. If the slot does not fetch in polls, returns the maximum time.
     fn timer_last_set(&self) -> MonotonicTime {
         if self.can_fetch_in_polls() {
             MonotonicTime(self.fetch.timer_set_at)

@@ -1,4 +1,4 @@
-//! Load caused by jobs, which is part of the machine's load, by slot.
+//! Load that the job of each slot causes, which is a part of the machine's load.
 //!
 //! Reference: `Resource::compute_condor_usage`, `Claim::updateUsage`, `LoadQueue`.
 

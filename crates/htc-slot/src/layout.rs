@@ -488,8 +488,8 @@ mod tests {
         assert_eq!(slots, [(4, 4000, 12_341_836), (2, 2000, 6_170_918), (2, 2000, 6_170_918)]);
     }
 
-    /// Measured with 25.14 (8 processors): what explicit shares leave is truncated before it is divided, and the last slot may
-    /// get a fraction too much.
+    /// Measured with 25.14 (8 processors): the number of processors that explicit shares leave is truncated to an
+    /// integer before it is divided, and the last slot may get a fraction too much.
     #[test]
     fn automatic_shares_divide_the_whole_processors_that_are_left() {
         let cpus = |types: &[SlotType]| seen(types).into_iter().map(|(cpus, ..)| cpus).collect::<Vec<_>>();

@@ -410,8 +410,8 @@ impl Slot {
 
     /// True if the slot accepts jobs during a drain.
     ///
-    /// In 25.14, a START for draining has no effect on other than partitionable slots: a claim that is idle for a moment ends,
-    /// and claim requests are refused (quirk `drain-start-useless`).
+    /// In 25.14, a START for draining has an effect only on partitionable slots. On all other slots, a claim that is
+    /// idle for a moment ends, and claim requests are refused (quirk `drain-start-useless`).
     pub(super) fn is_accepting_while_draining(&self, core: &ExecutionPointState) -> bool {
         core.drain.start_while_draining.is_some() && !core.decide(Quirk::DrainStartUseless)
     }

@@ -20,7 +20,8 @@ impl Alarm {
         Alarm { at, second }
     }
 
-    /// Returns the expiry second in the reference, whose timers count whole seconds; `None` if the reference is not reproduced.
+    /// Returns the second in which the timer expires in the reference, whose timers count whole seconds; `None` if the
+    /// quirk is not reproduced.
     fn reference_deadline(self, quirks: QuirkMode) -> Option<i64> {
         quirks.reproduces(Quirk::TimersWholeSeconds).then_some(self.second)
     }
@@ -32,8 +33,9 @@ impl Alarm {
             || self.reference_deadline(quirks).is_some_and(|second| second <= now.epoch())
     }
 
-    /// Returns when the timer wakes the daemon, if the daemon last woke up at `now`. The reference sleeps for the whole seconds
-    /// left (`TimerManager::Timeout`), so it wakes up to a second too early or too late, and once for all timers of a second.
+    /// Returns when the timer wakes the daemon, if the daemon last woke up at `now`. The reference sleeps for the whole
+    /// seconds left (`TimerManager::Timeout`), so it wakes up to one second too early or too late. It wakes only once
+    /// for all timers of the same second.
     pub(crate) fn wake_time(self, now: ClockReading, quirks: QuirkMode) -> MonotonicTime {
         let Some(second) = self.reference_deadline(quirks) else { return self.at };
         let left = u64::try_from(second.saturating_sub(now.epoch())).unwrap_or(0);

@@ -61,7 +61,8 @@ impl PeriodicTimes {
 }
 
 impl PollSchedule {
-    /// Creates the schedule from the next alarm, the first instant and the interval of polls, and those of updates.
+    /// Creates the schedule. `all` has, first for polls and then for updates, the next alarm, the first instant and the
+    /// interval.
     pub(crate) fn from_alarms(now: ClockReading, all: [(Option<Alarm>, u64, Duration); 2]) -> PollSchedule {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
         let steps = all.map(|(alarm, first, step)| {
@@ -142,9 +143,9 @@ impl PollSchedule {
         Alarm::new(at, self.wall_second_at(at.0))
     }
 
-    /// Returns when a slot fetches next if its timer expires at `alarm` and its delay ends in the second `over`. Until then, each
-    /// poll and update sets the timer again, to the whole seconds left (`tryFetchWork`); once the delay has ended, the poll or
-    /// update fetches itself. `seen` is when the timer was set.
+    /// Returns when a slot fetches next if its timer expires at `alarm` and its delay ends in the second `over`. Until
+    /// then, each poll and update sets the timer again, to the whole seconds left (`tryFetchWork`); once the delay has
+    /// ended, the poll or update calls FETCH_WORK. `seen` is the time at which the timer was set.
     pub(crate) fn next_fetch_time(
         &self,
         alarm: MonotonicTime,
@@ -176,9 +177,10 @@ impl PollSchedule {
         last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
     }
 
-    /// Returns when the timer of an unwilling slot may expire after START has become true, or `None` if a poll or update comes
-    /// first. Each poll, each update and each expiry sets the timer again. `seen` is when the alarm was set; earlier polls have
-    /// no effect. `over` is the second in which the delay ends, `willing` the second from which START may be true.
+    /// Returns when the timer of an unwilling slot may expire after START has become true, or `None` if a poll or
+    /// update comes first. Each poll, each update and each expiry sets the timer again. `seen` is the time at which the
+    /// alarm was set; earlier polls have no effect. `over` is the second in which the delay ends, and `willing` is the
+    /// second from which START may be true.
     pub(crate) fn next_timer_when_willing(
         &self,
         alarm: MonotonicTime,
