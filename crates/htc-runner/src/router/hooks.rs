@@ -59,7 +59,8 @@ pub struct CompletedHook {
 pub enum NoHookReason {
     /// No hook is configured for the job.
     NotConfigured,
-    /// The path was rejected. The router treats this as a failure, unless a quirk treats the hook as not configured.
+    /// The path was rejected. The router treats this as a failure or, if the quirk of 25.14 is reproduced, as a hook
+    /// that is not configured.
     Refused(String),
     /// The hook cannot be started: the job is unchanged, and the hook is called again later.
     Failed(String),

@@ -345,7 +345,7 @@ impl LiveRouter<'_> {
     }
 
     /// Reads the queues again. The queue of the routed jobs is read first, so that the routed job of every listed
-    /// source is known.
+    /// source job is known.
     fn refresh(&mut self) -> Result<(), RouterRunError> {
         let log = self.options.log;
         let unreadable = |path: &Path, source| RouterRunError::Directory { path: path.to_owned(), source };

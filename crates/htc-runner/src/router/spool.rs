@@ -49,8 +49,8 @@ pub(super) enum CopyDirection {
     /// Copies files into the spool; afterwards the routed job with this ad is submitted, and the proxy that was
     /// copied for it is removed.
     IntoSpool(Box<ClassAd>, Option<PathBuf>),
-    /// Copies files out of the spool, since this time in seconds since the epoch; afterwards the routed job is
-    /// complete.
+    /// Copies files out of the spool. The value is the time at which copying began, in seconds since the epoch.
+    /// Afterwards the routed job is complete.
     OutOfSpool(i64),
 }
 
