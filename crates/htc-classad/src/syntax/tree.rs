@@ -59,7 +59,8 @@ pub(crate) struct ExprTree {
     regexes: OnceLock<Box<regex::RegexCache>>,
     /// Printed forms of the whole tree, cached if several ads share the tree.
     cached_forms: [OnceLock<Box<[u8]>>; 2],
-    /// Print templates of the trees with the same skeleton, or `None` if the tree was not built from a template.
+    /// Print templates, which are shared by all trees that were built from the same template and differ only in
+    /// scalars; `None` if the tree was not built from a template.
     print_templates: Option<Arc<PrintTemplates>>,
 }
 
