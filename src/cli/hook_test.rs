@@ -59,7 +59,8 @@ pub const PROGRAM: Program = Program {
     compat: &[],
 };
 
-/// Options that have no effect in some verbs. `record` ends when its hook ends, as the caller of the hook expects.
+/// Options that have no effect in some verbs. `--timeout` has no effect in `record`, because the hook's caller expects
+/// `record` to run until the hook ends.
 const UNUSED_OPTIONS: &[UnusedOptions] = &[
     UnusedOptions { verbs: &["startd-cron", "schedd-cron", "benchmark"], options: &["events"] },
     UnusedOptions { verbs: &["run", "replay"], options: &["long", "events", "now", "seed"] },

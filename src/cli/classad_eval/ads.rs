@@ -232,7 +232,7 @@ impl StreamErrorReporter<'_> {
         Problem::cannot_read(&self.name)
     }
 
-    /// Adds errors to the count that are not described one by one.
+    /// Adds the number of errors that are not described one by one to the count.
     pub(super) fn add_count(&mut self, more_errors: u64) {
         self.count += more_errors;
         if more_errors > 0 {

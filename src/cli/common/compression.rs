@@ -31,8 +31,8 @@ impl Compression {
     pub(super) fn detect(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            // An attribute name may also start with BZh, so the magic number of a block, or of the end, after the level is
-            // checked as well.
+            // An attribute name may also start with BZh, so the bytes after the level are checked as well: they are the
+            // magic number of a block or of the end of the stream.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => {
                 Some(Compression::Bzip2)

@@ -1,4 +1,4 @@
-//! Findings about printed ads that the next reader would not read as they are.
+//! Findings about printed ads that a program would read back differently or not at all.
 
 use super::ProgramContext;
 use crate::classad::AttrName;

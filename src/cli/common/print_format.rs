@@ -243,7 +243,7 @@ fn collapse_escapes(text: &[u8]) -> Vec<u8> {
             other => other,
         };
         if simple == 0 {
-            // The reference stops at this point.
+            // The reference ends the text at the first NUL byte.
             break;
         }
         out.push(simple);

@@ -66,7 +66,8 @@ pub(super) fn refuse_stdin_twice(command: &Command, matches: &ArgMatches) -> Res
         let count = values.filter(|value| *value == OsStr::new("-")).count();
         stdin.extend((0..count).map(|_| (id, input_name(arg))));
     }
-    // `transform` reads ads after the rules, as `condor_transform_ads` does, and checks itself if there is such a text.
+    // `transform` reads ads from the rest of standard input after the rules, as `condor_transform_ads` does. It checks
+    // itself if there is any text after the rules.
     if verb.get_name() == "transform"
         && stdin.len() == 2
         && stdin.iter().filter(|(id, _)| *id == "rules").count() == 1

@@ -95,7 +95,7 @@ pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Statu
     Ok(status)
 }
 
-/// Reads slots and priorities for an analysis, or returns `None` if none is asked for.
+/// Reads slots and priorities for an analysis, or returns `None` if no analysis is requested.
 fn prepare_analysis<'a>(
     options: &CondorQOptions,
     config: Option<&Config>,
@@ -140,7 +140,7 @@ fn prepare_analysis<'a>(
     Ok(Some((setup, slots)))
 }
 
-/// Loads the configuration, which decides about built-in reports; `None` if there is none.
+/// Loads the configuration, which may change the built-in reports; returns `None` if no configuration exists.
 fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Config>, Status> {
     let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
     let read = Config::load_partially(world, &who, &LoadOptions::default());
@@ -155,7 +155,8 @@ fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Con
 }
 
 impl CondorQOptions {
-    /// Returns the attributes that are needed of each ad, if they are known in advance: with columns.
+    /// Returns the attributes that are needed of each ad, or `None` if they are not known in advance. They are known if
+    /// the report consists of the user's columns.
     fn projection(&self, constraint: Option<&Expr>) -> Option<Projection> {
         let needs_all = self.analysis.unmatchable || self.capture.is_some();
         if self.long.is_some() || !self.is_plain_columns() || needs_all {
@@ -166,7 +167,7 @@ impl CondorQOptions {
         Some(skim)
     }
 
-    /// Prints jobs of a queue that the constraint keeps, as many as are wanted, as ads or as a report.
+    /// Prints the jobs of a queue for which the constraint is true, up to the limit, as ads or as a report.
     ///
     /// # Errors
     /// Returns an error if writing fails.

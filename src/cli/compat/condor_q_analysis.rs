@@ -1,5 +1,5 @@
-//! `condor_q -better-analyze`: why jobs match no slot, and slots no job (reference: condor_q.V6/jobmatch.cpp and
-//! `print_jobs_analysis` of queue.cpp).
+//! `condor_q -better-analyze`: why jobs match no slot, and why slots match no job (reference: condor_q.V6/jobmatch.cpp
+//! and `print_jobs_analysis` of queue.cpp).
 
 mod tables;
 
@@ -24,7 +24,7 @@ use crate::world::World;
 /// Width of lines; the reference asks the terminal only for tables.
 const WIDTH: usize = 80;
 
-/// Slots that count in the matching of one job.
+/// Slots that are matched with one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MatchMode {
     /// All slots as they are.
@@ -84,7 +84,7 @@ struct JobUser {
 /// Place of a job in the order of ids.
 pub(super) type JobKey = (i64, i32);
 
-/// Jobs by autocluster; -1: jobs without one.
+/// Jobs by autocluster; -1 has the jobs without an autocluster.
 type JobClusters = BTreeMap<i32, Vec<usize>>;
 
 /// Settings of an analysis.
@@ -197,7 +197,8 @@ impl<'a> Analysis<'a> {
         self.append_status(job, &status, out);
     }
 
-    /// Matches a job with all slots: its status, the counts, and whether some slot does not suit it (`doJobRunAnalysis`).
+    /// Matches a job with all slots (`doJobRunAnalysis`). Returns the job's status, the counts, and true if some slot
+    /// is not suitable.
     fn match_job(
         &mut self,
         job: usize,

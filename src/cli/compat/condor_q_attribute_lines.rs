@@ -51,7 +51,7 @@ impl AttributeLines {
     fn add(&mut self, label: &str, name: &[u8]) {
         let flags = ColumnFlags::default();
         let spec = ColumnSpec { expr: name, format: Some(label.as_bytes()), flags, ..ColumnSpec::default() };
-        // A name that is not an expression prints nothing but the label.
+        // For a name that is not a valid expression, only the label is printed.
         let _ = self.mask.add_column(&spec);
     }
 

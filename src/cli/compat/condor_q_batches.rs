@@ -61,7 +61,7 @@ impl BatchWidths {
         self.owner = self.owner.min(owner + 8);
     }
 
-    /// Changes the columns (`fnFixupWidthsForProgressFormat`).
+    /// Sets the widths of the columns (`fnFixupWidthsForProgressFormat`).
     pub(super) fn apply(&self, mask: &mut PrintMask, zero_character: Option<u8>) {
         for (number, column) in mask.columns_mut().iter_mut().enumerate() {
             match number {

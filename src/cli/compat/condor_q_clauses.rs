@@ -1,5 +1,5 @@
 //! Clauses of Requirements and how many ads each of them matches, as `condor_q -better-analyze` prints them (reference:
-//! expr_analyze.cpp). Its wrong conclusions are part of the output and reproduced.
+//! expr_analyze.cpp). Wrong conclusions of the reference are part of its output, so they are reproduced.
 
 mod constants;
 
@@ -290,7 +290,7 @@ impl<'a> Clauses<'a> {
     }
 }
 
-/// Parts of arithmetic, subscripts, lists and ads. `MY.A ?: literal` is not a clause of its own.
+/// Returns the parts of arithmetic, subscripts, lists and ads. `MY.A ?: literal` is not a clause of its own.
 fn other_parts(expr: &Expr, text: &[u8], parts: Vec<Expr>, stored: NodeParts) -> NodeParts {
     if expr.as_list().is_some() || text.starts_with(b"[") {
         return stored;

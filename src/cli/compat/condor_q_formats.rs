@@ -232,7 +232,7 @@ WHERE JobUniverse==1 || TransferQueued=?=true || TransferringOutput=?=true || Tr
 SUMMARY STANDARD
 ";
 
-/// Totals only; `-totals` reads it as soon as the option is parsed.
+/// Print format of the totals. It is read as soon as the option `-totals` is parsed.
 pub(super) const TOTALS: &str = "SELECT NOHEADER\nSUMMARY STANDARD";
 
 const AUTO_CLUSTERS: &str = "SELECT

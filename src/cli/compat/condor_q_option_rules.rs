@@ -46,7 +46,7 @@ pub(super) enum CondorQOption {
     Name,
     /// Owner or accounting group.
     Submitter,
-    /// All schedds: a file without jobs prints nothing.
+    /// All schedds are queried; for a file without jobs, nothing is printed.
     Global,
     Analyze,
     BetterAnalyze,

@@ -284,7 +284,7 @@ impl CondorQOptions {
         Ok(())
     }
 
-    /// One option without a value that selects a report.
+    /// Applies an option without a value that selects a report.
     fn apply_report_option(
         &mut self,
         id: CondorQOption,
@@ -429,7 +429,7 @@ impl CondorQOptions {
         if self.long.replace(form) == Some(other) { Err(conflicting_forms()) } else { Ok(()) }
     }
 
-    /// Records that an option for the shown time was given. A second one is an error.
+    /// Records that an option was given that selects the time to show. A second such option is an error.
     fn choose_time(&mut self, one: &str, other: &str) -> Result<(), OptionRefusal> {
         match std::mem::replace(&mut self.is_time_chosen, true) {
             true => Err(OptionRefusal::new(&format!("{one} can't be used with {other}"))),

@@ -34,7 +34,7 @@ impl OptionRefusal {
         OptionRefusal { text: format!("Error: {message}\n"), has_usage: true }
     }
 
-    /// Options that contradict each other.
+    /// Creates the refusal of options that contradict each other.
     pub(super) fn conflict(message: &str) -> Self {
         OptionRefusal { text: format!("{message}\n"), has_usage: true }
     }

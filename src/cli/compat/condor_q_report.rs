@@ -197,7 +197,7 @@ impl CondorQOptions {
             }
         }
         if self.summary.has_headings() {
-            // The reference prints them before the blank line, which is still in its buffer.
+            // The reference prints the headings before the blank line, because that line is still in its buffer.
             let mut headings = Vec::new();
             self.summary.display_headings(&mut headings);
             out.write_all(&headings)?;

@@ -11,7 +11,7 @@ use crate::cli::common::{ColumnFunction, GroupKey, PrintMask, RenderedRow};
 use crate::job::Universe;
 use crate::text::number::integer_prefix;
 
-/// Cluster and process as the reference keeps them together: one integer of 64 bits.
+/// Returns cluster and process in one integer of 64 bits, as the reference stores them.
 pub(super) fn packed_id(cluster: i32, process: i32) -> i64 {
     i64::from(cluster) << 32 | i64::from(process as u32)
 }
@@ -27,17 +27,17 @@ fn process_of(id: i64) -> i32 {
 /// Modes of the report that decide how rows are joined.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowModes {
-    /// One line per batch.
+    /// True to print one line per batch.
     pub(super) batches: bool,
-    /// Jobs of a DAG are shown under their DAGMan job.
+    /// True to show the jobs of a DAG under their DAGMan job.
     pub(super) dags: bool,
-    /// True if ids are those of autoclusters or groups.
+    /// Attribute with the id of an autocluster or group, if that is used in place of the job id; otherwise `None`.
     pub(super) id_attribute: Option<&'static str>,
     /// True if not all jobs of a cluster are in the report, so that the number of finished jobs is unknown.
     pub(super) is_partial: bool,
-    /// Roots of DAGs with the same batch name are one batch (`-batch:2`).
+    /// True to count roots of DAGs with the same batch name as one batch (`-batch:2`).
     pub(super) folds_dags: bool,
-    /// Totals are guessed from the highest process (`-batch:16`).
+    /// True to guess totals from the highest process (`-batch:16`).
     pub(super) guesses_totals: bool,
     /// Character that replaces zeros (`-batch:z`).
     pub(super) zero_character: Option<u8>,

@@ -16,8 +16,8 @@ use crate::world::World;
 pub(super) struct SlotEntry {
     /// The slot ad; the ad of a drained slot has the original one as its parent.
     pub(super) ad: Arc<ClassAd>,
-    /// Number of a dynamic slot. A negative number is the index of the drained ad, or of the slot of a
-    /// drained ad.
+    /// Number of a dynamic slot. A negative number links a slot with its drained ad: each of the two has the negated
+    /// index of the other.
     pub(super) sub_id: i64,
     /// Machine.
     pub(super) group: usize,
@@ -41,7 +41,8 @@ pub(super) struct SlotPool {
 }
 
 impl SlotPool {
-    /// Reads the slots of a file that the options select; `None` if the file cannot be read, which has been reported.
+    /// Reads the slots of a file that the options select. Returns `None` after reporting the error if the file cannot
+    /// be read.
     pub(super) fn read(
         options: &AnalysisOptions,
         world: &dyn World,

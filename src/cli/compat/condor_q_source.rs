@@ -41,8 +41,8 @@ impl AdSource {
         AdSource { reader: ReferenceReader::new(read, form, Delimiter::Blank), projection: None }
     }
 
-    /// Calls a function with each ad that a constraint keeps. What cannot be read ends the list without a message, as it
-    /// does in the reference.
+    /// Calls a function with each ad that a constraint keeps. An ad that cannot be read ends the list without a
+    /// message, as in the reference.
     pub(super) fn for_each(
         &mut self,
         constraint: Option<&Expr>,
@@ -76,7 +76,7 @@ impl AdSource {
     }
 }
 
-/// Returns true if the reference keeps an ad: an evaluation that fails keeps it, a value that is not true does not.
+/// Returns true if the reference keeps an ad: the constraint is true, or its evaluation fails.
 pub(super) fn keeps_ad(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
     let Some(constraint) = constraint else { return true };
     Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))

@@ -1,5 +1,6 @@
-//! Jobs that `condor_q` prints while it reads them. Its lists are in the order of the ids, so that all ads have to be kept
-//! unless the file has this order: then the first of two readings finds the ids, and the second prints the ads.
+//! Jobs that `condor_q` prints while it reads them. Its lists are in the order of the ids, so all ads have to be kept
+//! in memory, unless the file itself is in this order. Such a file is read twice: first to find the ids, then to print
+//! the ads.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};

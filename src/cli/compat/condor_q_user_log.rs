@@ -85,7 +85,8 @@ impl LoggedJobs<'_> {
         }
     }
 
-    /// Returns the ad of a job that has just been submitted, with a guess for what the log does not say.
+    /// Returns the ad of a job that has just been submitted, with guessed values for attributes that the log does not
+    /// contain.
     fn submitted(&self, event: &JobEvent, host: &BStr) -> ClassAd {
         let time = self.epoch(&event.time);
         let mut ad = ClassAd::new();
@@ -121,7 +122,7 @@ impl LoggedJobs<'_> {
         ad
     }
 
-    /// Returns the seconds since the epoch of the time of an event; a local time is one of the zone of this process.
+    /// Returns the time of an event in seconds since the epoch. A local time is in the time zone of this process.
     fn epoch(&self, time: &EventTime) -> i64 {
         let zone = |seconds: i64| i64::from(self.world.zone(seconds).offset);
         let now = self.world.now().epoch();
@@ -136,7 +137,8 @@ impl LoggedJobs<'_> {
         let seconds = civil.to_seconds();
         match time.utc {
             true => seconds,
-            // The zone's offset at the time itself; a first guess of the time determines this offset.
+            // The offset of the zone depends on the time, which is known only with the offset. So the offset at a first
+            // estimate of the time is used.
             false => seconds - zone(seconds - zone(seconds)),
         }
     }
@@ -243,7 +245,7 @@ fn apply_termination(ad: &mut ClassAd, event: &TerminatedEvent, time: i64, world
     }
 }
 
-/// Adds the attributes of an event of job ad information that the event before it does not have.
+/// Adds the attributes that a JobAdInformation event has in addition to those of the event before it.
 fn add_information(ad: &mut ClassAd, event: &JobEvent, previous: &JobEvent) {
     let mut information = event.to_ad();
     let others = previous.to_ad();

@@ -1,7 +1,7 @@
 //! `condor_router_history`: command line, output and exit statuses of the script with this name.
 //!
-//! In some cases the script ends with a traceback: equal hours, a site without completed jobs, missing attributes. Then this
-//! program prints the table that the script would have printed.
+//! In some cases the script ends with a traceback: equal hours, a site without completed jobs, missing attributes. In
+//! these cases, this program prints the table that the script would have printed.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};

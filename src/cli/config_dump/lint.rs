@@ -144,8 +144,8 @@ fn request_of<'a>(request: &'a LintCommand<'_>, files: &'a [PathBuf]) -> LintReq
     }
 }
 
-/// Checks the job ads of an input of ads: a file, packed or not and in any form, a queue log, a history, standard input, or a
-/// directory of these.
+/// Checks the job ads of an input of ads: a file in any form, compressed or not, a queue log, a history, standard
+/// input, or a directory of these.
 fn lint_job_ads(
     request: &LintCommand<'_>,
     input: &Path,

@@ -115,8 +115,8 @@ pub(super) fn finish(
     Ok(status)
 }
 
-/// Returns the exit status: errors and warnings count, notes only with `--strict`. Sources that were not read
-/// leave the answer open.
+/// Returns the exit status: 1 for errors and warnings, and for notes only with `--strict`. If all of these findings are
+/// about sources that could not be read, returns the status for an undefined answer.
 fn status(findings: &[Finding], strict: bool) -> Status {
     let counts = |finding: &&Finding| {
         finding.rule != LintRule::Elsewhere && (strict || finding.rule.severity() != LintSeverity::Note)
@@ -129,7 +129,7 @@ fn status(findings: &[Finding], strict: bool) -> Status {
     }
 }
 
-/// `3 findings: 2 errors, 1 warning (2 bad-value, 1 unused-macro)`.
+/// Returns a line such as `3 findings: 2 errors, 1 warning (2 bad-value, 1 unused-macro)`.
 fn summary(findings: &[Finding]) -> String {
     let counted: Vec<&Finding> =
         findings.iter().filter(|finding| finding.rule != LintRule::Elsewhere).collect();

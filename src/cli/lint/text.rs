@@ -33,7 +33,7 @@ pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String 
     }
     for finding in shown {
         let key = key(finding);
-        // A line that one more is not shown would be as long as the finding.
+        // A line that reports one hidden finding would be as long as the finding, which is printed instead.
         let limit = if totals[&key] == MAX_SHOWN_PER_RULE + 1 { usize::MAX } else { MAX_SHOWN_PER_RULE };
         let count = counts.entry(key).or_insert(0);
         *count += 1;
@@ -51,7 +51,7 @@ pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String 
     text + &list_by_reader(&elsewhere)
 }
 
-/// `file:line:column: severity: message [rule]`, the line with its caret, the fix.
+/// Formats a finding: `file:line:column: severity: message [rule]`, the line with its caret, and the fix.
 fn render_finding(finding: &Finding, painter: Painter) -> String {
     let severity = finding.rule.severity();
     let word = format!("{}:", severity.word());

@@ -524,7 +524,7 @@ mod tests {
             refusal_details("the slot is broken: no memory", &[limits]),
             ["A > 2 is false (A = 1)  [WithinResourceLimits]"]
         );
-        // A long one is cut in the list.
+        // A long condition is shortened in the list.
         let long = format!("START is not true for this job: {} > 2 is false", "A".repeat(200));
         let details = [detail(&format!("{}...", "A".repeat(120)), "c, line 9")];
         assert_eq!(refusal_details(&long, &details), ["[START: c, line 9]"]);

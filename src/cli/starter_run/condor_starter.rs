@@ -170,8 +170,8 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
         if starts("-header") {
             cli.job.header = Some(value("-header")?.to_string_lossy().into_owned());
         } else if starts("-gridshell") {
-            // What remains of Globus support in 25.14: no scratch directory is created, nothing is removed, and the job's file is
-            // made executable.
+            // 25.14 still has this part of its Globus support: no scratch directory is created, nothing is removed, and
+            // the job's file is made executable.
             let message = "-gridshell: HTCondor 25.14 would run the job in the current directory and leave that as it is; \
                            here each job has a directory of its own";
             return Err(Problem::usage(message).hint("remove the word, and set Iwd").into());

@@ -13,7 +13,7 @@ use crate::transform::{
     TransformFailure,
 };
 
-/// Number of bytes from which a log line is preceded by an empty line.
+/// Minimum length in bytes of a log line that is preceded by an empty line.
 const LONG_LINE: usize = 150;
 
 /// Log of the daemon, printed to standard output.

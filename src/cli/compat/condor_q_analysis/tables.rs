@@ -77,7 +77,8 @@ impl Analysis<'_> {
                 }
                 let what = if totals.suitable > 0 { "All slots reject" } else { "No slots match" };
                 out.extend_from_slice(format!("{what} autocluster {cluster}, jobs :").as_bytes());
-                // For jobs without an autocluster, the reference prints the first of them each time.
+                // Each job without an autocluster has a line of its own, but the reference always prints the first of
+                // these jobs in it.
                 for job in if *cluster == -1 { &members[..1] } else { &members[..counted] } {
                     let (id, process) = self.ids(*job);
                     out.extend_from_slice(format!(" {id}.{process}").as_bytes());
@@ -301,7 +302,7 @@ impl Analysis<'_> {
 #[derive(Default)]
 struct SlotCounts {
     jobs: usize,
-    /// Jobs that stand for their autoclusters.
+    /// One job of each autocluster.
     unique: Vec<usize>,
     slot_accepts: usize,
     job_accepts: usize,

@@ -1,4 +1,4 @@
-//! Clauses whose value does not depend on the other ad, and what follows for the clauses that contain them.
+//! Clauses whose value does not depend on the other ad, and the consequences for the clauses that contain them.
 
 use super::{Clauses, ConstantValue, Logic};
 use crate::classad::references::{self, ReferenceSpelling};
@@ -20,7 +20,7 @@ impl Clauses<'_> {
         }
     }
 
-    /// Follows constant values upward (`AnalyzePropagateConstants`).
+    /// Derives the values of clauses from their constant parts (`AnalyzePropagateConstants`).
     pub(super) fn propagate_constants(&mut self) {
         for at in 0..self.clauses.len() {
             let Some(logic) = self.clauses[at].logic else { continue };

@@ -1,4 +1,4 @@
-//! Meaning of the options of `condor_q` together: the report, its columns, contradictions.
+//! Combined effect of the options of `condor_q`: the report, its columns, and contradictions.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,10 +16,11 @@ use crate::config::Config;
 use crate::world::World;
 
 impl CondorQOptions {
-    /// Decides what the options mean together, after all of them are read; returns the status if they are refused.
+    /// Determines the combined effect of the options after all of them are read. Returns the exit status if the options
+    /// are refused.
     ///
     /// # Errors
-    /// Options contradict each other.
+    /// Returns an error if the refusal cannot be printed.
     pub(in crate::cli::compat) fn finish(
         &mut self,
         config: Option<&Config>,
@@ -212,7 +213,7 @@ impl CondorQOptions {
         Ok(())
     }
 
-    /// Columns up to the first that is not a valid expression; no message is printed.
+    /// Adds the columns up to the first one that is not a valid expression. No message is printed.
     fn make_columns(&mut self) {
         self.has_standard_summary = false;
         let mask = if self.totals_only { &mut self.summary } else { &mut self.mask };

@@ -37,7 +37,7 @@ impl CondorQOptions {
         }
     }
 
-    /// A word without a dash: a job, a cluster or an owner.
+    /// Adds the restriction of a word without a dash: a job, a cluster or an owner.
     pub(super) fn add_restriction(&mut self, word: &[u8]) {
         match parse_job_id(word) {
             Some(id) => self.ids.push(id),
