@@ -258,7 +258,7 @@ fn links_of_the_book_lead_somewhere() {
 }
 
 #[test]
-fn every_chapter_stands_in_the_summary() {
+fn every_chapter_is_in_the_summary() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     let mut found = Vec::new();
     chapters(&root().join("docs"), &mut found);

@@ -237,7 +237,7 @@ fn unexplained(root: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_import_each_other_in_no_circle() {
+fn modules_have_no_import_cycles() {
     let crates = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).unwrap();
     let crates = crates.map(|entry| format!("crates/{}/src", entry.unwrap().file_name().to_str().unwrap()));
     let roots: Vec<String> = crates.chain(["src".to_owned()]).collect();
@@ -247,7 +247,7 @@ fn files_import_each_other_in_no_circle() {
 }
 
 #[test]
-fn a_circle_is_seen_through_lists_parents_and_what_is_handed_on() {
+fn cycles_are_found_through_import_lists_parents_and_reexports() {
     let files = [
         ("a", "pub use self::b::B;\npub mod b;\nmod c;"),
         ("a/b", "use super::c::{self, C};\nfn f() -> C { c::new() }"),

@@ -88,7 +88,7 @@ JOB_ROUTER_ROUTE_r @=end
 }
 
 #[test]
-fn knobs_of_hooks_that_nobody_reads_are_found() {
+fn hook_parameters_that_nothing_reads_are_found() {
     let config = "\
 STARTD_JOB_HOOK_KEYWORD = FARM
 FARM_HOOK_FETCH_WORK = /bin/true
@@ -115,7 +115,7 @@ FARM_HOOK_FETCH_WROK = /bin/true
 }
 
 #[test]
-fn cron_jobs_that_never_run_are_told_with_the_reason() {
+fn cron_jobs_that_never_run_are_reported_with_the_reason() {
     let config = "STARTD_CRON_JOBLIST = A, B, C, D, E
 STARTD_CRON_A_EXECUTABLE = /bin/true
 STARTD_CRON_A_MODE = sometimes
@@ -148,14 +148,14 @@ SCHEDD_CRON_S_MODE = OnDemand
 }
 
 #[test]
-fn quotes_around_the_names_of_a_resource_are_a_part_of_them() {
+fn quotes_around_resource_names_are_part_of_the_names() {
     let config =
         "MACHINE_RESOURCE_Dongles = \"a b\"\nMACHINE_RESOURCE_Cards = a, b\nMACHINE_RESOURCE_Four = 2 * 2\n";
     assert_eq!(findings(config), ["resource-names:1:1"]);
 }
 
 #[test]
-fn names_with_zeros_in_front_of_a_slots_number_are_read_by_nobody() {
+fn nothing_reads_names_with_leading_zeros_in_a_slot_number() {
     let config = "NUM_SLOTS = 2
 SLOT01_JOB_HOOK_KEYWORD = FARM
 SLOT1_01_USER = x
@@ -176,7 +176,7 @@ SLOT_TYPE_0_PARTITIONABLE = false
 }
 
 #[test]
-fn keywords_and_paths_of_hooks_are_looked_at() {
+fn hook_keywords_and_paths_are_checked() {
     let place = Place::new("");
     place.write("open", "#!/bin/sh\n");
     let config = format!(
@@ -212,7 +212,7 @@ LOG = $(C)
 }
 
 #[test]
-fn values_that_are_not_what_is_needed_are_found() {
+fn values_of_the_wrong_type_or_range_are_found() {
     let config = "\
 START = (TARGET.Owner == \"x\"
 RANK = TARGET.Owner =
@@ -240,7 +240,7 @@ Fine = \"a\"
 }
 
 #[test]
-fn lists_and_their_members_must_agree() {
+fn route_lists_and_route_definitions_must_agree() {
     let config = "\
 JOB_ROUTER_ROUTE_NAMES = one two
 JOB_ROUTER_ROUTE_one @=end
@@ -268,7 +268,7 @@ JOB_ROUTER_ENTRIES @=end
 }
 
 #[test]
-fn a_route_whose_condition_is_no_expression_is_looked_at_to_its_end() {
+fn a_route_with_an_invalid_condition_is_checked_to_its_end() {
     let config = "\
 JOB_ROUTER_ROUTE_NAMES = one
 JOB_ROUTER_ROUTE_one @=end
@@ -306,7 +306,7 @@ endif
 }
 
 #[test]
-fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
+fn family_names_that_nothing_reads_are_found_with_the_probable_name() {
     let cases = [
         ("SLOT_TYPE_1_PARTITONABLE = true", "did you mean SLOT_TYPE_1_PARTITIONABLE?"),
         ("SLOT2_START = false", "SLOT_TYPE_<n>_START for the type of SLOT2"),
@@ -363,7 +363,7 @@ fn names_of_families_that_nobody_reads_are_found_with_what_was_meant() {
 }
 
 #[test]
-fn the_story_of_a_name_says_that_nobody_reads_it() {
+fn why_says_that_nothing_reads_a_name() {
     let place = Place::new("SLOT2_START = false\nSTRT = 1\nOWN = 1\nX = $(OWN)\nHOSTALLOW_READ = *\n");
     for (name, wanted) in [
         ("SLOT2_START", "nothing reads it: START can be set for slot types, not for slots"),
@@ -412,7 +412,7 @@ fn json_is_an_array_or_refused() {
 }
 
 #[test]
-fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
+fn hooks_are_listed_for_the_slots_that_would_be_created() {
     let place = Place::new("STARTD_JOB_HOOK_KEYWORD = K\n");
     let slots = |knob: &str| {
         let (out, err, _) = place.run(["--hooks", "--param", knob]);
@@ -437,7 +437,7 @@ fn hooks_are_told_of_the_slots_that_the_slot_runner_would_make() {
 }
 
 #[test]
-fn lint_of_a_file_follows_what_it_names_or_says_so() {
+fn lint_reads_files_that_a_file_names_or_reports_them() {
     let place = Place::new(
         "LOCAL_CONFIG_DIR = parts\nLOCAL_CONFIG_FILE = /bin/echo START = true |\ninclude : missing\n",
     );
@@ -506,7 +506,7 @@ fn a_syntax_error_hides_no_other_finding() {
 }
 
 #[test]
-fn what_is_the_sites_own_is_never_told_to_be_removed() {
+fn lint_never_advises_to_remove_the_sites_own_settings() {
     let (out, _, _) = Place::new("MY_SCRIPT_READS_THIS = 1\nQUILL_NAME = x\n").run(["lint"]);
     assert!(out.contains("condor_config_val MY_SCRIPT_READS_THIS"), "{out}");
     let about_own_name = out.split("QUILL_NAME").next().unwrap_or_default();
@@ -515,7 +515,7 @@ fn what_is_the_sites_own_is_never_told_to_be_removed() {
 }
 
 #[test]
-fn a_policy_that_is_no_expression_is_told_to_never_fire() {
+fn an_invalid_policy_expression_is_reported_to_never_fire() {
     let place = Place::new(
         "SYSTEM_PERIODIC_HOLD = $(JobStatus != 3) && true\nSYSTEM_PERIODIC_REMOVE = (a\nX = a is null\nSTART = $(X)\n",
     );
@@ -526,7 +526,7 @@ fn a_policy_that_is_no_expression_is_told_to_never_fire() {
 }
 
 #[test]
-fn the_ad_of_a_fetched_job_is_looked_at() {
+fn the_ad_of_a_fetched_job_is_checked() {
     let place = Place::new("");
     place.write("good.ad", "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"alice\"\nIwd = \"/tmp\"\n");
     assert_eq!(place.run(["lint", "--ads", "good.ad"]).2, 0);
@@ -555,7 +555,7 @@ fn a_syntax_error_is_a_finding_with_its_place() {
 }
 
 #[test]
-fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
+fn recorded_configurations_have_only_correct_findings() {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| "../shared".into(), std::path::PathBuf::from);
     // The recordings are not available.
     let Ok(entries) = fs::canonicalize(shared.join("transcripts")).and_then(fs::read_dir) else {
@@ -616,7 +616,7 @@ fn the_recorded_configurations_show_only_what_is_wrong_in_them() {
 }
 
 #[test]
-fn the_story_of_a_value_says_what_lint_finds_wrong_with_it_and_not_that_it_counts_where_nobody_reads_it() {
+fn why_shows_lint_findings_and_does_not_say_that_an_unread_value_applies() {
     let place = Place::new(
         "SLOT_TYPE_1 = cpuz=4\nNUM_SLOTS_TYPE_1 = 1\nIsHealthy = true\nSTARTD_ATTRS = IsHealty\nDAEMON_LIST = MASTER STARTDD\nSTRT = true\n",
     );
@@ -636,7 +636,7 @@ fn the_story_of_a_value_says_what_lint_finds_wrong_with_it_and_not_that_it_count
 }
 
 #[test]
-fn only_a_script_that_is_named_uses_the_macros_that_it_mentions() {
+fn a_script_uses_macros_only_if_the_command_line_names_it() {
     let config = "SITE_MEM = 5\nSITE_IDLE = 3\n";
     let place = Place::new(config);
     place.write("hook.sh", "#!/bin/sh\nm=$(condor_config_val SITE_MEM)\n");
@@ -670,7 +670,7 @@ fn a_script_that_assigns_a_macro_does_not_use_it() {
 }
 
 #[test]
-fn the_story_of_a_value_names_definitions_conditions_and_steps() {
+fn why_shows_definitions_conditions_and_steps() {
     let place = Place::new("A = 1\nif false\n A = 2\nendif\ninclude : more\n");
     place.write("more", "A = $(B)x\nB = $INT(C)\nC = 1+2\n");
     let (out, _, status) = place.run(["--why", "A"]);
@@ -692,7 +692,7 @@ fn the_story_of_a_value_names_definitions_conditions_and_steps() {
 }
 
 #[test]
-fn json_tells_where_a_value_comes_from_and_what_it_replaced() {
+fn json_has_the_origin_of_a_value_and_the_replaced_values() {
     let place = Place::new("A = 1\nA = 2$(B)\nDB_PASSWORD = secret\n");
     let (out, _, status) = place.run(["--json", "A", "DB_PASSWORD", "--redact", "--param", "B=3"]);
     assert_eq!(status, 0);
@@ -717,7 +717,7 @@ fn a_dump_reads_back_to_itself() {
 }
 
 #[test]
-fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
+fn a_dump_with_local_files_and_repeated_defaults_reads_back() {
     // A setting that restores the default is not kept when the dump is read.
     let first = Place::new("NO_DNS = true\nNO_DNS = false\nA = 1\nLOCAL_CONFIG_FILE = more\n");
     first.write("more", "B = 2\n");
@@ -777,7 +777,7 @@ fn a_dump_reads_back_though_local_files_and_defaults_are_said_twice() {
 }
 
 #[test]
-fn a_hook_that_stands_here_is_looked_at_in_files_for_elsewhere_too() {
+fn hooks_that_exist_here_are_checked_in_files_for_other_machines() {
     let place = Place::new("STARTER_JOB_HOOK_KEYWORD = KW\n");
     place.write("hook", "#!/bin/sh\n");
     place.write("a hook", "#!/bin/sh\n");
@@ -795,13 +795,13 @@ fn a_hook_that_stands_here_is_looked_at_in_files_for_elsewhere_too() {
 }
 
 #[test]
-fn a_slip_of_a_short_name_is_told_as_one() {
+fn a_misspelled_short_name_is_reported() {
     let (out, _, _) = Place::new("STARRT = true\n").run(["lint"]);
     assert!(out.contains("did you mean START?"), "{out}");
 }
 
 #[test]
-fn values_without_end_are_errors_that_name_the_chain() {
+fn endless_values_are_errors_that_name_the_chain() {
     let place =
         Place::new("A = $(B)\nB = x$(C)\nC = $(A)\nD = $INT(D)\nE = $(E:$(F))\nF = $(F2)\nF2 = $(F)\n");
     let (_, err, status) = place.run(["A", "D", "F"]);
@@ -827,7 +827,7 @@ fn commands_run_only_when_allowed_and_within_bounds() {
 }
 
 #[test]
-fn bad_input_is_told_in_one_message() {
+fn invalid_input_is_reported_in_one_message() {
     let place = Place::new("A = 1\n");
     let (_, err, status) = place.run(["--config-file", "absent", "A"]);
     assert!(status == 3 && err.contains("Can't read global config source absent"), "{status} {err}");
@@ -847,7 +847,7 @@ fn bad_input_is_told_in_one_message() {
 }
 
 #[test]
-fn redacted_output_holds_no_secret_however_it_is_asked_for() {
+fn redacted_output_has_no_secret_in_any_format() {
     let place = Place::new(
         "MY_PASSWORD = hunter2\nL = user:$(MY_PASSWORD)\nM_CMD = /bin/x -p $(MY_PASSWORD)\n\
          ML_PASSWORD @=e\n hunter2 one\n hunter2 two\n@e\nMY_PASSWORD = hunter2b\nOF = $(MY_TOKEN)\n\
@@ -894,13 +894,13 @@ fn redacted_output_holds_no_secret_however_it_is_asked_for() {
 }
 
 #[test]
-fn the_plural_of_a_parameter_is_no_slip_of_it() {
+fn the_plural_of_a_parameter_is_not_a_misspelling() {
     let out = Place::new("STARTS = a b\nMASTERS = c\n").run(["lint"]).0;
     assert!(!out.contains("did you mean"), "{out}");
 }
 
 #[test]
-fn here_says_that_a_number_is_another_than_the_default() {
+fn here_reports_numbers_that_differ_from_the_default() {
     let (out, ..) =
         Place::new("STARTD_CLEANUP_REMINDER_TIMER_INTERVAL = 600\nNOT_RESPONDING_TIMEOUT = 3600\n")
             .run(["lint", "--here"]);
@@ -911,7 +911,7 @@ fn here_says_that_a_number_is_another_than_the_default() {
 }
 
 #[test]
-fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
+fn here_reports_unsupported_settings_and_those_of_other_daemons() {
     let config = "START = true\nPROPORTIONAL_SWAP_ASSIGNMENT = True\nUSE_PID_NAMESPACES = false\nNEGOTIATOR_INTERVAL = 20\n\
                   BASE_CGROUP = $(NAME)\nNAME = htcondor\nMY_OWN = 1\nNEGOTIATOR_NAME = n\nMAX_STARTD_LOG = 5\n";
     let place = Place::new(config);
@@ -961,7 +961,7 @@ fn here_says_what_is_set_and_not_done_and_what_is_for_others() {
 }
 
 #[test]
-fn the_lint_of_a_job_ad_keeps_its_secrets() {
+fn lint_of_a_job_ad_does_not_print_its_secrets() {
     let place = Place::new("A = 1\n");
     place.write(
         "ad",
@@ -976,7 +976,7 @@ fn the_lint_of_a_job_ad_keeps_its_secrets() {
 }
 
 #[test]
-fn a_directory_is_no_configuration() {
+fn a_directory_is_not_a_configuration() {
     let place = Place::new("A = 1\n");
     for words in [&["lint", "."][..], &["lint", "condor_config", "."], &["--config-file", ".", "D"]] {
         let (_, err, status) = place.run(words);
@@ -986,7 +986,7 @@ fn a_directory_is_no_configuration() {
 }
 
 #[test]
-fn a_trace_without_names_tells_every_change() {
+fn a_trace_without_names_prints_every_change() {
     let place = Place::new("A = 1\nB = 1\nA = 2\n");
     let (out, _, status) = place.run(["--trace"]);
     assert_eq!(status, 0);
@@ -994,7 +994,7 @@ fn a_trace_without_names_tells_every_change() {
 }
 
 #[test]
-fn knobs_are_set_by_names_that_files_could_set() {
+fn param_accepts_only_names_that_files_can_set() {
     let (_, err, status) = Place::new("").run(["--param", "a b=7", "A"]);
     assert_eq!(status, 2);
     assert!(err.contains("'a b' is not a valid parameter name"), "{err}");
@@ -1016,7 +1016,7 @@ fn endless_and_undefined_references_are_found_in_any_macro() {
 }
 
 #[test]
-fn expressions_that_say_something_else_are_found() {
+fn misleading_expressions_are_found() {
     assert_eq!(
         findings("START = Owner == 'a'\nPREEMPT = fooo(1)\nKILL = x == \"a\" && size(y) > 1\n"),
         [
@@ -1029,7 +1029,7 @@ fn expressions_that_say_something_else_are_found() {
 }
 
 #[test]
-fn conditions_that_are_not_whole_are_told_so() {
+fn incomplete_conditions_are_reported() {
     for (condition, wanted) in [
         ("if version >", "write a version such as 25.14 after the operator"),
         ("if", "a condition must follow"),
@@ -1042,7 +1042,7 @@ fn conditions_that_are_not_whole_are_told_so() {
 }
 
 #[test]
-fn includes_are_bounded_in_number() {
+fn the_number_of_includes_is_limited() {
     let fan = |next: &str, times: usize| format!("include : {next}\n").repeat(times);
     let place = Place::new(&fan("i1", 100));
     place.write("i1", fan("i2", 100));
@@ -1070,7 +1070,7 @@ fn as_condor_config_val(place: &Place, words: &[&str]) -> String {
 }
 
 #[test]
-fn a_trace_tells_of_detected_values_that_are_set_and_put_back() {
+fn a_trace_shows_detected_values_that_are_set_and_restored() {
     let place = Place::new("OPSYS = LINUX\nHOSTNAME = zz\nNETWORK_HOSTNAME = n.e\nHOSTNAME = yy\nPID = 3\n");
     let out = as_condor_config_val(&place, &["-trace", "OPSYS", "HOSTNAME", "PID", "REAL_UID", "SUBSYSTEM"]);
     let told: Vec<&str> = out.split(" # trace: ").skip(1).collect();
@@ -1095,7 +1095,7 @@ fn a_trace_tells_of_detected_values_that_are_set_and_put_back() {
 }
 
 #[test]
-fn the_host_is_named_anew_when_all_is_read() {
+fn the_host_name_is_computed_again_after_all_files_are_read() {
     let place = Place::new("LOCAL_CONFIG_FILE = more\n");
     place.write("more", "NETWORK_HOSTNAME = n.e\nSEEN = $(FULL_HOSTNAME)\nFULL_HOSTNAME = x\n");
     let out = as_condor_config_val(&place, &["-trace", "FULL_HOSTNAME"]);
@@ -1107,7 +1107,7 @@ fn the_host_is_named_anew_when_all_is_read() {
 }
 
 #[test]
-fn a_setting_in_the_place_of_a_detected_value_keeps_its_spelling() {
+fn a_setting_that_replaces_a_detected_value_keeps_its_spelling() {
     let place = Place::new("opsys = X\nopsysMajorVer = 3\nmine = 1\nMINE = 2\n");
     let out = as_condor_config_val(&place, &["-raw", "-v", "OpSys", "OPSYSMAJORVER", "Mine"]);
     let names: Vec<&str> = out.lines().filter(|line| line.contains(" = ")).collect();
@@ -1146,7 +1146,7 @@ fn values_shown_by_type_are_the_defaults_of_integers_and_truth_values() {
 }
 
 #[test]
-fn long_chains_and_values_that_grow_line_by_line_take_no_square_of_time() {
+fn long_chains_and_growing_values_do_not_take_quadratic_time() {
     let chain: String = (1..=30_000).map(|n| format!("M{n} = $(m{})$(SUFFIX)\n", n - 1)).collect();
     let grown = "A = $(a)x\n".repeat(20_000);
     let place = Place::new(&format!(
@@ -1177,7 +1177,7 @@ fn lint_expands_each_value_of_a_long_chain_once() {
 }
 
 #[test]
-fn lint_of_a_log_shows_some_warnings_and_how_many_there_are() {
+fn lint_of_a_log_shows_some_warnings_and_their_number() {
     let place = Place::new(&"11/22/26 21:00:00 (pid:1) started\n".repeat(5000));
     let (out, said, status) = place.run(["lint"]);
     assert_eq!(status, 1, "{}", said.len());
@@ -1186,7 +1186,7 @@ fn lint_of_a_log_shows_some_warnings_and_how_many_there_are() {
 }
 
 #[test]
-fn names_of_very_many_parts_or_bytes_are_looked_at_once() {
+fn very_long_names_are_checked_once() {
     let long = "A".repeat(3_000_000);
     let parts = "a.".repeat(1_000_000);
     let place = Place::new(&format!("{parts}START = 1\n{long} = 1\n{long}_WINDOWS_{long} = 1\n"));
@@ -1199,7 +1199,7 @@ fn names_of_very_many_parts_or_bytes_are_looked_at_once() {
 
 /// Checks the effective values for each daemon, with file, line and template.
 #[test]
-fn compare_tells_which_daemons_see_what_differently_and_why() {
+fn compare_shows_which_daemons_see_a_difference_and_why() {
     let place = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
     let base = "HOURS = 3600\nPREEMPT = (time() - JobStart) > $(HOURS)\nSPOOL = /a\nLOG = /log\nEMPTY = 1\n";
@@ -1275,7 +1275,7 @@ fn compare_tells_which_daemons_see_what_differently_and_why() {
 }
 
 #[test]
-fn the_story_of_a_transform_of_the_old_syntax_does_not_say_that_it_counts() {
+fn why_does_not_say_that_an_old_syntax_transform_applies() {
     for (setting, name, expected) in [
         (
             "JOB_TRANSFORM_A = [ set_X = 1 ]",
@@ -1295,7 +1295,7 @@ fn the_story_of_a_transform_of_the_old_syntax_does_not_say_that_it_counts() {
 }
 
 #[test]
-fn a_setting_that_equals_its_default_is_told_as_one() {
+fn a_setting_that_equals_its_default_is_shown_as_set() {
     let place = Place::new("START = True\nLOCAL_CONFIG_DIR = DIR/config.d\nUPDATE_INTERVAL = 300\n");
     let (why, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
     assert_eq!(status, 0);
@@ -1314,7 +1314,7 @@ fn a_setting_that_equals_its_default_is_told_as_one() {
 }
 
 #[test]
-fn a_setting_for_another_daemon_is_told_beside_the_value() {
+fn why_mentions_a_setting_for_another_daemon() {
     let place = Place::new("START = True\nSTARTD.START = False\n");
     let (why, said, _) = place.run(["--why", "START"]);
     assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, and counts there"), "{why}");
@@ -1345,7 +1345,7 @@ fn the_starters_of_fetched_jobs_have_the_hooks_of_the_slot_that_fetched() {
 }
 
 #[test]
-fn json_of_a_name_is_the_value_that_counts_for_the_subsystem() {
+fn json_has_the_value_that_applies_to_the_subsystem() {
     let place = Place::new("A = plain\nTOOL.A = tool\nSTARTD.A = startd\n");
     for (words, value) in [
         (&["A"][..], "tool"),
@@ -1381,7 +1381,7 @@ fn a_comment_with_a_reason_allows_findings_of_one_rule_on_the_next_statement() {
 }
 
 #[test]
-fn a_memory_policy_that_limits_nothing_is_a_bad_value() {
+fn an_unknown_memory_limit_policy_is_a_bad_value() {
     for word in ["hard", "soft", "custom", "none"] {
         assert!(findings(&format!("CGROUP_MEMORY_LIMIT_POLICY = {word}\n")).is_empty(), "{word}");
     }
@@ -1390,7 +1390,7 @@ fn a_memory_policy_that_limits_nothing_is_a_bad_value() {
 
 /// The example of the manual.
 #[test]
-fn the_directory_of_hooks_in_a_macro_of_its_own_is_no_misspelled_hook() {
+fn a_macro_for_the_hook_directory_is_not_a_misspelled_hook() {
     let config = "DATABASE_HOOK_DIR = /bin\nSTARTD_JOB_HOOK_KEYWORD = DATABASE\n\
                   DATABASE_HOOK_FETCH_WORK = $(DATABASE_HOOK_DIR)/true\n\
                   DATABASE_HOOK_REPLY_FETCH = $(DATABASE_HOOK_DIR)/true\n";
@@ -1399,7 +1399,7 @@ fn the_directory_of_hooks_in_a_macro_of_its_own_is_no_misspelled_hook() {
 }
 
 #[test]
-fn a_map_of_users_that_is_not_there_is_found() {
+fn a_missing_user_map_is_found() {
     let place = Place::new("");
     place.write("map", "* /(.*)/ staff\n");
     let map = place.path().join("map").display().to_string();
@@ -1427,7 +1427,7 @@ fn a_map_of_users_that_is_not_there_is_found() {
 
 /// Headings and files are in one stream, so that they stay in order; condor_config_val writes the headings to stderr.
 #[test]
-fn sources_have_their_headings_before_them() {
+fn sources_are_printed_after_their_headings() {
     let place = Place::new("LOCAL_CONFIG_FILE = $(CONFIG_ROOT)/local\nA =  $(A) x\n");
     place.write("local", "B = 1\n");
     let (out, err, status) = place.run(["--sources"]);
@@ -1503,7 +1503,7 @@ fn lint_reads_pipes_as_files() {
 }
 
 #[test]
-fn lint_refuses_what_is_larger_than_its_limit() {
+fn lint_refuses_files_above_its_size_limit() {
     let place = Place::new("");
     let (_, error, status) = place.run(["lint", "/dev/zero"]);
     assert_eq!((status, error.contains("it is larger than 64 MiB")), (3, true), "{error}");

@@ -40,7 +40,7 @@ fn man_pages_and_completions_are_current() {
 }
 
 #[test]
-fn every_program_has_a_file_in_bin_and_a_whole_manual() {
+fn every_program_has_a_file_in_bin_and_a_complete_manual() {
     let mut files = BTreeSet::new();
     present(&root().join("src/bin"), &mut files);
     for program in PROGRAMS {
@@ -183,7 +183,7 @@ fn options_have_one_plain_line() {
 }
 
 #[test]
-fn clap_finds_no_fault_with_the_definitions() {
+fn clap_accepts_the_definitions() {
     for program in PROGRAMS {
         (program.command)().debug_assert();
     }
@@ -211,7 +211,7 @@ fn page_of(program: &str, verb: &str) -> String {
 }
 
 #[test]
-fn every_option_of_a_verb_stands_on_one_page_that_the_verb_leads_to() {
+fn every_option_of_a_verb_is_on_one_page_that_the_verb_names() {
     for program in PROGRAMS {
         let command = (program.command)();
         for verb in command.get_subcommands() {
@@ -234,7 +234,7 @@ fn every_option_of_a_verb_stands_on_one_page_that_the_verb_leads_to() {
 }
 
 #[test]
-fn man_finds_no_fault_with_the_pages() {
+fn man_accepts_the_pages() {
     let mut pages = BTreeSet::new();
     present(&root().join("man"), &mut pages);
     for page in pages {
@@ -259,7 +259,7 @@ fn man_finds_no_fault_with_the_pages() {
 
 /// `mandoc` is stricter than `man`: it reports long lines, spaces at line ends and doubtful macros.
 #[test]
-fn mandoc_finds_no_fault_with_the_pages() {
+fn mandoc_accepts_the_pages() {
     let directory = tempfile::tempdir().unwrap();
     let section = directory.path().join("man1");
     fs::create_dir(&section).unwrap();
@@ -288,7 +288,7 @@ fn mandoc_finds_no_fault_with_the_pages() {
 }
 
 #[test]
-fn the_man_page_tells_what_every_option_does() {
+fn the_man_page_describes_every_option() {
     for program in PROGRAMS {
         let page = fs::read_to_string(root().join(format!("man/{}.1", program.name))).unwrap();
         let page = letters(&page);

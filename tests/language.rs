@@ -336,7 +336,7 @@ fn a_doc_comment_begins_with_a_noun_or_a_verb() {
 }
 
 #[test]
-fn no_text_has_a_phrase_that_readers_stumble_over() {
+fn no_text_has_a_banned_phrase() {
     let pieces = all_pieces();
     let count = |wanted: PieceKind| pieces.iter().filter(|piece| piece.kind == wanted).count();
     assert!(count(PieceKind::Literal) > 10_000 && count(PieceKind::Prose) > 1000);

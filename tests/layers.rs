@@ -252,7 +252,7 @@ fn every_source_keeps_the_rules_of_its_layer() {
 /// Checks that the files named in ARCHITECTURE.md exist; a bare name is in the directory of the file named
 /// before it.
 #[test]
-fn files_that_the_map_names_exist() {
+fn files_that_the_architecture_page_names_exist() {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map");
     let mut directory = root();
     let mut missing = Vec::new();
@@ -300,7 +300,7 @@ fn programs_are_three_lines() {
 }
 
 #[test]
-fn nothing_committed_names_the_place_it_was_written_in() {
+fn no_committed_text_contains_paths_of_one_machine() {
     // Built from pieces, so that this file does not contain the words.
     let words = [["/wo", "rk/"], ["/opt", "/ref"], ["/opt", "/venv"], ["issues", " show"], ["/root", "/"]]
         .map(|pair| pair.concat());
@@ -317,7 +317,7 @@ fn nothing_committed_names_the_place_it_was_written_in() {
 }
 
 #[test]
-fn the_rules_notice_what_they_forbid() {
+fn each_rule_finds_a_violation() {
     for (path, code) in [
         ("crates/htc-base/src/a.rs", "let x = std::time::SystemTime::now();"),
         ("crates/htc-lint/src/config/a.rs", "let x = std::fs::read(path);"),
@@ -348,7 +348,7 @@ fn the_rules_notice_what_they_forbid() {
 
 /// Checks that crates that do not access the system depend on no crate or library that does.
 #[test]
-fn machines_and_languages_depend_on_nothing_of_the_system() {
+fn state_machines_and_languages_do_not_depend_on_the_system() {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(root())
@@ -384,7 +384,7 @@ fn machines_and_languages_depend_on_nothing_of_the_system() {
 }
 
 #[test]
-fn what_differs_from_the_manual_has_a_name() {
+fn every_difference_from_the_manual_is_a_named_quirk() {
     let mut files = Vec::new();
     files_below(&root().join("src"), &mut files);
     files_below(&root().join("crates"), &mut files);

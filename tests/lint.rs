@@ -93,7 +93,7 @@ fn findings_are_counted_by_severity_and_notes_alone_do_not_fail() {
 }
 
 #[test]
-fn macros_in_the_place_of_attributes_and_misspelt_limits_of_routes_are_found() {
+fn macros_used_as_attributes_and_misspelled_route_limits_are_found() {
     let route = "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=x\nREQUIREMENTS true\nUNIVERSE 5\nMaxIdleJob = 5\n@x\n";
     let place =
         Place::new(&[("c", "START = KeyboardIdle > StartIdleTime\nStartIdleTime = 900\n"), ("r", route)]);
@@ -181,7 +181,7 @@ fn records_have_the_end_of_the_place_and_certain_corrections() {
 }
 
 #[test]
-fn github_commands_escape_what_ends_a_property() {
+fn github_commands_escape_characters_that_end_a_property() {
     let place = Place::new(&[("a,b:c", "STRT = true\nA = 1\nA = 2\nSTART = $(A) > 0\n")]);
     let ended = place.lint(&["a,b:c", "--format", "github"]);
     assert_eq!(ended.status, 1);
@@ -376,7 +376,7 @@ print(len(same), "equal")
 "#;
 
 #[test]
-fn a_diff_is_one_that_patch_applies() {
+fn patch_applies_the_diff() {
     let filler = "# a comment\n".repeat(20);
     let before = format!("STRT = true\n{filler}LOG = /a # fast\n{filler}RNAK = 5\n# end\nSTART : true");
     let place = Place::new(&[("c", &before)]);
@@ -494,7 +494,7 @@ fn standard_input_is_a_configuration_or_rules() {
 }
 
 #[test]
-fn colours_are_printed_where_they_are_asked_for() {
+fn colours_are_printed_on_request() {
     let place = Place::new(&[("c", "STRT = true\n"), ("r", "SETT A 1\n")]);
     for (program, file) in [(CONFIG_DUMP, "c"), (ROUTER_TRANSLATE, "r")] {
         let ended = place.run(program, &["lint", file, "--color", "always"], "");
@@ -548,7 +548,7 @@ fn commands_of(file: &str) -> Vec<String> {
 
 /// A good change passes, one that adds a finding fails, in each of the services.
 #[test]
-fn the_commands_of_the_services_pass_good_changes_and_fail_bad_ones() {
+fn the_commands_for_ci_services_accept_good_changes_and_reject_bad_ones() {
     let programs = Path::new(CONFIG_DUMP).parent().expect("a directory");
     let path = std::env::join_paths([programs, Path::new("/usr/bin"), Path::new("/bin")]).expect("a path");
     for (file, count) in [("pre-commit-config.yaml", 1), ("github.yml", 2), ("gitlab-ci.yml", 2)] {

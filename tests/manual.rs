@@ -140,7 +140,7 @@ fn run_example(example: &Example, path: &OsStr) -> Option<String> {
 }
 
 #[test]
-fn the_examples_of_the_manuals_end_as_they_say() {
+fn manual_examples_end_with_their_exit_status() {
     // The programs are in the parent directory of the test's binary.
     let tests = std::env::current_exe().unwrap();
     let programs = tests.parent().and_then(Path::parent).unwrap();

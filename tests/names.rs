@@ -71,7 +71,7 @@ fn all_types() -> Vec<TypeDefinition> {
 }
 
 #[test]
-fn no_type_has_a_name_that_says_nothing() {
+fn no_type_has_a_meaningless_name() {
     let vague: Vec<&str> = VAGUE_NAMES.split_whitespace().collect();
     let types = all_types();
     assert!(types.len() > 1500, "only {} types were found", types.len());
@@ -84,7 +84,7 @@ fn no_type_has_a_name_that_says_nothing() {
 }
 
 #[test]
-fn no_crate_has_two_public_types_of_one_name() {
+fn no_crate_has_two_public_types_with_the_same_name() {
     let types = all_types();
     let mut places: BTreeMap<(&Path, &str), Vec<&str>> = BTreeMap::new();
     // A file for builds without a feature has the types of the one for builds with it.

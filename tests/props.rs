@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn what_parses_can_be_evaluated(text in soup(), mine in soup(), theirs in soup()) {
+    fn every_parsed_expression_can_be_evaluated(text in soup(), mine in soup(), theirs in soup()) {
         if let Ok(expr) = Expr::parse(text.as_bytes()) {
             let mut my = ClassAd::new();
             let mut target = ClassAd::new();
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn expressions_end(text in expression(), a in expression(), b in expression(), requirements in expression()) {
+    fn evaluation_of_any_expression_ends(text in expression(), a in expression(), b in expression(), requirements in expression()) {
         let expr = Expr::parse(text.as_bytes()).unwrap();
         let mut my = ClassAd::new();
         my.insert_line(format!("a = {a}").as_bytes()).unwrap();
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn the_forms_keep_an_ad(values in prop::collection::vec(expression(), 1..5)) {
+    fn every_format_preserves_an_ad(values in prop::collection::vec(expression(), 1..5)) {
         let mut ad = ClassAd::new();
         for (at, value) in values.iter().enumerate() {
             ad.insert(format!("Attr{at}"), Expr::parse(value.as_bytes()).unwrap());
@@ -289,7 +289,7 @@ fn within_a_minute(run: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn deep_nesting_is_refused_and_not_followed() {
+fn deep_nesting_is_refused() {
     within_a_minute(|| {
         for (open, close) in [
             ("(", ")"),
@@ -359,7 +359,7 @@ fn calls_nested_through_attributes_do_not_overflow_the_stack() {
 }
 
 #[test]
-fn what_grows_without_end_is_stopped() {
+fn endless_growth_is_stopped() {
     within_a_minute(|| {
         let world = RealWorld::new();
         let mut ad = ClassAd::new();

@@ -15,7 +15,7 @@ const TABLE: [&str; 4] = [
 ];
 
 #[test]
-fn the_quickstart_fetches_four_jobs_and_tells_what_became_of_them() {
+fn the_quickstart_fetches_four_jobs_and_reports_their_outcome() {
     let (Some(slot), Some(_)) =
         (option_env!("CARGO_BIN_EXE_htc-slot-run"), option_env!("CARGO_BIN_EXE_htc-starter-run"))
     else {
@@ -83,7 +83,7 @@ fn programs(words: &[&str], target: Option<&str>) -> (String, String) {
 
 /// With `examples/quickstart/run 2> events` at a terminal, the build is shown on the terminal.
 #[test]
-fn a_build_is_shown_at_the_terminal_wherever_standard_error_goes() {
+fn a_build_is_shown_on_the_terminal_even_if_standard_error_is_redirected() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     std::fs::write(at("cargo"), "#!/bin/sh\necho \"Compiling $*\" >&2\n").unwrap();
@@ -141,7 +141,7 @@ fn examples_find_the_programs_where_cargo_builds_them() {
 }
 
 #[test]
-fn every_example_asks_for_the_programs_at_one_place() {
+fn every_example_finds_the_programs_through_one_script() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     for script in [
         "quickstart/run",
@@ -162,7 +162,7 @@ fn every_example_asks_for_the_programs_at_one_place() {
 }
 
 #[test]
-fn an_image_is_picked_by_a_string_alone() {
+fn an_image_is_chosen_only_by_a_string() {
     let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/containers/pick-image");
     for (value, image, complaint) in [
         ("\"debian\"", "WantDocker = true\nDockerImage = \"debian\"\n", ""),

@@ -293,7 +293,7 @@ fn pictures_of_terminals_show_what_the_tour_shows() {
 /// Checks the pictures in the chapter for administrators against the output of `simulate` for a policy of the
 /// manual.
 #[test]
-fn pictures_of_a_policy_are_those_that_simulate_draws() {
+fn policy_pictures_are_those_that_simulate_draws() {
     let place = tempfile::tempdir().unwrap();
     let policies = root().join("examples/policies");
     let output = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"))

@@ -101,7 +101,7 @@ fn jobs(queue: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_router_started_again_for_each_poll_ends_every_job_once() {
+fn a_router_restarted_for_each_poll_ends_every_job_once() {
     let place = tempfile::tempdir().unwrap();
     let queue = place.path().join("queue");
     fs::create_dir(&queue).unwrap();
@@ -265,7 +265,7 @@ fn a_router_killed_at_any_moment_routes_every_job_once() {
 }
 
 #[test]
-fn a_schedds_notes_about_states_and_holds_are_kept() {
+fn attributes_of_states_and_holds_are_kept_as_by_a_schedd() {
     let place = tempfile::tempdir().unwrap();
     let queue = place.path().join("queue");
     fs::create_dir(&queue).unwrap();
@@ -297,7 +297,7 @@ fn a_schedds_notes_about_states_and_holds_are_kept() {
 }
 
 #[test]
-fn a_threshold_that_is_no_number_is_told_and_does_not_shut_the_route() {
+fn an_invalid_threshold_is_reported_and_does_not_close_the_route() {
     let place = tempfile::tempdir().unwrap();
     let config =
         config(place.path(), &ROUTE.replace("  SET Routed", "  FailureRateThreshold = 1_000\n  SET Routed"));

@@ -166,7 +166,7 @@ fn reference() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_parameter_of_the_reference_has_a_row_and_every_row_is_one_of_them() {
+fn table_rows_are_exactly_the_parameters_of_the_reference() {
     let reference = reference();
     assert!(reference.len() > 1800);
     let without: Vec<_> = reference.iter().filter(|name| find_parameter(name.as_bytes()).is_none()).collect();
@@ -179,7 +179,7 @@ fn every_parameter_of_the_reference_has_a_row_and_every_row_is_one_of_them() {
 }
 
 #[test]
-fn what_is_supported_is_read_somewhere() {
+fn every_supported_parameter_is_read() {
     let sources = sources();
     let read: BTreeSet<String> =
         sources.iter().flat_map(|source| &source.literals).map(|name| name.to_ascii_uppercase()).collect();
@@ -201,7 +201,7 @@ fn what_is_supported_is_read_somewhere() {
 }
 
 #[test]
-fn what_is_read_of_the_configuration_is_supported() {
+fn every_parameter_that_is_read_is_supported() {
     let reference = reference();
     let rooms = [
         "slot/",
@@ -247,7 +247,7 @@ fn what_is_read_of_the_configuration_is_supported() {
 }
 
 #[test]
-fn what_starters_and_slots_read_of_a_job_is_supported_or_refused() {
+fn every_job_attribute_that_is_read_is_supported_or_refused() {
     let rooms = ["slot/", "starter/", "runner/starter/"];
     let mut seen = 0;
     for source in sources().iter().filter(|source| rooms.iter().any(|room| source.path.starts_with(room))) {
@@ -278,7 +278,7 @@ fn what_starters_and_slots_read_of_a_job_is_supported_or_refused() {
 /// Checks that no manual calls a supported name unsupported.
 #[cfg(feature = "cli")]
 #[test]
-fn what_the_manuals_say_is_unsupported_is_not_supported() {
+fn manuals_call_only_unsupported_parameters_unsupported() {
     const DENIALS: [&str; 4] = ["not started", "not done", "told once", "act upon"];
     let mut denied = 0;
     for program in htc_hooks::cli::PROGRAMS {

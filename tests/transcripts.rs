@@ -36,7 +36,7 @@ const QUIET: &str = "cargo run --example corpus -- transcript --attempts 4 ../sh
 const EXCUSED_PERCENT: f64 = 2.0;
 
 #[test]
-fn recordings_that_no_clock_decides_are_reproduced() {
+fn recordings_that_do_not_depend_on_timing_are_reproduced() {
     println!(
         "not run here, since whole seconds decide in them: sessions, signals and deferred jobs ({QUIET})"
     );
@@ -160,7 +160,7 @@ fn one_changed_answer_of_a_case_or_of_a_slot_is_the_one_difference() {
 /// Checks that every title in a list is that of a recording, and that every case exists in its recording,
 /// even if it is not replayed here.
 #[test]
-fn what_the_lists_name_is_there() {
+fn listed_recordings_exist() {
     let Some(directories) = recordings(&["s", "c", "p", "r"]) else {
         return println!("not run: no recordings in {}", shared().display());
     };
@@ -180,7 +180,7 @@ fn what_the_lists_name_is_there() {
 /// A starter that is killed leaves its job, which may be suspended: the replay ends and reports it (c12,
 /// `suspend-at-exec`).
 #[test]
-fn what_still_runs_in_the_directory_of_a_replay_is_ended_and_told() {
+fn leftover_processes_of_a_replay_are_ended_and_reported() {
     let place = tempfile::tempdir().expect("a directory");
     let script = "kill -STOP $$; exit 7";
     let mut left =

@@ -41,7 +41,7 @@ fn is_log(text: &[u8]) -> bool {
 }
 
 #[test]
-fn recorded_logs_read_and_print_back_to_the_byte() {
+fn recorded_logs_are_read_and_printed_unchanged() {
     let mut found = Vec::new();
     files(&shared().join("transcripts"), &mut found);
     if found.is_empty() {
@@ -75,7 +75,7 @@ fn recorded_logs_read_and_print_back_to_the_byte() {
 }
 
 #[test]
-fn a_log_cut_anywhere_yields_the_events_before_the_cut_and_says_so() {
+fn a_truncated_log_yields_the_complete_events_and_an_error() {
     let text: &[u8] = b"000 (001.000.000) 2026-11-21 00:47:19 Job submitted from host: <127.0.0.1:1>\n...\n\
         012 (001.000.000) 2026-11-21 00:47:20 Job was held.\n\tby hand\n\tCode 1 Subcode 0\n...\n";
     for cut in 0..=text.len() {
@@ -97,7 +97,7 @@ fn a_bad_event_does_not_hide_the_next_one() {
 }
 
 #[test]
-fn the_end_of_a_job_as_xml_is_what_a_starter_wrote() {
+fn the_end_of_a_job_in_xml_is_as_a_starter_writes_it() {
     let (time, _) = EventTime::parse(b"2026-11-21T00:47:41.599").unwrap();
     let (run, total) = (RunUsage::default(), RunUsage::default());
     let body = TerminatedEvent { termination: JobTermination::Exited(3), run, total, resources: None };
@@ -126,7 +126,7 @@ fn the_end_of_a_job_as_xml_is_what_a_starter_wrote() {
 
 /// `WriteEventLog::renderEvent` writes events with the same functions as ads.
 #[test]
-fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
+fn xml_and_json_events_have_numbers_and_expressions_like_ads() {
     let (time, _) = EventTime::parse(b"2026-11-21T00:47:41.599").unwrap();
     let (mut ad, _) = long::parse(b"Half = 0.5\nLater = time() + 1\nNothing = undefined\n");
     ad.set("Note", "a\u{1}b/c");
@@ -142,7 +142,7 @@ fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
 
 /// An event is found even after an event whose end is missing, or after an invalid line.
 #[test]
-fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
+fn an_event_is_found_although_the_end_of_the_previous_one_is_missing() {
     let submit = "000 (001.000.000) 2026-11-24 16:22:30 Job submitted from host: <192.0.2.2:0>\n";
     let hold = "013 (001.000.000) 2026-11-24 16:22:31 Job was released.\n\twhy\n...\n";
     let read = |log: &str| -> Vec<Result<u16, String>> {
@@ -163,7 +163,7 @@ fn an_event_begins_where_the_end_of_the_one_before_it_was_lost() {
 
 /// The result of 25.14's own reader for the same lines.
 #[test]
-fn events_that_only_others_write_are_read_as_25_14_reads_them() {
+fn events_that_only_other_programs_write_are_read_as_by_25_14() {
     let submitted = "Job submitted from host: <1.2.3.4:5>";
     let cases = [
         (0, format!("{submitted}\n    DAG Node: A B \n    user\n    WARNING: Committed"), "LogNotes = \"DAG Node: A B\"\nStructuredNotes = [ DAGNodeName = \"A B\" ]\nSubmitHost = \"<1.2.3.4:5>\"\nUserNotes = \"user\"\nWarnings = \"WARNING: Committed\"\n"),
@@ -199,7 +199,7 @@ fn events_that_only_others_write_are_read_as_25_14_reads_them() {
 
 /// Events written by old versions of HTCondor, and by nodes of parallel jobs.
 #[test]
-fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
+fn events_of_older_releases_have_the_same_meaning_as_current_ones() {
     let usage = "\t\tUsr 0 00:00:01, Sys 0 00:00:00  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n";
     let bytes = "\t12  -  Run Bytes Sent By Job\n\t0  -  Run Bytes Received By Job";
     let total = usage.replace("Run", "Total");
@@ -237,7 +237,7 @@ fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
 
 /// The result of `JobEventLog` of 25.14 for the same texts.
 #[test]
-fn lines_that_are_not_expected_do_not_hide_what_an_event_says() {
+fn unexpected_lines_do_not_hide_the_content_of_an_event() {
     let ad = |number: u16, body: &str| {
         let text = format!("{number:03} (012.003.000) 2026-11-21 00:47:08 {body}\n...\n");
         let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
@@ -293,7 +293,7 @@ fn lines_that_are_not_expected_do_not_hide_what_an_event_says() {
 }
 
 #[test]
-fn times_of_events_have_the_fraction_that_is_written_and_greenwich_is_told_in_local_time() {
+fn event_times_keep_their_fraction_and_utc_is_shown_in_local_time() {
     let chicago = |_| Zone { offset: -6 * 3600, abbreviation: "CST".into(), daylight_saving: false };
     for (text, iso) in [
         ("2023-01-24 09:42:53", "2023-01-24T09:42:53"),

@@ -6,7 +6,7 @@ mod harness;
 use std::path::PathBuf;
 
 #[test]
-fn recorded_verdicts_are_ours() {
+fn verdicts_are_as_recorded() {
     let shared = std::env::var_os("HTC_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     let directory = shared.join("transcripts");
     if !directory.is_dir() {

@@ -41,23 +41,23 @@ fn week(name: &str) {
 }
 
 #[test]
-fn the_author_of_a_hook_gets_through_the_week() {
+fn a_hook_author_completes_the_week() {
     week("hook-author");
 }
 
 #[test]
-fn the_administrator_gets_through_the_week() {
+fn an_administrator_completes_the_week() {
     week("administrator");
 }
 
 #[test]
-fn the_operator_of_a_router_gets_through_the_week() {
+fn a_router_operator_completes_the_week() {
     week("router-operator");
 }
 
 /// Checks that the book contains what the weeks use: each program with its verb, each option.
 #[test]
-fn the_book_gives_the_commands_of_the_weeks() {
+fn the_book_has_the_commands_of_the_weeks() {
     let mut text = String::new();
     book(&root().join("docs"), &mut text);
     let (mut missing, mut commands) = (Vec::new(), 0);

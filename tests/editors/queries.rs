@@ -58,7 +58,7 @@ fn hover_text(answer: &Value) -> String {
 }
 
 #[test]
-fn hover_shows_the_value_and_origin_that_why_tells() {
+fn hover_shows_the_same_value_and_origin_as_why() {
     let place = place();
     let (mut client, root, part) = ready(&place);
     for (uri, text, marked, name) in [
@@ -258,7 +258,7 @@ fn labels(client: &mut Client, uri: &str, text: &str, version: i64) -> Vec<Strin
 }
 
 #[test]
-fn completion_offers_what_fits() {
+fn completion_offers_words_that_fit() {
     let place = Place::new(&[("inc.conf", ""), ("c", "")]);
     let uri = place.uri("c");
     let mut client = Client::ready(&place, &[], Value::Null);
@@ -307,7 +307,7 @@ fn completion_offers_what_fits() {
 }
 
 #[test]
-fn corrections_are_those_of_fix() {
+fn code_actions_are_the_corrections_of_fix() {
     let text = "# ü\u{1f600}\nSTRT = true\nSTART : ü\nSTARTD_JOB_HOOK_KEYWORDS = X\nA = é $(A_LIMT)\nA_LIMIT = 1\nSTART = $(A) > $(A_LIMIT)\n";
     for text in [text.to_owned(), text.replace('\n', "\r\n")] {
         let place = Place::new(&[("c", &text)]);

@@ -38,7 +38,7 @@ fn inject(workload: &dyn Workload) {
 }
 
 #[test]
-fn slots_lose_no_job_silently_when_a_call_fails() {
+fn slots_lose_no_job_silently_when_a_system_call_fails() {
     inject(&slots::Slots);
 }
 

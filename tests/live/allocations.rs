@@ -75,7 +75,7 @@ fn session(text: &str) -> Option<String> {
 }
 
 #[test]
-fn routed_jobs_run_in_slurm_and_bring_their_ends_back() {
+fn routed_jobs_run_in_slurm_and_return_their_outcome() {
     let Some(told) = example("router/run", &[], &[]) else { return };
     for (number, status) in [(1, 0), (2, 3), (3, 0)] {
         let line = format!("job {number} exited with status {status}, job ");
@@ -91,7 +91,7 @@ fn a_pilot_in_an_allocation_runs_the_jobs_of_a_queue() {
 }
 
 #[test]
-fn a_pilot_takes_no_job_and_gives_its_own_back_before_its_allocation_ends() {
+fn a_pilot_returns_its_jobs_before_its_allocation_ends() {
     let variables = [("WARNING", "40"), ("JOB_SECONDS", "600")];
     // Slurm may send the signal up to a minute early; here the pilot's own clock is tested.
     let words = ["sqlite", "3", "--time=1", "--ntasks=2", "--signal=B:CONT@1"];
@@ -116,7 +116,7 @@ translate() {
 "#;
 
 #[test]
-fn no_job_is_taken_for_another() {
+fn jobs_are_not_confused_with_each_other() {
     let told = session(&format!(
         r#"{TRANSLATE}
         translate "Arguments = \"-c 'exit 1'\""
@@ -137,7 +137,7 @@ fn no_job_is_taken_for_another() {
 }
 
 #[test]
-fn what_slurm_cannot_do_is_refused_and_what_it_could_not_start_is_held() {
+fn impossible_jobs_are_refused_and_unstarted_jobs_are_held() {
     let told = session(&format!(
         r#"{TRANSLATE}
         translate 'JobUniverse = 11'
@@ -205,7 +205,7 @@ fn a_job_that_is_removed_or_held_is_cancelled_in_slurm() {
 }
 
 #[test]
-fn a_cluster_that_runs_is_not_started_again_and_one_that_was_stopped_is() {
+fn only_a_stopped_cluster_is_started_again() {
     let told = session(
         r#"
         "$slurm/cluster" start c 2>&1 | sed 's/.* runs already.*/runs already/'
@@ -222,7 +222,7 @@ fn a_cluster_that_runs_is_not_started_again_and_one_that_was_stopped_is() {
 /// The job status that UPDATE_JOB_INFO prints for each state that Slurm shows. A stand-in for scontrol shows them, because a
 /// flag such as SIGNALING is there only for a moment.
 #[test]
-fn flags_that_slurm_shows_for_a_moment_end_no_job() {
+fn temporary_slurm_flags_do_not_end_a_job() {
     let python = Path::new("/usr/bin/python3");
     if !python.exists() {
         println!("skipped: no {}", python.display());

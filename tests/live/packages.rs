@@ -73,7 +73,7 @@ fn installed_programs_run_under_their_names_and_by_links() {
 }
 
 #[test]
-fn a_link_never_takes_the_place_of_a_tool_that_is_there() {
+fn a_link_never_replaces_an_existing_tool() {
     let Some((programs, install)) = built("install") else { return };
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(place.path().join("bin")).unwrap();
@@ -87,7 +87,7 @@ fn a_link_never_takes_the_place_of_a_tool_that_is_there() {
 }
 
 #[test]
-fn the_tarball_runs_where_it_is_unpacked_and_is_the_same_twice() {
+fn the_tarball_runs_where_it_is_unpacked_and_is_reproducible() {
     let Some((programs, package)) = built("package") else { return };
     let place = tempfile::tempdir().unwrap();
     let make = |directory: &str| {
@@ -115,7 +115,7 @@ fn the_tarball_runs_where_it_is_unpacked_and_is_the_same_twice() {
 }
 
 #[test]
-fn the_debian_package_installs_into_an_empty_root_and_runs_there() {
+fn the_debian_package_runs_in_an_empty_root() {
     let Some((programs, package)) = built("package") else { return };
     if !has("dpkg-deb") {
         return;

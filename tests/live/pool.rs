@@ -27,7 +27,7 @@ fn place() -> tempfile::TempDir {
 }
 
 #[test]
-fn without_a_pool_it_says_what_it_would_do() {
+fn the_comparison_without_a_pool_lists_its_steps() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|place| place.join("condor_master").exists()) {
         println!("skipped: HTCondor is installed here");
@@ -53,7 +53,7 @@ const START_LOG: &str = "\
 ";
 
 #[test]
-fn a_pool_that_does_the_same_is_told_from_one_that_does_not() {
+fn equal_and_different_pools_are_distinguished() {
     let other_states = START_LOG.replace("Idle -> Busy", "Idle -> Suspended");
     let cases = [
         ("", START_LOG, true),

@@ -72,7 +72,7 @@ fn root_is_the_owner_of_an_sqlite_queue() {
 /// A running service can be used as a queue from another directory; the example does not run if the service
 /// has other jobs.
 #[test]
-fn a_service_elsewhere_is_a_queue_too() {
+fn a_remote_service_can_be_a_queue() {
     let Some(programs) = programs(&HTTP) else { return };
     let (queue, there) = (Queue::new("http"), place());
     let url = std::fs::read_to_string(queue.place.path().join("store/url")).unwrap();
@@ -92,7 +92,7 @@ fn a_service_elsewhere_is_a_queue_too() {
 /// A database elsewhere is used as configured, and nothing of the example stays in it; other tables are
 /// unchanged.
 #[test]
-fn a_database_elsewhere_is_a_queue_too() {
+fn a_remote_database_can_be_a_queue() {
     let Some(programs) = programs(&POSTGRES) else { return };
     let queue = Queue::new("postgres");
     let url = std::fs::read_to_string(queue.place.path().join("store/url")).unwrap();
@@ -138,12 +138,12 @@ fn end_without_server(kind: &'static str, needs: &[&str]) {
 }
 
 #[test]
-fn the_end_of_a_job_is_told_to_a_service_that_was_away() {
+fn the_end_of_a_job_is_reported_to_a_service_after_an_outage() {
     end_without_server("http", &HTTP);
 }
 
 #[test]
-fn the_end_of_a_job_is_told_to_a_database_that_was_away() {
+fn the_end_of_a_job_is_reported_to_a_database_after_an_outage() {
     end_without_server("postgres", &POSTGRES);
 }
 
@@ -249,7 +249,7 @@ fn a_signal_ends_the_runner_too() {
 }
 
 #[test]
-fn hosts_wants_numbers_and_somebody_for_lost_jobs() {
+fn hosts_requires_numbers_and_a_recipient_for_lost_jobs() {
     for words in [&["--runners=0"][..], &["--runners=x"], &["--jobs="], &["--lose", "--runners=1"]] {
         let output = Command::new(examples().join("hosts")).args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}");
@@ -258,7 +258,7 @@ fn hosts_wants_numbers_and_somebody_for_lost_jobs() {
 }
 
 #[test]
-fn a_lost_host_gives_its_jobs_back() {
+fn jobs_of_a_lost_host_are_returned() {
     let Some(programs) = programs(&POSTGRES) else { return };
     let allowed = if is_root() { "unshare -nmpf true" } else { "unshare -Unmpf true" };
     if !Command::new("/bin/sh").args(["-c", allowed]).status().is_ok_and(|status| status.success()) {

@@ -283,17 +283,17 @@ fn the_spool_keeps_the_contract() {
 }
 
 #[test]
-fn the_spool_obeys_its_command() {
+fn the_spool_handles_its_commands() {
     commands("spool", &["flock"]);
 }
 
 #[test]
-fn the_spool_knows_when_a_job_has_ended() {
+fn the_spool_records_the_end_of_a_job() {
     ends("spool", &["flock"]);
 }
 
 #[test]
-fn the_spool_takes_no_rubbish() {
+fn the_spool_rejects_invalid_jobs() {
     refusals("spool", &["flock"]);
 }
 
@@ -308,17 +308,17 @@ fn sqlite_keeps_the_contract() {
 }
 
 #[test]
-fn sqlite_obeys_its_command() {
+fn sqlite_handles_its_commands() {
     commands("sqlite", &SQLITE);
 }
 
 #[test]
-fn sqlite_knows_when_a_job_has_ended() {
+fn sqlite_records_the_end_of_a_job() {
     ends("sqlite", &SQLITE);
 }
 
 #[test]
-fn sqlite_takes_no_rubbish() {
+fn sqlite_rejects_invalid_jobs() {
     refusals("sqlite", &SQLITE);
 }
 
@@ -333,17 +333,17 @@ fn postgres_keeps_the_contract() {
 }
 
 #[test]
-fn postgres_obeys_its_command() {
+fn postgres_handles_its_commands() {
     commands("postgres", &POSTGRES);
 }
 
 #[test]
-fn postgres_knows_when_a_job_has_ended() {
+fn postgres_records_the_end_of_a_job() {
     ends("postgres", &POSTGRES);
 }
 
 #[test]
-fn postgres_takes_no_rubbish() {
+fn postgres_rejects_invalid_jobs() {
     refusals("postgres", &POSTGRES);
 }
 
@@ -358,17 +358,17 @@ fn the_web_service_keeps_the_contract() {
 }
 
 #[test]
-fn the_web_service_obeys_its_command() {
+fn the_web_service_handles_its_commands() {
     commands("http", &HTTP);
 }
 
 #[test]
-fn the_web_service_knows_when_a_job_has_ended() {
+fn the_web_service_records_the_end_of_a_job() {
     ends("http", &HTTP);
 }
 
 #[test]
-fn the_web_service_takes_no_rubbish() {
+fn the_web_service_rejects_invalid_jobs() {
     refusals("http", &HTTP);
 }
 

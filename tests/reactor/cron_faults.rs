@@ -154,21 +154,21 @@ fn a_cron_job_that_floods_a_gigabyte_takes_no_memory() {
 }
 
 #[test]
-fn half_a_line_of_a_cron_job_spoils_itself_only() {
+fn an_incomplete_line_of_a_cron_job_affects_only_itself() {
     script("echo B = 2\nprintf 'A = \"x'", LONG, |ran| {
         assert_eq!((ran.bad_lines, ran.published), (1, 2), "{ran:?}");
     });
 }
 
 #[test]
-fn a_cron_job_may_ignore_its_descriptors() {
+fn a_cron_job_may_close_its_descriptors() {
     for text in ["exit 0", "exec <&- >&- 2>&-; exit 0", "rm -f -- \"$0\""] {
         script(text, LONG, |ran| assert_eq!(ran.exit, Some(Exit::Code(0)), "{text:?} {ran:?}"));
     }
 }
 
 #[test]
-fn what_a_cron_job_leaves_behind_is_told_and_gone_with_the_daemon() {
+fn leftover_processes_of_a_cron_job_are_reported_and_killed() {
     let daemon = "setsid sh -c 'sleep 1000 & exec sleep 1000' >/dev/null 2>&1 & exit 0";
     script(daemon, LONG, |ran| assert!(!ran.left_behind.is_empty(), "{ran:?}"));
     let storm = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i + 1)); done";
@@ -176,7 +176,7 @@ fn what_a_cron_job_leaves_behind_is_told_and_gone_with_the_daemon() {
 }
 
 #[test]
-fn what_a_cron_job_printed_before_it_was_killed_counts() {
+fn output_of_a_cron_job_before_it_was_killed_is_used() {
     script("echo A = 1\nkill -KILL $$", LONG, |ran| {
         assert!(matches!(ran.exit, Some(Exit::Signal { number: 9, .. })) && ran.published == 2, "{ran:?}");
     });
@@ -184,7 +184,7 @@ fn what_a_cron_job_printed_before_it_was_killed_counts() {
 
 /// The checks of hook paths do not apply.
 #[test]
-fn a_cron_job_that_anybody_may_change_runs() {
+fn a_world_writable_cron_job_runs() {
     let make = |sandbox: &Sandbox| {
         let path = sandbox.script("job", "#!/bin/sh\necho A = 1\n");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -194,7 +194,7 @@ fn a_cron_job_that_anybody_may_change_runs() {
 }
 
 #[test]
-fn what_cannot_be_executed_is_told_by_name() {
+fn programs_that_cannot_be_executed_are_named() {
     thing(|sandbox| sandbox.script("job", ""), |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
     thing(|sandbox| sandbox.path("none"), |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
     let directory = |sandbox: &Sandbox| {

@@ -279,7 +279,7 @@ fn thing(make: impl Fn(&Sandbox) -> PathBuf, expected: Row) {
 }
 
 #[test]
-fn a_hook_that_anybody_may_change() {
+fn a_hook_that_is_world_writable() {
     thing(
         |sandbox| {
             let path = sandbox.script("hook", "#!/bin/sh\n");
@@ -291,7 +291,7 @@ fn a_hook_that_anybody_may_change() {
 }
 
 #[test]
-fn a_hook_that_is_not_there() {
+fn a_hook_that_is_missing() {
     thing(|sandbox| sandbox.path("none"), REFUSED);
 }
 

@@ -47,7 +47,7 @@ fn proved(home: &Path, fill: Option<&str>) -> Result<QueueTestReport, QueueError
 }
 
 #[test]
-fn a_queue_that_lists_prints_and_removes_is_refuted() {
+fn a_queue_with_a_race_between_print_and_remove_is_detected() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), LIST_PRINT_REMOVE);
     let proof = proved(home.path(), None).unwrap();
@@ -57,7 +57,7 @@ fn a_queue_that_lists_prints_and_removes_is_refuted() {
 }
 
 #[test]
-fn a_queue_is_filled_anew_for_each_round_and_a_command_that_fails_ends_the_proof() {
+fn a_queue_is_refilled_for_each_round_and_a_failed_command_ends_the_test() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
     std::fs::remove_dir_all(home.path().join("queue/new")).unwrap();

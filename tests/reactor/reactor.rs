@@ -52,7 +52,7 @@ fn output_and_status_arrive() {
 }
 
 #[test]
-fn ten_megabytes_of_input_go_through_and_come_back() {
+fn ten_megabytes_of_input_are_echoed() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("cat");
     let bytes: Vec<u8> = (0..10 << 20).map(|index| (index % 251) as u8).collect();
@@ -64,7 +64,7 @@ fn ten_megabytes_of_input_go_through_and_come_back() {
 }
 
 #[test]
-fn a_child_that_reads_nothing_of_ten_megabytes_just_ends() {
+fn a_child_that_ignores_ten_megabytes_of_input_ends_normally() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("exit 0");
     spec.stdio[0] = Stdio::Bytes(vec![b'x'; 10 << 20]);
@@ -74,7 +74,7 @@ fn a_child_that_reads_nothing_of_ten_megabytes_just_ends() {
 }
 
 #[test]
-fn input_that_nobody_reads_is_counted() {
+fn unread_input_is_counted() {
     let mut sandbox = Sandbox::new();
     let mut unread = |script: &str| {
         let mut spec = sandbox.shell(script);
@@ -90,7 +90,7 @@ fn input_that_nobody_reads_is_counted() {
 }
 
 #[test]
-fn a_flood_is_cut_at_the_limit_and_the_child_gets_a_broken_pipe() {
+fn output_is_truncated_at_the_limit_and_the_child_gets_sigpipe() {
     let end = run("exec yes 0123456789");
     assert_eq!(end.exit, Exit::Signal { number: 13, core_dumped: false });
     assert_eq!(end.stdout.len(), 10_240);
@@ -98,7 +98,7 @@ fn a_flood_is_cut_at_the_limit_and_the_child_gets_a_broken_pipe() {
 }
 
 #[test]
-fn with_sigpipe_ignored_a_flood_gets_an_error_instead() {
+fn with_sigpipe_ignored_the_child_gets_a_write_error() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("yes 2>/dev/null; echo after $? >&2; exit 5");
     spec.ignore_sigpipe = true;
@@ -139,13 +139,13 @@ fn peak_kib() -> u64 {
 }
 
 #[test]
-fn a_child_that_closes_its_pipes_and_goes_on_is_waited_for() {
+fn a_child_that_closes_its_pipes_and_continues_is_waited_for() {
     let end = run("echo a; exec 0<&- 1>&- 2>&-; sleep 0.2; exit 9");
     assert_eq!((end.exit, end.stdout.as_str()), (Exit::Code(9), "a\n"));
 }
 
 #[test]
-fn a_grandchild_that_holds_stdout_is_killed_and_told() {
+fn a_grandchild_that_holds_stdout_is_killed_and_reported() {
     let end = run("sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!; exit 3");
     assert_eq!(end.exit, Exit::Code(3));
     let pid: i32 = end.stdout.trim().parse().unwrap();
@@ -157,7 +157,7 @@ fn a_grandchild_that_holds_stdout_is_killed_and_told() {
 }
 
 #[test]
-fn a_grandchild_is_told_as_what_it_becomes() {
+fn a_grandchild_is_reported_with_its_last_program() {
     // The shell ends before its child has opened or executed anything.
     for _ in 0..20 {
         let end = run("sleep 1000 >/dev/null 2>&1 & exit 0");
@@ -186,7 +186,7 @@ fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
 }
 
 #[test]
-fn nothing_is_left_when_the_reactor_goes() {
+fn nothing_is_left_when_the_reactor_is_dropped() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo $!; exec sleep 1000");
     spec.stdio[1] = Stdio::Stream;
@@ -218,7 +218,7 @@ fn a_daemon_that_forks_twice_into_its_own_session_is_found_by_its_marker() {
 }
 
 #[test]
-fn a_daemon_without_any_mark_is_found_when_nobody_else_can_have_made_it() {
+fn a_daemon_without_marks_is_found_if_only_our_child_can_be_its_parent() {
     let mut sandbox = Sandbox::new();
     let spec =
         sandbox.shell("(env -i setsid /bin/sh -c 'echo $$; exec sleep 1000' >daemon 2>&1 &); while [ ! -s daemon ]; do :; done");
@@ -229,7 +229,7 @@ fn a_daemon_without_any_mark_is_found_when_nobody_else_can_have_made_it() {
 }
 
 #[test]
-fn a_fork_storm_is_killed_to_the_last() {
+fn a_fork_bomb_is_killed_completely() {
     let end = run("i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; echo started");
     assert_eq!(end.stdout, "started\n");
     assert_eq!(end.left.len(), 200);
@@ -237,7 +237,7 @@ fn a_fork_storm_is_killed_to_the_last() {
 }
 
 #[test]
-fn a_family_that_ignores_sigterm_dies_of_sigkill() {
+fn a_family_that_ignores_sigterm_is_killed_by_sigkill() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("trap '' TERM; (echo ready; while :; do sleep 1000; done) & wait");
     spec.stdio[1] = Stdio::Stream;
@@ -252,7 +252,7 @@ fn a_family_that_ignores_sigterm_dies_of_sigkill() {
 }
 
 #[test]
-fn a_child_that_stops_itself_is_no_end_and_can_be_killed() {
+fn a_stopped_child_has_not_ended_and_can_be_killed() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("echo stopping; kill -STOP $$; echo never");
     spec.stdio[1] = Stdio::Stream;
@@ -267,7 +267,7 @@ fn a_child_that_stops_itself_is_no_end_and_can_be_killed() {
 }
 
 #[test]
-fn killing_itself_is_death_by_that_signal() {
+fn a_child_that_kills_itself_ends_by_that_signal() {
     assert!(matches!(run("kill -SEGV $$").exit, Exit::Signal { number: 11, .. }));
     assert_eq!(run("kill -KILL $$").exit, Exit::Signal { number: 9, core_dumped: false });
 }
@@ -282,7 +282,7 @@ fn failing_to_execute_and_exiting_with_127_are_different() {
 }
 
 #[test]
-fn each_reason_not_to_execute_is_told() {
+fn each_reason_for_a_failed_exec_is_reported() {
     let mut sandbox = Sandbox::new();
     let mut error = |name: &str, text: &[u8], mode: u32| {
         use std::os::unix::fs::PermissionsExt;
@@ -313,7 +313,7 @@ fn a_file_open_for_writing_is_busy() {
 }
 
 #[test]
-fn a_nul_byte_in_an_argument_is_refused_before_anything_is_made() {
+fn a_nul_byte_in_an_argument_is_refused_before_anything_is_created() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("true");
     spec.argv.push(b"a\0b".into());
@@ -365,7 +365,7 @@ fn closed_descriptors_are_closed() {
 }
 
 #[test]
-fn the_ancestor_marker_stands_behind_older_ones_with_the_childs_pid() {
+fn the_ancestor_marker_follows_older_ones_and_has_the_childs_pid() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("tr '\\0' '\\n' < /proc/self/environ; echo $$");
     spec.env.insert(0, "_CONDOR_ANCESTOR_1=2:3:4".into());
@@ -383,7 +383,7 @@ fn the_ancestor_marker_stands_behind_older_ones_with_the_childs_pid() {
 }
 
 #[test]
-fn another_account_is_taken_on_with_its_groups() {
+fn a_child_runs_under_another_account_with_its_groups() {
     if !htc_hooks::os::identity::can_switch_account() {
         println!("skipped: changing the account needs root");
         return;
@@ -397,7 +397,7 @@ fn another_account_is_taken_on_with_its_groups() {
 }
 
 #[test]
-fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
+fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nothing() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("echo out; echo err >&2");
     let file = sandbox.path("log");
@@ -422,7 +422,7 @@ fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
 }
 
 #[test]
-fn the_use_of_a_family_is_measured() {
+fn the_resource_usage_of_a_family_is_measured() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo ready; wait");
     spec.stdio[1] = Stdio::Stream;
@@ -434,7 +434,7 @@ fn the_use_of_a_family_is_measured() {
 }
 
 #[test]
-fn a_drained_pipe_gives_what_a_grandchild_still_writes() {
+fn a_drained_pipe_has_the_last_output_of_a_grandchild() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("(while [ ! -e go ]; do :; done; echo late) & exit 0");
     spec.leftover_policy = LeftoverPolicy::Keep;
@@ -466,7 +466,7 @@ fn many_children_at_once_are_each_reported_once() {
 }
 
 #[test]
-fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
+fn a_directory_is_mounted_only_if_the_account_can_reach_it() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
@@ -494,7 +494,7 @@ fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
 }
 
 #[test]
-fn nothing_that_carries_our_mark_outlives_us_whoever_lost_sight_of_it() {
+fn no_process_with_our_marker_outlives_the_reactor() {
     let mut sandbox = Sandbox::new();
     // With a separate session and another value in the marker, no child claims the process.
     let own = std::process::id();

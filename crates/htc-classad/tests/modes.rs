@@ -66,7 +66,7 @@ fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
 }
 
 #[test]
-fn both_modes_by_turns_and_in_two_threads_are_what_each_is_alone() {
+fn both_modes_can_alternate_and_run_in_two_threads() {
     let [condor, strict] = modes();
     let expected = [mode_dependent_results(&condor), mode_dependent_results(&strict)];
     let differ = expected[0].iter().zip(&expected[1]).filter(|(condor, strict)| condor != strict).count();
@@ -84,7 +84,7 @@ fn both_modes_by_turns_and_in_two_threads_are_what_each_is_alone() {
 }
 
 #[test]
-fn readers_of_both_modes_take_turns_and_may_share_what_they_are_asked_for() {
+fn readers_of_both_modes_can_alternate_and_share_projections() {
     let text = b"A = 010 + 1\nB = f(1; 2)\n\n".repeat(3);
     let mut skim = Projection::default();
     ["A", "B"].into_iter().for_each(|name| skim.add(AttrName::from(name)));
@@ -104,7 +104,7 @@ fn readers_of_both_modes_take_turns_and_may_share_what_they_are_asked_for() {
 }
 
 #[test]
-fn a_time_without_a_zone_is_read_in_that_of_the_dialect() {
+fn a_time_without_a_zone_is_in_the_zone_of_the_dialect() {
     let text = b"absTime(\"2026-07-01T12:00:00\")";
     let seconds = |dialect: Dialect| match Expr::parse_with(text, dialect).map(|expr| expr.as_literal()) {
         Ok(Some(Value::AbsTime(time))) => time.seconds - i64::from(time.offset),

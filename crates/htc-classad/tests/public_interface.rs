@@ -91,7 +91,7 @@ fn interface(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_public_interface_is_that_of_the_file() {
+fn the_public_interface_is_as_listed_in_the_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = String::new();
     for path in sources(&root.join("src")) {
@@ -115,7 +115,7 @@ fn the_public_interface_is_that_of_the_file() {
 }
 
 #[test]
-fn a_declaration_is_found_wherever_it_is_broken() {
+fn a_declaration_is_found_despite_line_breaks() {
     let text = "pub struct A {\n    pub b: u8,\n    c: u8,\n}\n\nimpl A {\n    /// Doc.\n    pub fn d(\n        &self,\n        e: u8,\n    ) -> u8 {\n        0\n    }\n\n    fn private(&self) {}\n\n    pub fn f(self) {}\n}\n\npub enum G {\n    /// Doc.\n    H(u8),\n    I,\n}\n\npub trait J {\n    fn k(&self);\n}\n\nimpl Clone for A {\n    fn clone(&self) -> A {\n        todo\n    }\n}\n\npub(crate) fn hidden() {}\nfn private() {}\n";
     assert_eq!(
         interface(text),

@@ -379,7 +379,7 @@ fn call_words(call: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_call_of_the_table_is_made_here_and_no_other() {
+fn this_test_makes_exactly_the_calls_of_the_table() {
     let table: BTreeSet<&str> = calls_in_table().into_iter().collect();
     let made: BTreeSet<&str> = CALLS.iter().map(|call| call.name).collect();
     assert!(table.len() > 60, "the table is not found");
@@ -389,7 +389,7 @@ fn every_call_of_the_table_is_made_here_and_no_other() {
 }
 
 #[test]
-fn what_is_made_is_the_call_that_is_named() {
+fn each_example_makes_the_call_that_it_names() {
     for ReadmeCall { name, code, .. } in CALLS {
         let tokens: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
         for word in call_words(name) {
@@ -401,6 +401,6 @@ fn what_is_made_is_the_call_that_is_named() {
 }
 
 #[test]
-fn each_call_gives_what_it_is_to_give() {
+fn each_call_has_the_expected_result() {
     CALLS.iter().for_each(|call| (call.make)());
 }

@@ -213,17 +213,17 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn structures_come_back_from_ads(record in any_record()) {
+    fn structures_survive_a_round_trip_through_ads(record in any_record()) {
         round_trip(&record)?;
     }
 
     #[test]
-    fn enums_come_back_from_ads(shapes in prop::collection::btree_map(any_key(), any_shape(), 0..4)) {
+    fn enums_survive_a_round_trip_through_ads(shapes in prop::collection::btree_map(any_key(), any_shape(), 0..4)) {
         round_trip(&shapes)?;
     }
 
     #[test]
-    fn ads_come_back_from_json(fields in prop::collection::btree_map(any_key(), any_expr(), 0..6)) {
+    fn ads_survive_a_round_trip_through_json(fields in prop::collection::btree_map(any_key(), any_expr(), 0..6)) {
         let mut ad = ClassAd::new();
         fields.into_iter().for_each(|(name, expr)| ad.insert(name, expr));
         let text = serde_json::to_string(&ad).unwrap();
@@ -249,7 +249,7 @@ struct Lenient {
 }
 
 #[test]
-fn an_unknown_field_is_refused_where_the_structure_says_so() {
+fn an_unknown_field_is_refused_if_the_structure_requires_it() {
     let ad: ClassAd = "[ OWNER = \"ana\"; cpus = 2; Extra = error ]".parse().unwrap();
     let error = from_ad::<Strict>(&ad).unwrap_err();
     assert_eq!(error.attribute().as_deref(), Some("Extra"));
@@ -271,7 +271,7 @@ fn an_unknown_field_of_the_chained_parent_or_of_a_nested_ad_is_refused_too() {
 }
 
 #[test]
-fn what_no_ad_can_hold_is_refused_by_name() {
+fn types_that_no_ad_can_hold_are_refused_by_name() {
     fn refused(value: impl Serialize) -> String {
         to_ad(&value).unwrap_err().to_string()
     }
@@ -297,7 +297,7 @@ fn what_no_ad_can_hold_is_refused_by_name() {
 }
 
 #[test]
-fn variants_of_ads_are_found_without_case_and_at_the_top() {
+fn variants_of_ads_are_found_case_insensitively() {
     let ad: ClassAd = "[ NAMED = [ WIDTH = 1 + 1 ] ]".parse().unwrap();
     assert_eq!(from_ad::<Shape>(&ad).unwrap(), Shape::Named { width: 2, name: None });
     let ad = to_ad(&Shape::Pair(1, "x".into())).unwrap();
@@ -306,7 +306,7 @@ fn variants_of_ads_are_found_without_case_and_at_the_top() {
 }
 
 #[test]
-fn deep_data_neither_overflows_nor_is_lost() {
+fn deep_data_neither_overflows_the_stack_nor_is_lost() {
     let mut expr = Expr::literal(1);
     for _ in 0..400 {
         expr = Expr::literal(List::new([expr]));

@@ -94,7 +94,7 @@ fn config_file(place: &tempfile::TempDir) -> PathBuf {
 }
 
 #[test]
-fn samples_become_what_was_meant() {
+fn corrected_samples_are_as_intended() {
     let place = tempfile::tempdir().unwrap();
     let file = config_file(&place);
     let mut wrong = Vec::new();

@@ -50,7 +50,7 @@ fn assert_finding(text: &str, rule: LintRule, message: &str, fix: &str) {
 }
 
 #[test]
-fn a_file_of_a_config_d_is_a_part_with_a_daemon_list_and_without_one() {
+fn a_file_of_config_d_is_a_partial_configuration() {
     for (name, text, is_part) in [
         ("50-worker.conf", "DAEMON_LIST = MASTER, STARTD", true),
         ("config.d/worker", "DAEMON_LIST = $(DAEMON_LIST) STARTD", true),
@@ -64,7 +64,7 @@ fn a_file_of_a_config_d_is_a_part_with_a_daemon_list_and_without_one() {
 }
 
 #[test]
-fn a_list_of_daemons_lacks_one_only_in_a_whole_configuration() {
+fn a_missing_daemon_is_reported_only_in_a_whole_configuration() {
     let text =
         "DAEMON_LIST = $(DAEMON_LIST) SCHEDD\nMASTER_SCHEDD_CONTROLLER = HAD\nHAD_USE_REPLICATION = True";
     let whole = findings_of(text);
@@ -75,7 +75,7 @@ fn a_list_of_daemons_lacks_one_only_in_a_whole_configuration() {
 }
 
 #[test]
-fn files_on_the_command_line_stand_for_those_of_other_paths() {
+fn files_on_the_command_line_replace_files_of_other_paths() {
     let config =
         "LOCAL_CONFIG_DIR = /nonexistent/config.d\nLOCAL_CONFIG_FILE = /nonexistent/condor_config.local";
     let rules = |files: &[(&str, &str)]| -> Vec<LintRule> {
@@ -141,7 +141,7 @@ fn removed_parameters_that_only_removed_ones_use_are_reported() {
 }
 
 #[test]
-fn only_certain_corrections_of_names_are_made() {
+fn names_are_corrected_only_if_the_correction_is_certain() {
     let replacement = |text: &str| {
         let findings = findings_of(text);
         assert_eq!(findings.len(), 1, "{text}: {findings:#?}");
@@ -203,7 +203,7 @@ fn a_template_mark_is_reported_once() {
 }
 
 #[test]
-fn a_variable_becomes_a_macro_only_if_the_macro_is_set() {
+fn a_shell_variable_is_corrected_to_a_macro_only_if_it_is_set() {
     let of_arguments = |text: &str| {
         let text = format!(
             "STARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\nSTARTD_CRON_A_PERIOD = 5m\n\
@@ -282,7 +282,7 @@ fn an_address_is_detected_where_its_protocol_exists() {
 }
 
 #[test]
-fn the_least_request_is_no_small_number() {
+fn the_minimum_request_is_not_reported_as_too_small() {
     for text in
         ["JOB_DEFAULT_REQUESTDISK = 1", "JOB_DEFAULT_REQUESTMEMORY = 1", "JOB_DEFAULT_REQUESTDISK = 0"]
     {

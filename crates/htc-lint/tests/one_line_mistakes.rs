@@ -180,7 +180,7 @@ fn slot_types_are_compared_with_each_other() {
 
 /// A file of a LOCAL_CONFIG_DIR may need what other files define.
 #[test]
-fn what_other_files_may_define_is_no_mistake_of_a_partial_file() {
+fn names_that_other_files_may_define_are_accepted_in_a_partial_file() {
     for text in [
         "START = Scheduler =?= $(DedicatedScheduler)\n",
         "HIBERNATE = ifThenElse($(ShouldHibernate), \"RAM\", \"NONE\")\nShouldHibernate = $(IsIdle) && $(IsNight)\n",
@@ -199,7 +199,7 @@ fn what_other_files_may_define_is_no_mistake_of_a_partial_file() {
 
 /// A word that is the whole value of a string attribute, or an operator with nothing after it.
 #[test]
-fn values_of_transforms_that_cannot_be_meant_are_found() {
+fn unintended_values_of_transforms_are_found() {
     let transform = |line: &str| format!("JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n{line}\n@end\n");
     for (line, is_found) in [
         ("SET AccountingGroup group_cms", true),

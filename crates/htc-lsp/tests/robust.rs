@@ -96,7 +96,7 @@ fn every_position_of_a_text_has_answers() {
 }
 
 #[test]
-fn every_beginning_of_a_text_has_answers() {
+fn every_prefix_of_a_text_has_answers() {
     for language in ["condor-config", "condor-transform"] {
         let mut session = Session::new(language, "");
         for (number, (end, _)) in TEXT.char_indices().step_by(3).enumerate() {

@@ -58,7 +58,7 @@ fn gpu_job(require: &str, more: &str) -> String {
 }
 
 #[test]
-fn requiregpus_reads_each_device_with_the_job_beside() {
+fn requiregpus_is_evaluated_for_each_device_and_the_job() {
     expect(
         &[CARDS],
         &gpu_job("Capability >= MinCap", "MinCap = 8.6;"),
@@ -119,7 +119,7 @@ fn devices_that_meet_each_clause_alone_are_counted() {
 }
 
 #[test]
-fn other_conditions_beside_those_on_devices_are_the_cause_if_they_are_not_true() {
+fn other_untrue_conditions_are_the_cause_before_those_on_devices() {
     let job =
         |clause: &str| format!("[ RequestGPUs = 1; RequireGPUs = Capability > 7; Requirements = {clause} ]");
     let count = "countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= RequestGPUs";
@@ -355,7 +355,7 @@ fn values_of_different_types_are_never_identical() {
 }
 
 #[test]
-fn what_slots_of_one_group_or_cause_have_in_common_is_said_of_all() {
+fn common_facts_of_a_group_are_stated_once_for_all_slots() {
     // Slots that no job can distinguish are not all being drained.
     let (free, drains) = (
         "[ Requirements = START; Start = false ]",

@@ -341,7 +341,7 @@ fn check_counts(analysis: &Analysis<'_>, slots: &[ClassAd], jobs: &[ClassAd]) {
 }
 
 #[test]
-fn each_suggestion_wins_exactly_the_slots_that_it_promises() {
+fn each_suggestion_yields_exactly_the_promised_slots() {
     let mut random = Random::new(0x1234_5678_9abc_def1);
     random.reads_any = true;
     let world = RealWorld::new();

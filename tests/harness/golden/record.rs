@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_that_is_no_utf8_comes_back() {
+    fn a_byte_that_is_not_utf8_is_preserved() {
         let text: Text = serde_json::from_str(r#""a\udcff\u00e9\udca9\n""#).unwrap();
         assert_eq!(text.0, b"a\xff\xc3\xa9\xa9\n");
     }

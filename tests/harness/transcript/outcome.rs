@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_played_or_compared_nothing_is_not_ok() {
+    fn a_recording_that_was_not_replayed_or_compared_is_not_ok() {
         let fault = Outcome { fault: Some("no programs".to_owned()), ..compared() };
         assert_eq!(fault.standing(), Standing::Failed);
         assert!(!report(&[compared(), fault]));

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn times_agree_by_their_distance_from_the_clock_and_measurements_by_their_kind() {
+    fn times_are_compared_by_their_distance_from_the_clock() {
         let reading = |by| Reading { places: vec!["slot-ad".into()], names: vec!["*".into()], by };
         let then = ad(&[("MyCurrentTime", "1000000000"), ("T", "1000000005"), ("N", "7")]);
         let near = ad(&[("MyCurrentTime", "2000000000"), ("T", "2000000007"), ("N", "8.0")]);

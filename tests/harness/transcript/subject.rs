@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_recording_is_no_part_of_its_title() {
+    fn the_title_of_a_recording_does_not_contain_its_name() {
         assert_eq!(title("# s07-rank: A job with a higher RANK\n\nOne slot.\n"), "A job with a higher RANK");
         assert_eq!(title("# r13-sandbox\n\nFiles are spooled.\nMore.\n"), "Files are spooled.");
         assert_eq!(title("# A heading: of words\n"), "A heading: of words");

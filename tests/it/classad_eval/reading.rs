@@ -152,7 +152,7 @@ fn whole_filtered_and_streamed_texts_give_the_same_ads_warnings_and_status() {
 
 /// Regression test: `htc-starter-run` and `htc-slot-run explain` accepted texts that the other programs refuse.
 #[test]
-fn what_exact_reading_refuses_every_program_refuses_in_the_same_words() {
+fn every_program_refuses_malformed_ads_with_the_same_message() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("conf"), "NUM_CPUS = 1\nSLOT_TYPE_1_PARTITIONABLE = false\n").unwrap();
     std::fs::write(place.path().join("rules"), "SET Done true\n").unwrap();

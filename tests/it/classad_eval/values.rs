@@ -36,13 +36,13 @@ fn prints(words: &[&str], expected: &str) {
 }
 
 #[test]
-fn operands_are_worked_off_from_left_to_right() {
+fn operands_are_processed_from_left_to_right() {
     prints(&["A=1", "A+1", "-quiet", "A=5", "-(A)", "-5 + 3"], "[ A = 1 ]\n2\n-5\n-2\n");
     prints(&["-parse", "a ?: 1 + 2"], "((a ?: 1) + 2)\n");
 }
 
 #[test]
-fn references_of_an_expression_are_an_answer() {
+fn references_of_an_expression_are_printed() {
     let (status, out, err) = call(&["-refs", "A=1", "A + b + TARGET.c"]);
     assert_eq!((status, out.as_str(), err.as_str()), (0, "internal: A\nexternal: b TARGET.c\n", ""));
     // An assignment alone evaluates nothing.
@@ -50,7 +50,7 @@ fn references_of_an_expression_are_an_answer() {
 }
 
 #[test]
-fn the_last_value_is_the_status_where_that_is_wanted() {
+fn the_last_value_is_the_exit_status_on_request() {
     for (text, status) in [("true", 0), ("0", 1), ("nosuch", 4), ("1/0", 5)] {
         assert_eq!(call(&["-quiet", "-e", text]).0, status, "{text}");
     }
@@ -87,7 +87,7 @@ fn streams_are_filtered_sorted_counted_and_printed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_place() {
+fn unreadable_input_is_reported_with_its_location() {
     let (status, out, err) = call(&["-count"]);
     assert_eq!((status, out.as_str()), (3, "3\n"));
     assert!(err.contains("standard input:17:8"), "{err}");
@@ -99,7 +99,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
 }
 
 #[test]
-fn nothing_is_lied_about_quietly() {
+fn misleading_input_is_always_reported() {
     let (status, out, err) = call(&["-constraint", "Owner = \"ana\"", "-af", "Owner"]);
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(err.contains("`==` and `=?=` compare") && err.contains("      ^"), "{err}");
@@ -113,7 +113,7 @@ fn nothing_is_lied_about_quietly() {
 }
 
 #[test]
-fn an_explanation_names_the_clause_that_is_to_blame() {
+fn an_explanation_names_the_clause_that_causes_the_result() {
     let (_, out, _) = call(&["-explain", "-quiet", "Cpus=1", "true && Cpus > 2 && nosuch"]);
     assert!(out.ends_with("why: `Cpus > 2` is false: Cpus is 1\n"), "{out}");
     let (_, out, _) = call(&["-explain", "-quiet", "1 + nosuch"]);
@@ -172,7 +172,7 @@ fn local_time_is_that_of_the_zone_by_rule_and_by_name() {
 }
 
 #[test]
-fn of_a_broken_assignment_the_value_is_pointed_at() {
+fn an_error_in_an_assignment_points_at_the_value() {
     let (status, _, err) = call(&["a = 2 +"]);
     assert_eq!(status, 2, "{err}");
     assert!(err.contains("expression:1:8: expected an operand") && err.contains("\n           ^\n"), "{err}");
@@ -182,13 +182,13 @@ fn of_a_broken_assignment_the_value_is_pointed_at() {
 }
 
 #[test]
-fn an_answer_stands_alone_where_no_ad_was_given() {
+fn only_the_value_is_printed_if_no_ad_is_given() {
     prints(&["1+1"], "2\n");
     prints(&["1", "A=1", "A"], "1\n[ A = 1 ]\n1\n");
 }
 
 #[test]
-fn an_attribute_that_comes_again_is_printed_once_and_whole() {
+fn a_repeated_attribute_is_printed_once_and_completely() {
     for (text, out) in [
         ("A = 1\nA = \"x\"\nA = \"y\"\n", "A = \"y\"\n\n"),
         ("A = 1\nA = \"x\"\nA = \"yz\"\nB = \"hello\"\n", "A = \"yz\"\nB = \"hello\"\n\n"),
@@ -198,7 +198,7 @@ fn an_attribute_that_comes_again_is_printed_once_and_whole() {
 }
 
 #[test]
-fn what_is_filtered_and_what_is_read_whole_is_the_same() {
+fn projected_and_whole_reading_give_the_same_output() {
     for text in [
         "A = 1\nB = \"x\0y\"\n\nA = 2\n",
         "A =\nB = 1\n",
@@ -221,7 +221,7 @@ fn what_is_filtered_and_what_is_read_whole_is_the_same() {
 }
 
 #[test]
-fn strict_input_takes_nothing_but_attributes() {
+fn strict_input_accepts_only_attributes() {
     let (status, out, err) = fed(&["-strict-input", "-long"], "A = 1\n2026 x [1] y = 2 in 3\n");
     assert_eq!((status, out.as_str()), (3, ""), "{err}");
     assert!(err.contains("standard input:2:1") && err.contains("not a valid identifier"), "{err}");
@@ -244,7 +244,7 @@ fn a_list_of_no_ads_is_read_back_in_every_form() {
 }
 
 #[test]
-fn what_the_long_form_cannot_say_is_told() {
+fn values_that_the_long_form_cannot_express_are_reported() {
     let text = "[ A = \"one\\nB = 2\" ]\n[ C = 1 ]\n";
     let (status, out, err) = fed(&["-long"], text);
     assert_eq!((status, out.as_str()), (0, "A = \"one\nB = 2\"\n\nC = 1\n\n"));
@@ -254,7 +254,7 @@ fn what_the_long_form_cannot_say_is_told() {
 }
 
 #[test]
-fn several_threads_print_what_one_prints() {
+fn several_threads_print_the_same_as_one() {
     let mut text = String::new();
     for number in 0..40_000 {
         let owner = ["ana", "bob", "eve"][number % 3];
@@ -312,7 +312,7 @@ fn an_expression_or_column_that_names_a_file_gets_a_hint() {
 }
 
 #[test]
-fn a_word_that_is_a_file_and_no_attribute_gets_a_hint() {
+fn a_word_that_names_a_file_and_not_an_attribute_gets_a_hint() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("j"), JOBS).unwrap();
     let hints = |words: &[&str]| {

@@ -79,7 +79,7 @@ fn a_name_shows_how_often_it_was_read() {
 }
 
 #[test]
-fn both_tables_show_what_reading_the_sources_has_used() {
+fn both_tables_show_the_uses_during_the_reading_of_sources() {
     let counts = Place::new(CONFIG).counts("-dump -v:both");
     let of = |name: &str| {
         let start = format!("{name}: ");
@@ -100,7 +100,7 @@ fn both_tables_show_what_reading_the_sources_has_used() {
 }
 
 #[test]
-fn used_and_unused_names_are_told_apart_by_reading_all_defaults() {
+fn used_and_unused_names_are_distinguished_by_reading_all_defaults() {
     let place = Place::new(CONFIG);
     let shown = |words: &str| -> Vec<String> {
         let text = place.run(words);
@@ -155,7 +155,7 @@ fn a_detected_name_keeps_the_spelling_of_the_file_that_set_it_first() {
 }
 
 #[test]
-fn a_host_without_a_name_service_is_called_after_its_address() {
+fn a_host_without_a_name_service_is_named_after_its_address() {
     let place = Place::new("NO_DNS = true\nDEFAULT_DOMAIN_NAME = x.y\nNETWORK_INTERFACE = 192.0.2.77\n");
     assert_eq!(place.run("HOSTNAME FULL_HOSTNAME"), "192-0-2-77\n192-0-2-77.x.y\n");
     let place = Place::new("NETWORK_HOSTNAME = h\nDEFAULT_DOMAIN_NAME = .q\n");
@@ -165,14 +165,14 @@ fn a_host_without_a_name_service_is_called_after_its_address() {
 }
 
 #[test]
-fn addresses_of_an_earlier_choice_stay_where_a_later_one_gives_none() {
+fn addresses_of_an_earlier_interface_remain_if_the_later_one_has_none() {
     let place = Place::new("NETWORK_INTERFACE = fd00::77\nLOCAL_CONFIG_FILE = later\n");
     place.write("later", "NETWORK_INTERFACE = 192.0.2.77\n");
     assert_eq!(place.run("IP_ADDRESS IPV4_ADDRESS IPV6_ADDRESS"), "192.0.2.77\n192.0.2.77\nfd00::77\n");
 }
 
 #[test]
-fn a_line_of_a_template_may_do_without_an_operator() {
+fn a_line_of_a_template_needs_no_operator() {
     let place = Place::new("use FEATURE:PartitionableSlot(a b)\n");
     let told = place.run("-v SLOT_TYPE_a");
     assert!(told.starts_with("SLOT_TYPE_a = b=100%\n # at: condor_config, line 1, use FEATURE:"), "{told}");
@@ -221,7 +221,7 @@ fn a_name_with_a_prefix_has_the_default_of_that_subsystem() {
 }
 
 #[test]
-fn a_colon_of_an_earlier_reference_ends_an_expansion_that_finds_nothing() {
+fn a_colon_in_an_earlier_reference_ends_an_empty_expansion() {
     let place = Place::new("");
     let mut command = Command::new(env!("CARGO_BIN_EXE_htc-config-dump"));
     command.env_clear().env("CONDOR_CONFIG", "condor_config").arg0("condor_config_val");
@@ -246,7 +246,7 @@ fn a_limit_of_threads_holds_for_physical_processors_too() {
 }
 
 #[test]
-fn descriptions_are_told_where_the_tool_has_some_and_with_the_story() {
+fn descriptions_are_printed_by_info_and_why() {
     let place = Place::new("FARM_HOOK_FETCH_WORK = /x\n");
     let told = place.run("-info PIPE_BUFFER_MAX START FARM_HOOK_FETCH_WORK");
     assert_eq!(told.matches(" # description: ").count(), 1, "{told}");
@@ -259,7 +259,7 @@ fn descriptions_are_told_where_the_tool_has_some_and_with_the_story() {
 }
 
 #[test]
-fn int_of_a_real_beyond_64_bits_is_the_least_integer_as_a_cast_makes_it() {
+fn int_of_a_real_beyond_64_bits_is_the_least_integer() {
     let place =
         Place::new("HUGE = 1.0e30\nLESS = -1e30\nA = $INT(HUGE)\nB = $INT(LESS)\nC = $INT(HUGE,%d)\n");
     assert_eq!(place.run("A B C"), "-9223372036854775808\n-9223372036854775808\n0\n");
@@ -290,7 +290,7 @@ fn errors_of_use_and_include_are_those_of_the_reference() {
 
 /// Translation of `config_if_then_else.run` of the reference.
 #[test]
-fn if_and_else_nest_whatever_the_words_for_true_and_their_case() {
+fn if_and_else_nest_with_every_word_for_true() {
     let mut config = String::new();
     let words = [("1", "0"), ("yes", "no"), ("true", "false"), ("TRUE", "False"), ("2", "00"), ("T", "F")];
     for (at, (yes, no)) in words.into_iter().enumerate() {
@@ -310,7 +310,7 @@ fn if_and_else_nest_whatever_the_words_for_true_and_their_case() {
 
 /// Translation of `lib_include_cmd_config.run` of the reference: blanks, `@` and case around `include`.
 #[test]
-fn include_takes_files_and_commands_whatever_the_blanks_around_its_colon() {
+fn include_accepts_any_blanks_around_its_colon() {
     let files = ["include : a", "include: b", "include :c", "@include :d", "@INCLUDE : e", "INCLUDE:f"];
     let commands =
         ["include : /bin/echo G = 1 |", "@INCLUDE: /bin/echo H = 1 |", "@include :/bin/echo I = 1|"];
@@ -323,7 +323,7 @@ fn include_takes_files_and_commands_whatever_the_blanks_around_its_colon() {
 }
 
 #[test]
-fn without_any_configuration_the_way_to_name_one_is_told() {
+fn a_missing_configuration_is_reported_with_the_ways_to_name_one() {
     let place = tempfile::tempdir().unwrap();
     for (program, words) in [
         (env!("CARGO_BIN_EXE_htc-config-dump"), "START"),
@@ -351,7 +351,7 @@ fn without_any_configuration_the_way_to_name_one_is_told() {
 
 /// The reference does not store a first value that equals its default, so a boolean has the default's spelling.
 #[test]
-fn a_boolean_that_equals_its_default_is_spelled_alike_in_every_form() {
+fn a_boolean_that_equals_its_default_has_one_spelling_in_every_form() {
     let place = Place::new("START = TRUE\nX = a$(START)\nENABLE_IPV6 = false\nENABLE_IPV6 = TRUE\n");
     assert_eq!(place.run("X START"), "aTrue\nTrue\n");
     let own = |words: &[&str]| {

@@ -32,7 +32,7 @@ const ROUTE: [&str; 5] = ["-route-jobs", "-", "-jobads", "jobs", "-log-steps"];
 // The expected texts in these tests are those of 25.14 for the same input.
 
 #[test]
-fn a_job_that_is_read_again_stands_where_it_was_read_last() {
+fn a_repeated_job_has_the_position_of_its_last_ad() {
     let jobs = format!("{}{}{}", job("3.0"), job("2.0"), job("3.0"));
     let (_, out) = router_info(&route("REQUIREMENTS true"), &jobs, &MATCH);
     let seen: Vec<&str> = out.lines().filter(|line| line.starts_with("Found")).collect();
@@ -49,7 +49,7 @@ fn a_router_without_a_name_aborts_only_if_it_routes() {
 }
 
 #[test]
-fn requirements_that_swallow_the_umbrella_abort_it() {
+fn requirements_that_break_the_umbrella_constraint_abort_the_router() {
     for requirements in ["JobStatus // c", "JobStatus == 1 ? true : 2.5M"] {
         let (status, out) = router_info(&route(&format!("REQUIREMENTS {requirements}")), &job("1.0"), &MATCH);
         assert_eq!(status, 4, "{out}");
@@ -67,7 +67,7 @@ fn requirements_that_swallow_the_umbrella_abort_it() {
 }
 
 #[test]
-fn each_line_of_the_log_is_measured_by_itself() {
+fn the_length_of_each_log_line_is_measured_separately() {
     // The two lines about a refused route are long together, but neither is long enough for an empty line before it.
     let requirements = format!("REQUIREMENTS {}(", "x".repeat(80));
     let (_, out) = router_info(&route(&requirements), "", &["-config", "-diagnostic"]);
@@ -95,7 +95,7 @@ fn a_bad_condition_is_logged_as_an_error_of_the_configuration_reader() {
 }
 
 #[test]
-fn what_a_transform_noted_last_is_told_at_its_end() {
+fn the_last_note_of_a_transform_is_logged_at_its_end() {
     for (text, expected) in [
         ("SET A 1\nwarning : hm\nSET B 1\nwarning : ho", "Warning \"<Local>\", Line 4: ho\n\n"),
         ("REQUIREMENTS true\nSET A 1\nif true\nSET B 1", "Error \"<Local>\", Line 4: \n\n"),
@@ -113,7 +113,7 @@ fn what_a_transform_noted_last_is_told_at_its_end() {
 }
 
 #[test]
-fn a_knob_that_is_a_comment_is_a_transform_that_does_nothing() {
+fn a_parameter_with_only_a_comment_is_a_transform_without_effect() {
     let config = format!(
         "{}JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES = P\nJOB_ROUTER_TRANSFORM_P = # later\n",
         route("REQUIREMENTS true\nSET A 1")
@@ -125,7 +125,7 @@ fn a_knob_that_is_a_comment_is_a_transform_that_does_nothing() {
 }
 
 #[test]
-fn json_is_one_array_and_a_limit_is_no_reason_for_a_job_that_does_not_fit() {
+fn json_is_one_array_and_a_limit_does_not_explain_a_job_that_does_not_match() {
     let place = tempfile::tempdir().unwrap();
     let config = format!("LOCAL_DIR = .\n{}", route("REQUIREMENTS Big\nMaxJobs = 1"));
     fs::write(place.path().join("condor_config"), config).unwrap();

@@ -11,7 +11,7 @@ const ROUTE: [&str; 5] = ["-route-jobs", "-", "-jobads", "jobs", "-log-steps"];
 // The expected texts in these tests are those of 25.14 for the same input.
 
 #[test]
-fn parameters_that_are_no_numbers_are_told_where_they_are_read() {
+fn invalid_numbers_are_logged_when_they_are_read() {
     let config = format!(
         "JOB_ROUTER_IDTOKEN_REFRESH = x\nJOB_ROUTER_MAX_JOBS = 99999999999\nJOB_ROUTER_RELEASE_ON_HOLD = yes\n\
          PERIODIC_EXPR_TIMESLICE = 3\nJOB_ROUTER_POLLING_PERIOD = (\n\
@@ -73,7 +73,7 @@ fn parameters_that_are_no_numbers_are_told_where_they_are_read() {
 }
 
 #[test]
-fn a_broken_configuration_comes_before_help() {
+fn an_invalid_configuration_is_reported_before_help() {
     for word in ["-help", "-version", "-nonsense"] {
         assert_eq!(router_info("BROKEN\n", "", &[word]), (1, String::new()), "{word}");
     }
@@ -81,7 +81,7 @@ fn a_broken_configuration_comes_before_help() {
 }
 
 #[test]
-fn what_failed_in_an_included_text_is_told_of_the_include() {
+fn a_failure_in_an_included_text_is_reported_for_the_include() {
     let place = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = place.path().join(name);
@@ -146,7 +146,7 @@ fn what_failed_in_an_included_text_is_told_of_the_include() {
 }
 
 #[test]
-fn an_ad_in_an_expression_of_its_own_has_no_scope_around_it() {
+fn an_ad_in_an_expression_outside_any_ad_has_no_outer_scope() {
     let config = route(
         "REQUIREMENTS [ a = JobUniverse ].a == 5 || true\nEVALSET A [ a = JobUniverse ].a\nEVALSET B { JobUniverse }[0]\n\
          EVALSET C sum({ JobUniverse })\nEVALMACRO D [ a = MY.JobUniverse; b = 3 ].b\nSET D $(D)",
@@ -165,7 +165,7 @@ fn an_ad_in_an_expression_of_its_own_has_no_scope_around_it() {
 }
 
 #[test]
-fn requirements_under_the_umbrella_are_the_umbrella() {
+fn requirements_inside_the_umbrella_constraint_refer_to_it() {
     let jobs = format!("Requirements = true\n{}", job("1.0"));
     for (requirements, candidates) in [
         ("Requirements", 0),
@@ -179,7 +179,7 @@ fn requirements_under_the_umbrella_are_the_umbrella() {
 }
 
 #[test]
-fn blanks_behind_requirements_stay() {
+fn blanks_after_requirements_are_kept() {
     let config = "JOB_ROUTER_ROUTE_NAMES = A B\nJOB_ROUTER_ROUTE_A = REQUIREMENTS true \\\n  \\\n\n\
         JOB_ROUTER_ROUTE_B = REQUIREMENTS (A  \\\n  \\\n\n";
     let (_, out) = router_info(config, "", &["-config", "-diagnostic"]);
@@ -219,7 +219,7 @@ fn strict_evaluation_is_read_from_the_configuration() {
 }
 
 #[test]
-fn options_stand_where_they_mean_something() {
+fn options_are_accepted_only_where_they_have_an_effect() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("condor_config"), format!("LOCAL_DIR = .\n{}", route("REQUIREMENTS true")))
         .unwrap();

@@ -90,7 +90,7 @@ fn a_dry_run_reports_the_mode_and_prints_the_ads_of_a_file() {
 }
 
 #[test]
-fn raw_results_of_a_table_are_captured_in_front_of_it_or_in_a_file() {
+fn raw_results_of_a_table_are_printed_before_it_or_written_to_a_file() {
     let (status, text, messages) = ask_with_messages(&["-nobatch", "-capture-raw-results"]);
     let captured = "# condor_q v25.14.0 raw query results\n";
     assert_eq!((status, messages.as_str()), (0, ""));
@@ -137,7 +137,7 @@ const USER_LOG: &str = "000 (012.000.000) 2026-03-01 10:00:00 Job submitted from
     \t0  -  Total Bytes Sent By Job\n\t0  -  Total Bytes Received By Job\n...\n";
 
 #[test]
-fn the_jobs_of_an_event_log_are_listed_as_it_shows_them() {
+fn jobs_of_an_event_log_are_listed_in_their_logged_state() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("log"), USER_LOG).unwrap();
     fs::write(home.path().join("condor_config"), "LOG = .\n").unwrap();
@@ -176,7 +176,7 @@ fn the_jobs_of_an_event_log_are_listed_as_it_shows_them() {
 }
 
 #[test]
-fn a_dag_asked_for_by_its_id_is_listed_with_its_jobs_and_those_of_its_batch() {
+fn a_dag_selected_by_id_is_listed_with_its_jobs_and_its_batch() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let job = |cluster: i32, more: &str| {
@@ -211,7 +211,7 @@ fn a_dag_asked_for_by_its_id_is_listed_with_its_jobs_and_those_of_its_batch() {
 }
 
 #[test]
-fn words_that_ask_for_jobs_are_taken_as_ids_and_owners_as_condor_q_takes_them() {
+fn operands_are_ids_and_owners_as_in_condor_q() {
     let ads = "ClusterId = 1\nProcId = 0\nOwner = \"bob\"\n\nClusterId = 2\nProcId = 0\nOwner = \"a\\\"b\"\n\n\
                ClusterId = 2\nProcId = 1\nOwner = \"b\\x\"\n";
     let jobs = |word: &str| ask(ads, &["-af:j", "Owner", "-constraint", "true", word]).1;
@@ -226,7 +226,7 @@ fn words_that_ask_for_jobs_are_taken_as_ids_and_owners_as_condor_q_takes_them() 
 }
 
 #[test]
-fn a_format_whose_conversion_means_nothing_is_refused_and_printed_as_it_is_by_condor_q() {
+fn a_format_without_a_valid_conversion_is_refused_or_printed_as_by_condor_q() {
     let ads = "ClusterId = 1\nProcId = 0\n";
     assert_eq!(ask(ads, &["-format", "%z\\n", "ProcId"]), told("%z\n"));
     let home = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn ads_without_a_cluster_are_all_printed() {
 
 /// The book lists the formats that are reproduced exactly and those that are refused.
 #[test]
-fn the_forms_that_the_book_calls_exact_are_printed_and_the_others_refused() {
+fn formats_that_the_book_calls_exact_are_printed_and_others_refused() {
     let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\n";
     let page =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/programs/classad-eval.md")).unwrap();
@@ -320,7 +320,7 @@ fn a_print_format_of_the_condor_tools_chooses_columns_jobs_and_order() {
 }
 
 #[test]
-fn a_job_of_two_batches_ends_the_list_as_it_ends_condor_q() {
+fn a_job_in_two_batches_ends_the_list_as_in_condor_q() {
     // Node 2 comes before its DAGMan job 3.
     let ads = "ClusterId = 1\nProcId = 0\n\nClusterId = 2\nProcId = 0\nDAGManJobId = 3\n\n\
                ClusterId = 3\nProcId = 0\nJobUniverse = 7\n";
@@ -350,7 +350,7 @@ fn jobs_without_a_match_are_listed_with_and_without_an_analysis() {
 
 /// Levels of detail of the reference (expr_analyze.h, `detail_`), from its source.
 #[test]
-fn the_numbers_of_an_analysis_choose_its_details_and_diagnostics_are_refused() {
+fn analysis_numbers_select_details_and_diagnostics_are_refused() {
     let ads = "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\nJobUniverse = 5\n\
                Requirements = TARGET.A > 1 && (TARGET.B > 1 || TARGET.C > 1)\n";
     let home = tempfile::tempdir().unwrap();

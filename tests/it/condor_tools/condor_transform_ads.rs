@@ -54,7 +54,7 @@ fn a_count_is_decimal() {
 }
 
 #[test]
-fn one_kind_of_file_may_be_named() {
+fn matching_accepts_one_kind_of_file() {
     assert_eq!(items("TRANSFORM matching files any items.txt\n"), Err(255));
     // A name without wildcards must only exist. Directories are sorted including their slash.
     assert_eq!(items("TRANSFORM matching dirs items.txt\n"), Ok(vec!["items.txt".into()]));
@@ -83,7 +83,7 @@ fn steps_go_to_standard_output_and_ads_to_the_file() {
 }
 
 #[test]
-fn a_name_that_ends_in_a_nul_byte_gives_way_to_the_plain_one() {
+fn a_plain_name_replaces_one_that_ends_with_a_nul_byte() {
     let words = ["-verbose", "-rules", "rules", "ads"];
     let expected = "SET X to 1\nSET X to 2\nA = 1\nX = 2\n\n";
     assert_eq!(tool("SET X, 1\nSET X 2\n", "A = 1\n", &words), (expected.into(), 1));
@@ -92,7 +92,7 @@ fn a_name_that_ends_in_a_nul_byte_gives_way_to_the_plain_one() {
 }
 
 #[test]
-fn a_number_sign_alone_is_no_command() {
+fn a_number_sign_alone_is_not_a_command() {
     let words = ["-rules", "rules", "ads"];
     for rules in ["SET X 1\n  # text", "SET X 1\n  #", "\"#\" text\nSET X 1\n"] {
         assert_eq!(tool(rules, "A = 1\n", &words), ("A = 1\nX = 1\n\n".into(), 1), "{rules}");
@@ -107,7 +107,7 @@ fn automatic_output_is_long() {
 }
 
 #[test]
-fn failures_have_their_numbers() {
+fn each_kind_of_failure_has_its_exit_status() {
     let words = ["-rules", "rules", "ads"];
     assert_eq!(tool("SET X 1\ninclude : again\n", "A = 1\n", &words), (String::new(), 254));
     assert_eq!(tool("SET X 1\nerror 5 : no\n", "A = 1\n", &words), (String::new(), 255));
@@ -122,7 +122,7 @@ fn configured(config: &str, words: &[&str]) -> (String, i32) {
 }
 
 #[test]
-fn an_old_route_in_a_knob_is_expanded() {
+fn an_old_route_in_a_parameter_is_expanded() {
     let config = "N = 42\nJOB_TRANSFORM_Old = [ set_X = $(N) ]\n";
     let expected = ("A = 1\nX = 42\n\n".to_owned(), 1);
     assert_eq!(configured(config, &["-jobtransforms", "Old", "ads"]), expected);
@@ -136,7 +136,7 @@ fn an_old_route_in_a_knob_is_expanded() {
 }
 
 #[test]
-fn an_empty_knob_is_no_transform() {
+fn an_empty_parameter_is_not_a_transform() {
     // The tool checks the last transform that exists. If it has no reachable command, it is treated as configuration.
     let config = "JOB_TRANSFORM_A = SET X 1\nJOB_TRANSFORM_B @=end\nif version > 8\nSET Y 1\nendif\n@end\n\
                   JOB_TRANSFORM_C =\n";
@@ -145,7 +145,7 @@ fn an_empty_knob_is_no_transform() {
 }
 
 #[test]
-fn routes_go_on_behind_what_is_none() {
+fn routes_after_an_invalid_entry_are_converted() {
     let routes = |text: &str| configured(&format!("JOB_ROUTER_ENTRIES = {text}\n"), &["-convertoldroutes"]).0;
     let titles = |text: &str| routes(text).matches("#####\n").count();
     // The parser also skips the character after a word, a number or a single operator.
@@ -159,7 +159,7 @@ fn routes_go_on_behind_what_is_none() {
 }
 
 #[test]
-fn several_threads_write_what_one_writes() {
+fn several_threads_write_the_same_as_one() {
     let ad = |number: u32| format!("A = {number}\nOwner = \"o{number}\"\n\n");
     let written = |number: u32| format!("A = {number}\nB = 1{number}\nC = 1\nOld = \"o{number}\"\n\n");
     let rules = "m = 1$(MY.A)\nSET B $(m)\nEVALSET C $(MY.Then:1)\nRENAME Owner Old\n";
@@ -179,7 +179,7 @@ fn several_threads_write_what_one_writes() {
 }
 
 #[test]
-fn a_transform_that_iterates_may_not_be_followed_even_if_it_cannot_be_read() {
+fn no_rules_may_follow_a_transform_that_iterates_even_if_it_is_unreadable() {
     let run = |first: &str| {
         let place = place(first, "A = 1\n");
         fs::write(place.path().join("second"), "SET B 1\n").unwrap();
@@ -193,7 +193,7 @@ fn a_transform_that_iterates_may_not_be_followed_even_if_it_cannot_be_read() {
 }
 
 #[test]
-fn an_iteration_that_is_none_is_not_called_one() {
+fn iterating_is_0_if_transform_does_not_iterate() {
     for (arguments, expected) in [("$INT(KN)", "0"), ("$(NONE)", "0"), ("$(NONE:1)", "0"), ("2", "1")] {
         let rules = format!("KN = abc\nSET It \"$(Iterating)\"\nTRANSFORM {arguments}\n");
         let (out, _) = tool(&rules, "A = 1\n", &["-rules", "rules", "ads"]);
@@ -202,7 +202,7 @@ fn an_iteration_that_is_none_is_not_called_one() {
 }
 
 #[test]
-fn a_statement_that_comes_to_one_run_sets_its_macros_for_every_ad() {
+fn a_transform_with_a_count_of_one_sets_its_macros_for_every_ad() {
     let ads = "A = 1\n\nA = 2\n\nA = 3\n";
     let shown = |out: &str| {
         out.lines().filter(|line| line.starts_with("B = ")).map(str::to_owned).collect::<Vec<_>>()
@@ -223,7 +223,7 @@ fn a_statement_that_comes_to_one_run_sets_its_macros_for_every_ad() {
 }
 
 #[test]
-fn a_macro_whose_value_is_a_list_has_the_ads_in_it_as_lines() {
+fn ads_in_a_list_value_of_a_macro_are_printed_as_lines() {
     // After the expansion, the value of W is not an expression.
     for list in
         ["{1, [a = 1; b = [c = 2]], {[]}}", "{1 + [a = 1; b = [c = 2]].a}", "{size([a = 1]) > 0 || true}"]

@@ -118,7 +118,7 @@ fn recorded_tables_of_two_queues_are_reproduced() {
 }
 
 #[test]
-fn the_options_of_condor_q_behind_those_of_the_script_are_carried_out() {
+fn options_of_condor_q_after_those_of_the_script_have_their_effect() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     fs::write(place.join("job_queue.log"), LOG).unwrap();
@@ -196,7 +196,7 @@ fn recorded_ads_of_routed_jobs_are_printed_as_condor_q_prints_them() {
 
 /// The expected tables were printed by the real tool for the same ads.
 #[test]
-fn tables_of_one_line_a_job_are_those_of_condor_q() {
+fn tables_with_one_line_per_job_are_as_in_condor_q() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/router_q");
     let tables = fs::read_to_string(data.join("tables.txt")).unwrap();
     let place = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ pub(super) const JOBS: &str = "ClusterId = 1\nProcId = 0\nJobStatus = 1\nJobUniv
     Rare = 12345\n";
 
 #[test]
-fn a_converted_configuration_routes_as_the_old_one_did() {
+fn a_converted_configuration_routes_like_the_old_one() {
     let (status, out) = compared(OLD, NEW, &["--ads", "jobs.ads", "--generate", "3000"]);
     assert_eq!(status, 0, "{out}");
     assert!(
@@ -55,7 +55,7 @@ fn the_smallest_job_that_two_routers_treat_differently_is_shown() {
 }
 
 #[test]
-fn routers_that_differ_beside_their_routes_are_not_alike() {
+fn routers_that_differ_in_other_parameters_are_different() {
     let hook = |path: &str| format!("JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = {path}\n");
     for (left, right, line) in [
         ("", "JOB_ROUTER_HOOK_KEYWORD = K\n", "JOB_ROUTER_HOOK_KEYWORD: (none) and K\n"),
@@ -80,7 +80,7 @@ fn routers_that_differ_beside_their_routes_are_not_alike() {
 }
 
 #[test]
-fn forms_of_output_that_exclude_one_another_are_refused() {
+fn conflicting_output_formats_are_refused() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("jobs"), "ClusterId = 1\nProcId = 0\nRouteName = \"R\"\nOwner = \"ana\"\n")
         .unwrap();
@@ -217,7 +217,7 @@ fn jobs_are_read_in_the_mode_of_the_configuration() {
 }
 
 #[test]
-fn what_entrypoints_configure_does_what_their_comments_say() {
+fn entrypoint_configurations_do_what_their_comments_say() {
     let plain = routed(ENTRYPOINT, "Requirements = true\nPeriodicRemove = false\nRequestCpus = 1\n");
     assert_eq!(
         plain,
@@ -285,7 +285,7 @@ JOB_ROUTER_ROUTE_Far @=r
 "#;
 
 #[test]
-fn what_the_manual_teaches_routes() {
+fn routes_from_the_manual_work() {
     let job = "WantIt = true\nQDate = 3\n";
     let near = [
         "GridResource = \"batch slurm\"",
@@ -303,7 +303,7 @@ fn what_the_manual_teaches_routes() {
 }
 
 #[test]
-fn the_old_syntax_of_the_manual_does_what_the_new_one_does() {
+fn old_syntax_from_the_manual_has_the_effect_of_the_new_syntax() {
     let old = r#"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantIt
 JOB_ROUTER_DEFAULTS @=d
 [ requirements = target.WantIt is true;
@@ -334,7 +334,7 @@ JOB_ROUTER_ENTRIES @=e
 }
 
 #[test]
-fn lint_of_a_configuration_looks_at_all_its_routes_and_transforms() {
+fn lint_of_a_configuration_checks_all_routes_and_transforms() {
     let place = tempfile::tempdir().unwrap();
     let lint = |config: &str| {
         fs::write(place.path().join("config"), config).unwrap();
@@ -349,7 +349,7 @@ fn lint_of_a_configuration_looks_at_all_its_routes_and_transforms() {
 }
 
 #[test]
-fn what_lint_finds_too_often_is_counted_and_what_is_rare_beside_it_is_shown() {
+fn frequent_findings_are_counted_and_rare_ones_are_shown() {
     let place = tempfile::tempdir().unwrap();
     let bad: String = (0..1000).map(|line| format!("bad line {line}\n")).collect();
     fs::write(place.path().join("rules"), format!("{bad}SET T foo(1)\nTRANSFORM\n")).unwrap();
@@ -363,7 +363,7 @@ fn what_lint_finds_too_often_is_counted_and_what_is_rare_beside_it_is_shown() {
 }
 
 #[test]
-fn lint_sees_what_expressions_say_and_do_not_mean() {
+fn lint_finds_misleading_expressions() {
     let place = tempfile::tempdir().unwrap();
     let rules = "REQUIREMENTS Owner == 'ana' && regexpp(\"a\", Owner)\nSET T Owner == 'bob'\nEVALSET W foo(1)\n\
                  SET Good Owner == \"bob\" && size(Owner) > 1\nTRANSFORM\n";
@@ -382,7 +382,7 @@ fn lint_sees_what_expressions_say_and_do_not_mean() {
 }
 
 #[test]
-fn running_and_held_jobs_at_once_are_refused_and_what_is_no_code_is_named() {
+fn running_and_held_are_refused_together_and_an_invalid_code_is_named() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     fs::write(place.join("job_queue.log"), LOG).unwrap();

@@ -63,7 +63,7 @@ fn lay_out(home: &Path) {
 }
 
 #[test]
-fn every_program_tells_its_hooks_where_the_configuration_is() {
+fn every_program_passes_the_configuration_path_to_its_hooks() {
     let home = tempfile::tempdir().unwrap();
     lay_out(home.path());
     let text = home.path().display().to_string();
@@ -121,7 +121,7 @@ fn every_program_tells_its_hooks_where_the_configuration_is() {
 }
 
 #[test]
-fn where_no_configuration_is_named_a_hook_finds_none_either() {
+fn a_hook_finds_no_configuration_if_none_is_named() {
     let home = tempfile::tempdir().unwrap();
     lay_out(home.path());
     for words in [&["prepare", "hook", "--ads", "job.ad"][..], &["fetch", "hook"], &["run", "suite.toml"]] {

@@ -10,7 +10,7 @@ const SUITE: &str = "[defaults]\nhook = \"job\"\n\
     [[case]]\nname = \"attribute\"\ntype = \"schedd-cron\"\nexpect = { result = [\"A == 2\"] }\n";
 
 #[test]
-fn cases_of_cron_jobs_are_judged_told_and_updated() {
+fn cron_cases_are_judged_reported_and_updated() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'A = 1'\n");
     std::fs::write(home.path().join("s.toml"), SUITE).unwrap();
@@ -43,7 +43,7 @@ fn cases_of_cron_jobs_are_judged_told_and_updated() {
 }
 
 #[test]
-fn a_cron_case_that_means_nothing_fails_and_says_why() {
+fn an_invalid_cron_case_fails_with_the_reason() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'A = 1'\n");
     for (kind, line, wanted) in [

@@ -20,7 +20,7 @@ fn home(hook: &str) -> tempfile::TempDir {
 const READS: &str = "#!/bin/sh\ncat >/dev/null\necho A = 1\n";
 
 #[test]
-fn standard_input_that_is_named_is_read_whatever_it_is() {
+fn standard_input_is_read_if_it_is_named() {
     let home = home(READS);
     // /dev/null as standard input is not read, unless it is named.
     let Some((status, ..)) = told(home.path(), &["prepare", "./h"]) else { return };
@@ -34,7 +34,7 @@ fn standard_input_that_is_named_is_read_whatever_it_is() {
 }
 
 #[test]
-fn a_slot_that_the_configuration_does_not_make_is_refused_with_those_that_it_makes() {
+fn an_unknown_slot_is_refused_with_the_configured_slots() {
     let home = home(READS);
     let hook = home.path().join("h");
     let config = format!(
@@ -54,7 +54,7 @@ fn a_slot_that_the_configuration_does_not_make_is_refused_with_those_that_it_mak
 }
 
 #[test]
-fn events_that_cannot_be_written_are_told_and_are_a_failure() {
+fn events_that_cannot_be_written_are_reported_as_a_failure() {
     if File::options().append(true).open("/dev/full").is_err() {
         println!("skipped: this machine has no /dev/full");
         return;
@@ -78,7 +78,7 @@ fn events_that_cannot_be_written_are_told_and_are_a_failure() {
 
 /// Temporary files must be gone before an input is shown, because no signal handler is installed then.
 #[test]
-fn an_input_that_is_shown_to_a_slow_reader_leaves_no_directory_when_it_is_killed() {
+fn show_input_killed_with_a_slow_reader_leaves_no_directory() {
     let home = home(READS);
     let temporary = home.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
@@ -97,7 +97,7 @@ fn an_input_that_is_shown_to_a_slow_reader_leaves_no_directory_when_it_is_killed
 }
 
 #[test]
-fn calls_do_not_wait_for_the_next_ad_nor_do_signals() {
+fn calls_and_signals_do_not_wait_for_the_next_ad() {
     let home = home(READS);
     let temporary = home.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();

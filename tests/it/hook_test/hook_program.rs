@@ -67,7 +67,7 @@ fn a_failing_case_shows_the_difference_and_status_1() {
 }
 
 #[test]
-fn a_recorded_hook_behaves_as_itself_and_is_replayed() {
+fn a_recorded_hook_behaves_as_without_the_recorder_and_is_replayed() {
     let Some(program) = program() else { return };
     let home = tempfile::tempdir().unwrap();
     let hook = "#!/bin/sh\ncat >/dev/null\necho 'Note = \"'$1'\"'\necho oh >&2\nexit 4\n";
@@ -199,7 +199,7 @@ fn a_cron_job_of_the_schedd_adds_to_the_ad_of_a_schedd() {
 }
 
 #[test]
-fn values_of_options_without_a_meaning_are_refused_with_their_place() {
+fn invalid_option_values_are_refused_with_their_location() {
     let home = tempfile::tempdir().unwrap();
     let hook = format!("#!/bin/sh\ncat >/dev/null\n: >'{}'\n", home.path().join("called").display());
     write_executable(&home.path().join("h"), hook.as_bytes());
@@ -230,7 +230,7 @@ fn values_of_options_without_a_meaning_are_refused_with_their_place() {
 
 /// The jobs of a configuration run with a clock that skips idle time, so that half a minute takes less.
 #[test]
-fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
+fn a_cron_list_is_simulated_with_periods_loads_and_reconfigs() {
     let home = tempfile::tempdir().unwrap();
     let job = "#!/bin/sh\necho \"Runs_$1 = $(($(cat n.$1 2>/dev/null || echo 0) + 1))\" | tee out.$1\n\
         sed -n 's/.*= //p' out.$1 >n.$1\n";
@@ -283,7 +283,7 @@ fn a_cron_list_is_played_with_its_periods_loads_and_reconfigs() {
 }
 
 #[test]
-fn a_monitor_counts_for_the_job_that_begins() {
+fn a_monitor_counts_from_the_start_of_a_job() {
     let home = tempfile::tempdir().unwrap();
     let job = "#!/bin/sh\necho 'SlotMergeConstraint = SlotId == 1'\necho 'UptimeGPUsSeconds = 2.0'\n\
         echo 'UptimeGPUsMemoryPeakUsage = 70'\necho '- gpu0'\n";
@@ -352,7 +352,7 @@ fn new_answers_are_accepted_into_the_suite_and_nothing_else_changes() {
 }
 
 #[test]
-fn cases_are_skipped_with_the_reason_where_something_is_missing() {
+fn cases_are_skipped_with_the_reason_if_something_is_missing() {
     let home = tempfile::tempdir().unwrap();
     let suite = "[defaults]\nhook = \"${DIR}/h\"\ntype = \"prepare\"\nfiles = { h = \"#!${sh}\\nexit 0\\n\" }\n\
         [[case]]\nname = \"a\"\nneeds = [\"sh\"]\n[[case]]\nname = \"b\"\nneeds = [\"no-such-program\"]\n\
@@ -366,7 +366,7 @@ fn cases_are_skipped_with_the_reason_where_something_is_missing() {
 }
 
 #[test]
-fn knobs_that_nobody_reads_are_told() {
+fn parameters_that_nothing_reads_are_reported() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
     let knob = |name: &str, value: &str| format!("{name} = {value}\n");
@@ -386,7 +386,7 @@ fn knobs_that_nobody_reads_are_told() {
 
 /// Runs the program for every hook type: memory is bounded, and no files are left behind.
 #[test]
-fn a_flood_takes_no_memory_and_leaves_no_file() {
+fn endless_output_uses_little_memory_and_leaves_no_file() {
     let Some(program) = program() else { return };
     let home = tempfile::tempdir().unwrap();
     let temporary = home.path().join("tmp");
@@ -449,7 +449,7 @@ fn a_slot_may_be_named_by_its_number() {
 
 /// Many scripts contain `trap 'kill 0' EXIT`, and the process group of a hook is that of its starter.
 #[test]
-fn a_hook_that_kills_its_group_is_told_and_ends_nobody_but_itself() {
+fn a_hook_that_kills_its_group_is_reported_and_ends_only_itself() {
     let home = tempfile::tempdir().unwrap();
     // A shell that has run a program unblocks signals, so this script runs none.
     let script = "#!/bin/sh\nwhile read line; do :; done\nread pid name state parent group rest < /proc/self/stat\n\

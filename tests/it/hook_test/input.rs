@@ -84,7 +84,7 @@ const OF_A_RUN: [&str; 20] = [
 ];
 
 #[test]
-fn hooks_of_the_starter_read_what_startd_and_starter_make_of_a_fetched_job() {
+fn starter_hooks_read_the_fetched_job_as_startd_and_starter_change_it() {
     let home = home();
     let shown = |words: &[&str]| {
         let words = [words, &["--ads", "job.ad", "--keyword", "FARM", "--show-input"]].concat();
@@ -246,7 +246,7 @@ fn reply_reads_the_internal_ad_with_the_policy() {
 }
 
 #[test]
-fn the_exit_hook_of_the_quickstart_files_an_ordinary_job_as_done() {
+fn the_exit_hook_of_the_quickstart_moves_a_completed_job_to_done() {
     let home = home();
     let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart/hooks/job_exit");
     for directory in ["hooks", "queue", "queue/claimed", "queue/done", "queue/failed", "queue/new"] {
@@ -350,7 +350,7 @@ fn only_the_home_of_starter_hooks_is_that_of_another_account() {
 }
 
 #[test]
-fn verdicts_say_what_the_caller_at_hand_does() {
+fn verdicts_describe_the_actual_caller() {
     let home = home();
     let verdict = |script: &str, words: &[&str]| {
         write_executable(&home.path().join("h"), script.as_bytes());
@@ -379,7 +379,7 @@ fn verdicts_say_what_the_caller_at_hand_does() {
 }
 
 #[test]
-fn places_and_messages_are_those_of_what_was_given() {
+fn locations_and_messages_refer_to_the_given_texts() {
     let home = home();
     let utf =
         b"#!/bin/sh\ncat >/dev/null\nprintf 'A = \"\\303\\244\\377\\377\\377\\377\"\\nB = 1\\nno line\\n'\n";
@@ -416,7 +416,7 @@ fn places_and_messages_are_those_of_what_was_given() {
 }
 
 #[test]
-fn the_command_of_a_fuzzer_shows_the_fault_again() {
+fn the_command_that_fuzz_prints_reproduces_the_failure() {
     let home = home();
     let hook = "#!/bin/sh\nad=$(cat)\n[ -n \"$SITE_X\" ] || exit 0\n\
         printf '%s\\n' \"$ad\" | grep -q '^Owner = \"' || exit 3\n";

@@ -12,7 +12,7 @@ fn home(hook: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_case_that_means_nothing_fails_and_says_why() {
+fn an_invalid_case_fails_with_the_reason() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
     for (line, wanted) in [
         ("timeout = -1.0", "timeout = -1: expected a number of seconds above 0"),
@@ -89,7 +89,7 @@ fn a_hook_that_runs_long_is_reported_once_with_the_option_that_ends_it() {
 }
 
 #[test]
-fn an_update_changes_the_case_and_not_a_text_that_looks_like_one() {
+fn update_changes_the_case_and_not_similar_text() {
     let home = home("#!/bin/sh\nexit 3\n");
     let suite = "[[case]]\nname = \"one\"\nhook = \"h\"\ntype = \"prepare\"\n\
                  job = \"\"\"\nCmd = \"/bin/true\"\nB = \"[[case]]\"\n\"\"\"\nexpect = { verdict = \"not-started\" }\n\
@@ -112,7 +112,7 @@ fn an_update_changes_the_case_and_not_a_text_that_looks_like_one() {
 }
 
 #[test]
-fn the_name_of_the_scratch_directory_is_no_different_answer() {
+fn another_scratch_directory_name_is_not_a_difference() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho \"Where = \\\"$_CONDOR_SCRATCH_DIR\\\"\"\n");
     for words in [&["--repeat", "3"][..], &["--probe"]] {
         let words: Vec<&str> =
@@ -127,7 +127,7 @@ fn the_name_of_the_scratch_directory_is_no_different_answer() {
 }
 
 #[test]
-fn an_interrupted_series_of_calls_is_no_success() {
+fn an_interrupted_series_of_calls_is_a_failure() {
     let home = home("#!/bin/sh\necho >> \"$0.calls\"\nsleep 0.3\n");
     let calls = home.path().join("h.calls");
     for words in [&["--time", "100"][..], &["--repeat", "100"], &["--fuzz", "100"]] {
@@ -149,7 +149,7 @@ fn an_interrupted_series_of_calls_is_no_success() {
 }
 
 #[test]
-fn events_of_a_call_are_written_and_refused_where_there_are_none() {
+fn events_of_a_call_are_written_and_refused_by_other_verbs() {
     let home = home("#!/bin/sh\nexit 3\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--events", "e"];
     let Some((status, ..)) = told(home.path(), &words) else { return };
@@ -167,7 +167,7 @@ fn events_of_a_call_are_written_and_refused_where_there_are_none() {
 }
 
 #[test]
-fn options_that_would_be_passed_over_are_refused_and_json_is_json() {
+fn options_without_effect_are_refused_and_json_is_valid() {
     let home = home("#!/bin/sh\ncat >/dev/null\nexit 3\n");
     for words in [
         &["--time", "2", "--expect", "true"][..],
@@ -193,7 +193,7 @@ fn options_that_would_be_passed_over_are_refused_and_json_is_json() {
 }
 
 #[test]
-fn a_cron_job_is_called_with_what_options_give_it() {
+fn options_set_the_call_of_a_cron_job() {
     let home = home("#!/bin/sh\necho \"A = \\\"$SITE\\\"\"\necho \"B = \\\"$(tool)\\\"\"\n");
     std::fs::create_dir(home.path().join("bin")).unwrap();
     write_executable(&home.path().join("bin/tool"), b"#!/bin/sh\necho double\n");
@@ -210,7 +210,7 @@ fn a_cron_job_is_called_with_what_options_give_it() {
 }
 
 #[test]
-fn what_is_kept_tells_how_the_hook_was_called() {
+fn kept_files_show_how_the_hook_was_called() {
     let home = home("#!/bin/sh\ncat >/dev/null\numask >&2\npwd >&2\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--keep", "kept"];
     if told(home.path(), &words).is_none() {
@@ -233,7 +233,7 @@ fn what_is_kept_tells_how_the_hook_was_called() {
 }
 
 #[test]
-fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
+fn job_exit_hold_has_a_note_that_a_real_pool_passes_evict() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho told $1 >&2\n");
     let Some((status, _, stderr)) = told(home.path(), &["exit", "./h", "hold"]) else { return };
     assert_eq!(status, 0, "{stderr}");
@@ -250,7 +250,7 @@ fn a_job_exit_hook_that_is_told_hold_hears_that_a_real_pool_says_evict() {
 
 /// Regression test: a single word was treated as the path of the hook.
 #[test]
-fn a_word_alone_is_what_the_configured_hook_is_told() {
+fn a_single_word_is_the_argument_of_the_configured_hook() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho told \"$1\" >&2\n");
     let config = format!(
         "STARTD_JOB_HOOK_KEYWORD = T\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = T\nT_HOOK_REPLY_FETCH = {0}/h\n\
@@ -274,7 +274,7 @@ fn a_word_alone_is_what_the_configured_hook_is_told() {
 
 /// `ArgList::AppendArgsFromClassAd` reads Args only if there is no Arguments.
 #[test]
-fn arguments_in_the_form_that_is_not_read_are_told() {
+fn arguments_in_a_form_that_is_not_read_are_reported() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho 'Args = \"a b\"'\n");
     let job = ["--sample-job", "vanilla", "--set"];
     for (set, is_told) in [("Arguments=\"x y\"", true), ("Arguments=undefined", false)] {
@@ -285,7 +285,7 @@ fn arguments_in_the_form_that_is_not_read_are_told() {
 }
 
 #[test]
-fn what_a_hook_would_get_is_there_as_json() {
+fn the_input_of_a_hook_is_available_as_json() {
     let home = home("#!/bin/sh\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--show-input", "--json"];
     let Some((status, out, err)) = told(home.path(), &words) else { return };
@@ -324,7 +324,7 @@ fn a_string_without_quotes_is_pointed_out() {
 
 /// Regression test: an `expect` that was still correct was rewritten in another form.
 #[test]
-fn an_update_keeps_the_form_of_what_is_right() {
+fn an_update_keeps_the_format_of_correct_expectations() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
     let suite = "[[case]]\nname = \"one\"\nhook = \"h\"\ntype = \"prepare\"\nexpect = { verdict = \"go-on\", \
                  result = [\"Owner == \\\"zoe\\\"\"] }\n";

@@ -12,7 +12,7 @@ echo 'Late = JobSatus == 5'
 ";
 
 #[test]
-fn words_literals_types_and_names_are_warnings() {
+fn suspicious_printed_values_are_warnings() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), HOOK);
     let Some((status, _, err)) = told(home.path(), &["prepare", "./h", "--sample-job", "vanilla"]) else {

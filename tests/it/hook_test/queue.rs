@@ -16,7 +16,7 @@ fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
 }
 
 #[test]
-fn a_queue_that_renames_its_jobs_holds_its_contract() {
+fn a_queue_that_renames_jobs_keeps_the_contract() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
     let Some((said, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
@@ -46,7 +46,7 @@ fn killed_hooks_must_not_stop_a_queue() {
 
 /// The scripts of the quickstart are used unchanged, with more jobs, and with hooks that are killed while they run.
 #[test]
-fn the_queue_of_the_quickstart_holds_its_contract() {
+fn the_queue_of_the_quickstart_keeps_the_contract() {
     let home = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
     for directory in ["hooks", "queue/new", "queue/claimed", "queue/done", "queue/failed", "queue/output"] {
@@ -122,7 +122,7 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
 }
 
 #[test]
-fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
+fn in_place_uses_the_queue_itself_and_excuses_no_loss() {
     let home = tempfile::tempdir().unwrap();
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
     queue(home.path(), &lose);
@@ -134,7 +134,7 @@ fn in_place_the_queue_itself_is_emptied_and_no_kill_excuses_a_loss() {
 
 /// Simple faults are reported, and end the test.
 #[test]
-fn hooks_that_never_run_dry_are_stopped_and_told() {
+fn hooks_that_always_return_jobs_are_stopped_and_reported() {
     for (take, begin) in [
         ("cat new/1", "is handed out twice, although it was done"),
         ("echo hello world", "FETCH_WORK prints something that is not a job"),
@@ -155,7 +155,7 @@ fn hooks_that_never_run_dry_are_stopped_and_told() {
 }
 
 #[test]
-fn an_interrupt_tells_what_was_found_so_far() {
+fn an_interrupt_prints_the_results_so_far() {
     let Some(program) = program() else { return };
     let home = tempfile::tempdir().unwrap();
     // The file must be outside of the queue's directory, because the path of that directory is replaced by that of the copy.
@@ -180,7 +180,7 @@ fn an_interrupt_tells_what_was_found_so_far() {
 
 /// Only the hooks themselves can show that these contracts are met.
 #[test]
-fn records_rejected_jobs_and_losses_are_looked_for() {
+fn exit_records_rejected_jobs_and_losses_are_checked() {
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
     let exit = |end: &str| EXIT.replace("echo ended >\"done/$id\"", end);
     let no_reply = "#!/bin/sh\ncat >/dev/null\n";
@@ -287,7 +287,7 @@ fn hooks_of_the_startd_read_the_completed_job_and_the_policy() {
 
 /// Jobs without an id and with equal ads cannot be distinguished, which is not a fault of the hooks.
 #[test]
-fn equal_jobs_without_an_id_are_told() {
+fn equal_jobs_without_an_id_are_reported() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
     for number in 0..40 {

@@ -42,7 +42,7 @@ fn peak(child: &Child) -> u64 {
 }
 
 #[test]
-fn a_recorded_flood_ends_when_nobody_reads_it_and_takes_no_memory() {
+fn recorded_endless_output_ends_without_a_reader_and_uses_little_memory() {
     let home = tempfile::tempdir().unwrap();
     let Some(mut child) = start(home.path(), "exec yes", "", Stdio::null()) else { return };
     let mut buffer = vec![0; 1 << 20];
@@ -60,7 +60,7 @@ fn a_recorded_flood_ends_when_nobody_reads_it_and_takes_no_memory() {
 }
 
 #[test]
-fn all_of_a_long_input_is_handed_on_and_its_beginning_kept() {
+fn a_long_input_is_passed_on_and_its_beginning_is_recorded() {
     let home = tempfile::tempdir().unwrap();
     let Some(mut child) = start(home.path(), "wc -c", "", Stdio::piped()) else { return };
     let mut stdin = child.stdin.take().unwrap();
@@ -81,7 +81,7 @@ fn all_of_a_long_input_is_handed_on_and_its_beginning_kept() {
 }
 
 #[test]
-fn a_recorded_hook_answers_before_its_input_ends_and_need_not_read_it() {
+fn a_recorded_hook_may_answer_without_reading_its_input() {
     let home = tempfile::tempdir().unwrap();
     let Some(mut child) = start(home.path(), "read line; echo \"$line\"", "", Stdio::piped()) else { return };
     let mut stdin = child.stdin.take().unwrap();
@@ -105,7 +105,7 @@ fn signals_and_descriptors_of_the_caller_reach_a_recorded_hook() {
 }
 
 #[test]
-fn records_are_for_their_owner_and_keep_no_session_key() {
+fn records_are_private_and_contain_no_session_key() {
     let home = tempfile::tempdir().unwrap();
     let hook = "cat >/dev/null; echo \"A = \\\"$CONDOR_PRIVATE_INHERIT\\\"\"";
     let Some(child) = start(home.path(), hook, "umask 0", Stdio::null()) else { return };
@@ -120,7 +120,7 @@ fn records_are_for_their_owner_and_keep_no_session_key() {
 }
 
 #[test]
-fn the_type_of_a_recorded_hook_is_guessed_or_told_later() {
+fn the_type_of_a_recorded_hook_is_guessed_or_given_later() {
     let home = tempfile::tempdir().unwrap();
     for name in ["prepare-hook", "site.sh"] {
         write_executable(&home.path().join(name), b"#!/bin/sh\ncat >/dev/null\n");
@@ -152,7 +152,7 @@ fn the_type_of_a_recorded_hook_is_guessed_or_told_later() {
 
 /// Repeats a call that `--keep` has stored, with the same hook and with another one.
 #[test]
-fn a_call_made_again_differs_only_where_its_hook_does() {
+fn a_replayed_call_differs_only_if_the_hook_differs() {
     let home = tempfile::tempdir().unwrap();
     let hook = |name: &str, text: &str| {
         write_executable(&home.path().join(name), format!("#!/bin/sh\ncat >/dev/null\n{text}\n").as_bytes());
@@ -201,7 +201,7 @@ fn a_call_made_again_differs_only_where_its_hook_does() {
 }
 
 #[test]
-fn a_hook_that_cannot_be_executed_is_recorded_as_that() {
+fn a_hook_that_cannot_be_executed_is_recorded_as_such() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("prepare"), b"#!/nonexistent/interpreter\n");
     let Some(output) = run(home.path(), &["record", "--into", "calls", "--", "./prepare"]) else { return };

@@ -88,7 +88,7 @@ fn lint_says_which_hooks_it_does_not_check() {
 }
 
 #[test]
-fn lint_refuses_what_is_no_configuration() {
+fn lint_refuses_a_file_that_is_not_a_configuration() {
     let home = tempfile::tempdir().unwrap();
     let place = home.path();
     fs::create_dir(place.join("config.d")).unwrap();
@@ -229,7 +229,7 @@ fn a_sum_is_one_number() {
 }
 
 #[test]
-fn numbers_have_the_truth_of_conditions() {
+fn numbers_are_true_or_false_as_in_conditions() {
     let home = tempfile::tempdir().unwrap();
     for (expression, status) in
         [("7", 0), ("0", 1), ("true", 0), ("false", 1), ("undefined", 4), ("\"x\"", 5)]
@@ -245,7 +245,7 @@ fn numbers_have_the_truth_of_conditions() {
 }
 
 #[test]
-fn ads_without_requirements_are_counted_where_pairs_are_searched() {
+fn match_reports_ads_without_requirements() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("slots"), "Name = \"s\"\nRequirements = true\n").unwrap();
     fs::write(home.path().join("jobs"), JOBS).unwrap();

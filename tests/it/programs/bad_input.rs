@@ -35,25 +35,25 @@ fn goes_on_to(point: &Point, status: i32, said: &str) {
 }
 
 #[test]
-fn a_hook_that_is_not_there_is_named() {
+fn a_missing_hook_is_named() {
     goes_on_to(&beside_a_good_slot(), 1, "hooks/bad' refused: No such file or directory");
 }
 
 #[test]
-fn a_keyword_that_nothing_is_defined_for_is_named() {
+fn a_keyword_without_any_definition_is_named() {
     let point = beside_a_good_slot().knob("SLOT2_JOB_HOOK_KEYWORD = NOPE");
     goes_on(&point, "slot2 has the keyword NOPE, but NOPE_HOOK_FETCH_WORK is not defined");
 }
 
 #[test]
-fn slots_without_any_keyword_are_told() {
+fn slots_without_a_keyword_are_reported() {
     let run = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =").run();
     assert_eq!(run.status, Some(0));
     assert!(run.stderr.contains("set STARTD_JOB_HOOK_KEYWORD"), "{}", run.stderr);
 }
 
 #[test]
-fn a_hundred_megabytes_are_cut_and_told() {
+fn a_hundred_megabytes_of_output_are_truncated_and_reported() {
     let hook = "#!/bin/sh\nyes 'A = 1' | head -c 100000000\n";
     goes_on(&beside_a_good_slot().hook("bad", hook), "longer than PIPE_BUFFER_MAX, 10240 bytes");
     // Nothing reads the output of the other hooks.
@@ -64,7 +64,7 @@ fn a_hundred_megabytes_are_cut_and_told() {
 
 /// The ad is larger than a pipe's buffer, but the program must not wait until the hook reads it.
 #[test]
-fn an_ad_that_nobody_reads_holds_nothing_up() {
+fn an_ad_that_the_hook_does_not_read_blocks_nothing() {
     let deaf = "#!/bin/sh\nsleep 0.3\n";
     let point = beside_a_good_slot()
         .hook("bad", deaf)
@@ -76,7 +76,7 @@ fn an_ad_that_nobody_reads_holds_nothing_up() {
 }
 
 #[test]
-fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
+fn events_lost_on_a_full_disk_are_reported_once_and_work_continues() {
     let point = Point::new().job("1", JOB);
     let mut command = point.command();
     std::os::unix::fs::symlink("/dev/full", point.path("events")).unwrap();
@@ -90,7 +90,7 @@ fn events_that_find_no_room_are_told_once_and_the_work_goes_on() {
 /// The disk with the starter's directory is full: the job is lost, which is reported and determines the exit status. A journal is
 /// stored on another disk.
 #[test]
-fn a_full_disk_costs_the_job_and_not_the_loop() {
+fn a_full_disk_fails_the_job_and_not_the_event_loop() {
     let point = Point::new().job("1", JOB).job("2", JOB);
     let open_to_all = point.path("log/htc-slot-run");
     std::fs::create_dir_all(&open_to_all).unwrap();
@@ -118,7 +118,7 @@ fn a_full_disk_costs_the_job_and_not_the_loop() {
 
 /// `htc-hook-test fetch` reports the same attributes.
 #[test]
-fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
+fn attributes_without_effect_in_fetched_jobs_are_reported_once() {
     let job = |id: u32| {
         format!(
             "ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequirments = true\nIwd = 3\n"
@@ -135,7 +135,7 @@ fn attributes_of_fetched_work_that_mean_nothing_are_told_once() {
 
 /// Regression test: only settings in the site's own files were reported, not those of templates.
 #[test]
-fn what_a_template_asks_for_and_is_not_done_is_named() {
+fn unsupported_settings_of_a_template_are_named() {
     let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();
     let told = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is unsupported here"));
     let told = told.unwrap_or_else(|| panic!("{}", run.stderr));

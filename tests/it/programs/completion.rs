@@ -118,7 +118,7 @@ fn types_the_rest(mut typed: Typed) {
 }
 
 #[test]
-fn bash_completes_behind_verbs_and_values() {
+fn bash_completes_after_verbs_and_values() {
     if !is_there("bash") || !is_there("script") {
         return;
     }
@@ -134,7 +134,7 @@ fn bash_completes_behind_verbs_and_values() {
 }
 
 #[test]
-fn zsh_completes_behind_verbs_and_values() {
+fn zsh_completes_after_verbs_and_values() {
     if !is_there("zsh") || !is_there("script") {
         return;
     }
@@ -149,7 +149,7 @@ fn zsh_completes_behind_verbs_and_values() {
 }
 
 #[test]
-fn fish_completes_behind_verbs_and_values() {
+fn fish_completes_after_verbs_and_values() {
     if !is_there("fish") || !is_there("script") {
         return;
     }

@@ -72,7 +72,7 @@ fn a_damaged_queue_log_is_an_error_for_every_reader() {
 }
 
 #[test]
-fn a_damaged_event_log_is_an_error_and_job_ads_are_not_events() {
+fn a_damaged_event_log_and_job_ads_are_errors() {
     let place = place_with(&[
         ("events", format!("{SUBMIT}...\n999 bad\n...\n{SUBMIT}...\n").as_bytes()),
         ("cut", SUBMIT.as_bytes()),
@@ -99,7 +99,7 @@ fn a_damaged_event_log_is_an_error_and_job_ads_are_not_events() {
 }
 
 #[test]
-fn nul_bytes_are_no_rules() {
+fn nul_bytes_in_rules_are_refused() {
     let place = place_with(&[("nuls", &[0; 3000]), ("rules", b"SET A 1\nSET B 2\0\n"), ("one.ad", JOB.as_bytes())]);
     for (file, words) in [
         ("nuls", &["lint", "--rules", "nuls"][..]),

@@ -49,7 +49,7 @@ fn errors(output: &Output) -> String {
 /// The build had accepted jobs 1.0 (running) and 2.0 (preparing), and was killed with its starters. The end of each job is
 /// reported to the queue once, and the whole journal is read.
 #[test]
-fn jobs_of_a_killed_slot_runner_of_an_earlier_build_are_given_back() {
+fn jobs_of_a_killed_slot_runner_of_an_earlier_build_are_returned() {
     for commit in COMMITS {
         let home = tempfile::tempdir().unwrap();
         let top = home.path();

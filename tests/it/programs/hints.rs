@@ -98,7 +98,7 @@ fn classad_eval_hints_at_quotes_patterns_times_and_repeated_keys() {
 }
 
 #[test]
-fn jobs_without_an_id_are_told_apart_in_a_summary() {
+fn jobs_without_an_id_are_distinguished_in_a_summary() {
     let home = prepared_directory();
     let words = ["explain", "--ads", "big.ads", "--slot-ads", "slot.ad", "--summary"];
     let (_, out, err) = call(&home, SLOT_RUN, &words);

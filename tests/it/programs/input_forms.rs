@@ -292,7 +292,7 @@ fn sources_of(kind: usize, verb: usize) -> Vec<&'static Source> {
 }
 
 #[test]
-fn every_verb_reads_an_input_alike_from_wherever_it_comes() {
+fn every_verb_reads_the_same_from_every_kind_of_input() {
     let home = prepared_home();
     let mut differences = Vec::new();
     for (kind_number, (kind, text)) in [
@@ -410,7 +410,7 @@ fn a_pipe_is_compared_with_a_file_after_being_read_once() {
 }
 
 #[test]
-fn any_asks_for_one_job_with_a_route_or_slot() {
+fn any_requires_one_job_with_a_route_or_slot() {
     let home = prepared_home();
     std::fs::write(home.path().join("two.ads"), format!("{ONE}\n{}", ONE.replace("ann", "bob"))).unwrap();
     std::fs::write(home.path().join("none.ads"), ONE.replace("ann", "bob")).unwrap();

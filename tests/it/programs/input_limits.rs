@@ -27,7 +27,7 @@ fn packed(text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn packed_inputs_that_are_not_unpacked_name_the_program_that_does() {
+fn inputs_in_unsupported_compression_name_the_program_to_use() {
     let place = manual_directory();
     // The header of `xz --format=lzma`, and of lzip.
     let lzma = b"]\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x20\x90";

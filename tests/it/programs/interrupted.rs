@@ -105,7 +105,7 @@ fn a_command_of_a_transform_ends_with_its_program() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_is_killed_at_its_end() {
+fn processes_that_a_command_leaves_are_killed_at_its_end() {
     let room = tempfile::tempdir().unwrap();
     let text = "#!/bin/sh\nsleep 300 > /dev/null 2>&1 &\necho $! > \"$0.pids\"\necho X = 7\n";
     let script = script(room.path(), text);

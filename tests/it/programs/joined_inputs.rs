@@ -59,7 +59,7 @@ fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
 }
 
 #[test]
-fn what_one_program_prints_the_next_one_reads_from_fetch_to_status() {
+fn each_program_reads_the_output_of_the_one_before_it() {
     let home = prepared_home();
     let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
     let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
@@ -152,7 +152,7 @@ fn suites_scenarios_and_other_files_may_be_compressed() {
 }
 
 #[test]
-fn two_ads_that_were_joined_are_noticed_by_every_reader() {
+fn every_reader_reports_two_joined_ads() {
     let home = prepared_home();
     let joined = format!("{ONE}{}", ONE.replace("ClusterId = 1", "ClusterId = 2"));
     for verb in VERBS.iter().filter(|verb| !verb.words.starts_with("--events-of")) {
@@ -236,7 +236,7 @@ fn quiet_hides_no_error() {
 
 /// Standard input can be read once, so a command line that names it for two inputs is refused instead of reading an empty input.
 #[test]
-fn standard_input_is_refused_for_a_second_input() {
+fn standard_input_is_refused_as_a_second_input() {
     let home = prepared_home();
     for (program, words, names) in [
         (EVAL, &["--my-file", "-", "--target-file", "-", "1"][..], "--my-file and --target-file both read"),

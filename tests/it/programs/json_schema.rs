@@ -161,7 +161,7 @@ fn with(line: &str, option: &str) -> String {
 }
 
 #[test]
-fn every_verb_writes_one_array_or_a_line_for_each_row_as_its_schema_says() {
+fn json_of_every_verb_matches_its_schema() {
     let place = place();
     let mut faults = Vec::new();
     for (name, line) in CALLS.lines().map(|line| line.split_once('\t').unwrap()) {
@@ -191,7 +191,7 @@ fn every_verb_writes_one_array_or_a_line_for_each_row_as_its_schema_says() {
 }
 
 #[test]
-fn what_a_running_execution_point_tells_is_as_its_schemas_say() {
+fn output_of_a_running_execution_point_matches_its_schemas() {
     let point = Point::new().knob("FetchWorkDelay = 300");
     let control = point.path("control").display().to_string();
     let point = point.arguments(["--control", &control]);
@@ -213,7 +213,7 @@ fn what_a_running_execution_point_tells_is_as_its_schemas_say() {
 }
 
 #[test]
-fn every_schema_is_that_of_some_output_and_says_what_it_is_of() {
+fn every_schema_has_an_output_and_describes_it() {
     let mut used: BTreeSet<String> =
         CALLS.lines().map(|line| line.split_once('\t').unwrap().0.to_owned()).collect();
     used.extend(["slot-status".to_owned(), "event".to_owned()]);
@@ -227,7 +227,7 @@ fn every_schema_is_that_of_some_output_and_says_what_it_is_of() {
 }
 
 #[test]
-fn a_row_that_is_not_as_described_is_found() {
+fn a_row_that_violates_its_schema_is_found() {
     let schema: Value = serde_json::from_str(
         r##"{"type":"object","required":["a"],"additionalProperties":false,
             "properties":{"a":{"type":["integer","null"]},"b":{"type":"array","items":{"$ref":"#"}}}}"##,
@@ -241,7 +241,7 @@ fn a_row_that_is_not_as_described_is_found() {
 }
 
 #[test]
-fn what_prints_text_alone_refuses_json() {
+fn verbs_that_print_only_text_refuse_json() {
     let place = place();
     for line in [
         "htc-hook-test init hooks/prepare",
@@ -263,7 +263,7 @@ fn what_prints_text_alone_refuses_json() {
 }
 
 #[test]
-fn a_router_tells_its_events_as_their_schema_says() {
+fn router_events_match_their_schema() {
     let place = place();
     std::fs::create_dir(place.path().join("q")).unwrap();
     std::fs::copy(place.path().join("router.ads"), place.path().join("q/1.0.ad")).unwrap();

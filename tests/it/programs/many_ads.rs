@@ -41,7 +41,7 @@ fn queue() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_hook_is_called_for_each_ad_and_the_odd_ones_are_shown_with_what_they_share() {
+fn ads_with_unusual_verdicts_are_shown_with_their_common_attributes() {
     let home = queue();
     let (status, out, err) =
         call(HOOK_TEST, &["prepare", "h", "--ads", "q.ads", "--shadow", "--summary"], home.path());
@@ -64,7 +64,7 @@ fn a_hook_is_called_for_each_ad_and_the_odd_ones_are_shown_with_what_they_share(
 }
 
 #[test]
-fn many_ads_are_limited_expected_and_given_as_they_came() {
+fn limits_and_expectations_apply_to_many_ads_in_input_order() {
     let home = queue();
     let call =
         |words: &[&str]| call(HOOK_TEST, &[&["prepare", "h", "--ads", "q.ads"], words].concat(), home.path());
@@ -93,7 +93,7 @@ fn many_ads_are_limited_expected_and_given_as_they_came() {
 }
 
 #[test]
-fn one_bad_ad_among_many_is_told_with_its_place_and_the_others_are_called() {
+fn a_malformed_ad_is_reported_and_the_hook_is_called_for_the_others() {
     let home = queue();
     let text = std::fs::read_to_string(home.path().join("q.ads")).unwrap();
     std::fs::write(home.path().join("q.ads"), text.replacen("Iwd = \"/\"", "Iwd = \"/", 1)).unwrap();
@@ -118,7 +118,7 @@ fn a_suite_has_one_case_for_each_ad_of_its_job_file() {
 }
 
 #[test]
-fn a_suite_that_is_wrong_is_told_in_its_own_words() {
+fn errors_in_a_suite_are_reported_with_their_location() {
     let home = queue();
     for (lines, wanted) in [
         ("code = 19", "a case has no key 'code'\n"),
@@ -139,7 +139,7 @@ fn a_suite_that_is_wrong_is_told_in_its_own_words() {
 }
 
 #[test]
-fn a_first_suite_names_the_hook_from_where_it_lies_and_shows_what_can_be_expected() {
+fn a_first_suite_has_a_relative_hook_path_and_possible_expectations() {
     let home = queue();
     std::fs::create_dir(home.path().join("suites")).unwrap();
     let file = std::fs::File::create(home.path().join("suites/h.toml")).unwrap();
@@ -163,7 +163,7 @@ fn a_first_suite_names_the_hook_from_where_it_lies_and_shows_what_can_be_expecte
 }
 
 #[test]
-fn an_answer_that_our_starter_does_not_carry_out_is_pointed_out() {
+fn output_that_our_starter_does_not_support_is_reported() {
     let home = queue();
     write_executable(
         &home.path().join("v"),
@@ -183,7 +183,7 @@ fn log() -> &'static str {
 }
 
 #[test]
-fn ads_are_read_from_queue_logs_packed_files_and_directories() {
+fn ads_are_read_from_queue_logs_compressed_files_and_directories() {
     let home = queue();
     let here = |name: &str| home.path().join(name);
     std::fs::write(here("job_queue.log"), log()).unwrap();
@@ -218,7 +218,7 @@ fn ads_are_read_from_queue_logs_packed_files_and_directories() {
 }
 
 #[test]
-fn histories_are_read_as_they_lie_the_oldest_first() {
+fn history_files_are_read_oldest_first() {
     let home = tempfile::tempdir().unwrap();
     let record = |cluster: u32| {
         format!(
@@ -233,7 +233,7 @@ fn histories_are_read_as_they_lie_the_oldest_first() {
 }
 
 #[test]
-fn values_are_counted_and_names_that_no_ad_has_are_told() {
+fn values_are_counted_and_names_that_no_ad_has_are_reported() {
     let home = queue();
     let eval = |words: &[&str]| call(EVAL, &[&["--ads", "q.ads"], words].concat(), home.path());
     assert_eq!(eval(&["--count-by", "ContainerImage"]).1, "27 a.sif\n 3 undefined\n");
@@ -261,7 +261,7 @@ fn values_are_counted_and_names_that_no_ad_has_are_told() {
 }
 
 #[test]
-fn a_tool_that_is_not_played_names_the_command_that_answers() {
+fn a_tool_that_is_not_imitated_names_the_command_to_use() {
     let home = queue();
     for (tool, wanted) in [
         ("condor_status", "htc-slot-run status"),
@@ -281,7 +281,7 @@ fn a_tool_that_is_not_played_names_the_command_that_answers() {
 }
 
 #[test]
-fn condor_q_reads_for_columns_what_they_need_and_no_less() {
+fn condor_q_reads_all_attributes_that_its_columns_need() {
     let home = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(EVAL, home.path().join("condor_q")).unwrap();
     let condor_q = home.path().join("condor_q").display().to_string();

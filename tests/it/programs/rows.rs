@@ -77,7 +77,7 @@ fn groups_have_sums_averages_and_extremes() {
 }
 
 #[test]
-fn strings_are_sorted_in_descending_order_and_what_has_no_value_comes_last() {
+fn missing_values_come_last_in_descending_order_too() {
     assert_eq!(eval(&["--sort", "Owner", "--reverse", "-af", "Owner"]), "bob\nann\nann\n");
     assert_eq!(eval(&["--sort", "Memory", "--reverse", "--limit", "1", "-af", "ClusterId"]), "2\n");
     assert_eq!(eval(&["--sort", "Note", "--reverse", "-af", "ClusterId"]), "1\n2\n3\n");
@@ -86,7 +86,7 @@ fn strings_are_sorted_in_descending_order_and_what_has_no_value_comes_last() {
 }
 
 #[test]
-fn a_stream_is_split_into_files_that_hold_all_of_it() {
+fn split_files_contain_the_whole_stream() {
     let home = tempfile::tempdir().unwrap();
     let (status, out, err) = run(EVAL, &["--ads", "-", "--split-by", "Owner", "out"], home.path());
     assert!(status == Some(0) && out.is_empty() && err.contains("3 ads in 2 files"), "{out}{err}");

@@ -32,7 +32,7 @@ fn redirected(redirection: &str, program: &str, words: &[&str]) -> Output {
 }
 
 #[test]
-fn what_could_not_be_written_is_a_failure_that_is_told() {
+fn output_that_could_not_be_written_is_a_reported_failure() {
     for (program, words) in PROGRAMS {
         for (redirection, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
             let output = redirected(redirection, program, words);
@@ -47,7 +47,7 @@ fn what_could_not_be_written_is_a_failure_that_is_told() {
 
 /// A program that prints nothing does not need standard output.
 #[test]
-fn silence_needs_no_standard_output() {
+fn programs_without_output_need_no_standard_output() {
     let program = env!("CARGO_BIN_EXE_htc-classad-eval");
     let quiet = redirected(">&-", program, &["-quiet", "-ads", "/dev/null", "-long"]);
     assert_eq!(quiet.status.code(), Some(0));
@@ -129,7 +129,7 @@ fn status(place: &Path, line: &str, is_read: bool) -> (Option<i32>, String) {
 }
 
 #[test]
-fn an_answer_is_the_same_when_nobody_reads_it() {
+fn the_exit_status_is_the_same_without_a_reader() {
     let place = place();
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
     let many: String = (0..3000).map(|number| format!("STARTD_CRON_X{number}_PERIODE = 5m\n")).collect();
@@ -233,7 +233,7 @@ fn verbs_of_a_running_execution_point_have_the_right_status() {
 
 /// A filter of unlimited input stops if its output is not read; with `-e`, the program has finished by then.
 #[test]
-fn a_plain_filter_stops_when_nobody_reads() {
+fn a_plain_filter_stops_without_a_reader() {
     let place = place();
     for line in [
         "yes 'A = 1' | sed 's/$/\\n/' | htc-classad-eval --ads - 'A'",
@@ -244,7 +244,7 @@ fn a_plain_filter_stops_when_nobody_reads() {
 }
 
 #[test]
-fn the_answers_of_every_verb_are_called() {
+fn tests_call_every_verb() {
     let lines: Vec<&str> = CALLS
         .lines()
         .filter_map(|line| Some(line.split_once('\t')?.1))

@@ -117,7 +117,7 @@ fn other_files_than_ads_are_refused_with_a_hint() {
 
 /// A job from a part of its ad may not do what the user means, so it is not run; HTCondor skips such lines.
 #[test]
-fn a_job_is_not_run_from_a_part_of_its_ad() {
+fn a_job_is_not_run_if_its_ad_is_damaged() {
     let place = place();
     let (status, _, err) = run(STARTER, &["--ads"], "half.ad", place.path());
     assert_eq!(status, Some(3), "{err}");

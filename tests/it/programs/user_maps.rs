@@ -57,7 +57,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn a_route_knows_the_maps_of_the_router() {
+fn a_route_uses_the_user_maps_of_the_router() {
     let place = place(ROUTER);
     let routed = call(place.path(), TRANSLATE, &["route", "job.ad"]);
     assert!(out(&routed).contains("AcctGroup = \"projA,projB\"\n"), "{} {}", out(&routed), said(&routed));
@@ -69,7 +69,7 @@ fn a_route_knows_the_maps_of_the_router() {
 }
 
 #[test]
-fn job_transforms_know_the_maps_of_the_schedd_and_the_threads_do() {
+fn job_transforms_in_all_threads_use_the_user_maps_of_the_schedd() {
     let config = "\
 SCHEDD_CLASSAD_USER_MAP_NAMES = Groups
 CLASSAD_USER_MAPFILE_Groups = groups.map
@@ -87,7 +87,7 @@ EVALSET AcctGroup userMap(\"Groups\", Owner, \"PROJb\")
 }
 
 #[test]
-fn a_policy_knows_the_maps_of_the_startd() {
+fn a_policy_uses_the_user_maps_of_the_startd() {
     let config = "\
 LOCAL_DIR = $ENV(PWD)
 STARTD_CLASSAD_USER_MAP_NAMES = Groups
@@ -100,7 +100,7 @@ START = userMap(\"Groups\", TARGET.Owner) == \"projA\"
 }
 
 #[test]
-fn a_starter_knows_its_maps() {
+fn a_starter_uses_its_user_maps() {
     let config = "\
 STARTER_CLASSAD_USER_MAP_NAMES = Groups
 CLASSAD_USER_MAPFILE_Groups = missing.map
@@ -113,7 +113,7 @@ CLASSAD_USER_MAPFILE_Groups = missing.map
 }
 
 #[test]
-fn a_hook_is_called_by_a_daemon_with_its_maps() {
+fn hook_test_uses_the_user_maps_of_the_calling_daemon() {
     let config = "\
 STARTD_CLASSAD_USER_MAP_NAMES = Groups
 CLASSAD_USER_MAPDATA_Groups = * alice projA
@@ -164,7 +164,7 @@ fn an_undefined_user_map_says_why() {
 
 /// A daemon would wait forever if a map were a pipe.
 #[test]
-fn a_map_is_a_regular_file_of_bearable_size() {
+fn a_user_map_must_be_a_regular_file_of_limited_size() {
     let place = place(
         "TOOL_CLASSAD_USER_MAP_NAMES = A B C D\nCLASSAD_USER_MAPFILE_A = fifo\nCLASSAD_USER_MAPFILE_B = /dev/zero\nCLASSAD_USER_MAPFILE_C = huge\nCLASSAD_USER_MAPFILE_D = .\n",
     );

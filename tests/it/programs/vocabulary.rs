@@ -86,7 +86,7 @@ fn defaults_are_those_of_the_vocabulary() {
 }
 
 #[test]
-fn removed_spellings_are_refused_with_the_present_one() {
+fn removed_spellings_are_refused_with_the_current_one() {
     for (program, words, expected) in [
         (env!("CARGO_BIN_EXE_htc-slot-run"), &["--set-knob", "A=1"][..], "--set-knob is now --param"),
         (env!("CARGO_BIN_EXE_htc-slot-run"), &["status", "-set-knob=A=1"], "--set-knob is now --param"),

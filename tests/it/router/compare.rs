@@ -51,7 +51,7 @@ pub(super) fn compared(left: &str, right: &str) -> (i32, String) {
 }
 
 #[test]
-fn routers_whose_conditions_chance_does_not_meet_are_told_apart() {
+fn routers_with_conditions_that_random_jobs_miss_are_distinguished() {
     for (left, right) in [
         ("regexp(\"^usatlas\", Owner)", "false"),
         ("regexp(\"^us(atlas|cms)[0-9]+$\", Owner)", "regexp(\"^us(atlas|cms)[0-9]{2,}$\", Owner)"),
@@ -103,7 +103,7 @@ fn a_condition_that_no_job_was_found_for_is_named() {
 /// Parts of these conditions are true in some generated jobs, but not all of them together. No job meets a condition that depends
 /// only on time or random numbers.
 #[test]
-fn routers_that_differ_where_no_made_up_job_gets_are_never_called_alike() {
+fn a_difference_that_no_generated_job_reaches_is_never_called_equality() {
     for (left, right) in [
         (
             "(regexp(\"^cms\", Owner) && regexp(\"prod$\", Owner)) || JobPrio > 3",
@@ -124,7 +124,7 @@ fn routers_that_differ_where_no_made_up_job_gets_are_never_called_alike() {
 }
 
 #[test]
-fn routers_without_a_usable_route_are_not_called_alike() {
+fn routers_without_a_usable_route_are_not_called_equal() {
     let none = "JOB_ROUTER_MAX_JOBS = 5\n";
     let (status, out) = compared(none, none);
     assert_eq!(status, 4, "{out}");
@@ -144,7 +144,7 @@ fn routers_without_a_usable_route_are_not_called_alike() {
 }
 
 #[test]
-fn routes_of_the_old_syntax_beside_a_list_of_names_are_those_that_it_names() {
+fn with_a_list_of_names_only_listed_old_routes_are_used() {
     let old = "JOB_ROUTER_ROUTE_NAMES = B A\nJOB_ROUTER_ENTRIES @=e\n\
         [ name = \"A\"; TargetUniverse = 5; Requirements = target.WantA ]\n\
         [ name = \"C\"; TargetUniverse = 5; Requirements = target.WantC ]\n@e\n\
@@ -163,7 +163,7 @@ fn routes_of_the_old_syntax_beside_a_list_of_names_are_those_that_it_names() {
 }
 
 #[test]
-fn conditions_in_statements_and_transforms_are_tried_too() {
+fn conditions_in_statements_and_transforms_are_searched_too() {
     let with = |statement: &str, requirements: &str| {
         format!(
             "{}JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES = T\nJOB_ROUTER_TRANSFORM_T @=t\nREQUIREMENTS {requirements}\nSET T 1\n@t\n",
@@ -189,7 +189,7 @@ fn conditions_in_statements_and_transforms_are_tried_too() {
 }
 
 #[test]
-fn rule_sets_that_chance_does_not_tell_apart_are_told_apart() {
+fn rule_sets_that_random_ads_do_not_distinguish_are_distinguished() {
     let compared = |left: &str, right: &str| {
         let words = ["compare", "--no-env", "a.xfm", "b.xfm", "--generate", "100"];
         called(&words, &[("a.xfm", left), ("b.xfm", right), ("condor_config", "")])
@@ -285,7 +285,7 @@ pub(super) fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, V
 }
 
 #[test]
-fn copies_that_fail_for_different_reasons_differ_and_routes_that_only_fail_are_named() {
+fn different_failures_are_a_difference_and_routes_that_always_fail_are_named() {
     let route =
         |token: &str| one_route("true").replace("UNIVERSE", &format!("SendIDTokens = \"{token}\"\nUNIVERSE"));
     let (one, other) = (route("nosuch"), route("neither"));
@@ -307,7 +307,7 @@ fn copies_that_fail_for_different_reasons_differ_and_routes_that_only_fail_are_n
 }
 
 #[test]
-fn routes_whose_names_no_parameter_can_have_are_those_that_convert_makes_of_them() {
+fn routes_with_unusual_names_are_compared_under_their_converted_names() {
     let old = "JOB_ROUTER_ENTRIES @=e\n\
         [ name = \"plain\"; TargetUniverse = 5; Requirements = WantA ]\n\
         [ name = \"中\"; TargetUniverse = 5; Requirements = WantB ]\n\
@@ -326,7 +326,7 @@ fn routes_whose_names_no_parameter_can_have_are_those_that_convert_makes_of_them
 }
 
 #[test]
-fn old_routes_that_a_list_of_names_leaves_out_are_not_called_converted() {
+fn old_routes_that_are_not_listed_are_not_reported_as_converted() {
     let text = "JOB_ROUTER_ENTRIES = [ name = \"Old\"; TargetUniverse = 5; Requirements = true ]\n\
         JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nUNIVERSE VANILLA\nREQUIREMENTS WantA\n@r\n";
     let (status, out) = compared(text, text);
@@ -362,7 +362,7 @@ const ENTRIES: &str = "JOB_ROUTER_ENTRIES @=e\n\
     [ name = \"D\"; TargetUniverse = 5; Requirements = target.WantD; ]\n@e\n";
 
 #[test]
-fn a_missing_bracket_is_told_once_with_its_place_and_the_other_routes_are_converted() {
+fn a_missing_bracket_is_reported_once_and_other_routes_are_converted() {
     let (status, out, said) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", ENTRIES)]);
     assert_eq!(status, 1, "{out}{said}");
     assert!(out.ends_with("JOB_ROUTER_ROUTE_NAMES = B D\n"), "{out}");
@@ -381,7 +381,7 @@ fn a_missing_bracket_is_told_once_with_its_place_and_the_other_routes_are_conver
 }
 
 #[test]
-fn entries_that_end_in_a_newline_or_a_comment_are_converted_without_a_complaint() {
+fn entries_that_end_with_a_newline_or_comment_are_converted_silently() {
     for end in ["\n", "\n\n// done\n", "\n /* done */ \n"] {
         let entries = format!("[ name = \"A\"; TargetUniverse = 5; Requirements = true ]{end}");
         let files = [("old", "JOB_ROUTER_ENTRIES_FILE = entries\n"), ("entries", entries.as_str())];
@@ -391,7 +391,7 @@ fn entries_that_end_in_a_newline_or_a_comment_are_converted_without_a_complaint(
 }
 
 #[test]
-fn a_universe_that_is_written_as_a_word_is_pointed_out() {
+fn a_universe_written_as_a_word_is_reported() {
     let entries = "JOB_ROUTER_ENTRIES = [ name = \"A\"; TargetUniverse = 5; Requirements = target.Universe is vanilla ]\n";
     let (status, _, said) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", entries)]);
     assert_eq!(status, 0, "{said}");
@@ -406,7 +406,7 @@ fn a_universe_that_is_written_as_a_word_is_pointed_out() {
 }
 
 #[test]
-fn target_in_a_macro_that_steers_the_router_is_pointed_out() {
+fn target_in_a_macro_that_controls_the_router_is_reported() {
     let text = one_route("true").replace(
         "@r\n",
         "JobShouldBeSandboxed = regexp(\"/Role=pilot\", TARGET.x509UserProxyFirstFQAN)\nEditJobInPlace = A +\n@r\n",
@@ -418,7 +418,7 @@ fn target_in_a_macro_that_steers_the_router_is_pointed_out() {
 }
 
 #[test]
-fn lint_lists_what_is_wrong_with_all_transforms_whatever_one_of_them_is() {
+fn lint_reports_errors_of_all_transforms_even_if_one_is_invalid() {
     let text = "JOB_ROUTER_ROUTE_NAMES = A B C\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS Owner ==\n@r\n\
         JOB_ROUTER_ROUTE_C @=r\nREQUIREMENTS TARGET.Owner == \"a\"\nSETT X 1\n@r\n";
     let (status, out, said) = called(&["lint", "--no-env", "--config-file", "new"], &[("new", text)]);
@@ -438,7 +438,7 @@ fn routes_of_the_old_syntax_alone_are_sent_to_convert() {
 /// No job can distinguish these two routers, which have many routes with many clauses. Common parts are tested only once, and the
 /// program reports this.
 #[test]
-fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
+fn common_parts_of_large_routers_are_not_searched_repeatedly() {
     let clause = |route: usize, at: usize| match at % 3 {
         0 => format!("Memory_{at} > {}", 1000 + route * 10 + at),
         1 => format!("regexp(\"^u{route}_[a-z]+\", Owner_{at})"),
@@ -472,7 +472,7 @@ fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
 }
 
 #[test]
-fn routers_that_say_the_same_of_macros_with_other_values_differ() {
+fn routers_with_equal_text_but_different_macros_differ() {
     let text = one_route("true").replace("UNIVERSE", "SET Site \"$(SITE)\"\nUNIVERSE");
     let [left, right] = ["near", "far"].map(|site| format!("SITE = {site}\n{text}"));
     let (status, out) = compared(&left, &right);
@@ -481,7 +481,7 @@ fn routers_that_say_the_same_of_macros_with_other_values_differ() {
 }
 
 #[test]
-fn convert_decides_as_routers_did_which_of_two_routes_of_a_name_counts() {
+fn convert_chooses_between_two_routes_of_a_name_as_old_routers_did() {
     let old = |second: &str| {
         format!(
             "JOB_ROUTER_ENTRIES @=e\n[ name = \"A\"; GridResource = \"x\"; Requirements = true; set_V = 1; ]\n\
@@ -509,7 +509,7 @@ fn convert_decides_as_routers_did_which_of_two_routes_of_a_name_counts() {
 }
 
 #[test]
-fn a_converted_router_with_renamed_routes_is_found_the_same() {
+fn a_converted_router_with_renamed_routes_is_equal() {
     // Sorted by name, the blank comes before the digit, and the replaced line after it.
     let old = "JOB_ROUTER_ENTRIES @=e\n\
         [ name = \"Site A\"; GridResource = \"condor a b\"; Requirements = target.WantA; ]\n\
@@ -523,7 +523,7 @@ fn a_converted_router_with_renamed_routes_is_found_the_same() {
 }
 
 #[test]
-fn jobs_that_no_queue_holds_are_not_called_a_difference_and_others_get_the_reason() {
+fn impossible_jobs_are_not_a_difference_and_real_ones_have_a_reason() {
     let routes = |first: &str| {
         format!(
             "JOB_ROUTER_ROUTE_NAMES = {first} M\nJOB_ROUTER_ROUTE_{first} @=r\nUNIVERSE VANILLA\n\

@@ -9,7 +9,7 @@ use std::fs;
 use super::compare::{call, compared, condition, difference, one_route, reworded, universe};
 
 #[test]
-fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
+fn two_random_routers_that_differ_in_one_literal_are_distinguished() {
     let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
     let mut random = SeededRandom(20_261_122);
     for round in 0..60 {
@@ -49,7 +49,7 @@ fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
 
 /// Conditions with many literals, long patterns, and several patterns that must match together can be met.
 #[test]
-fn large_conditions_and_patterns_that_hold_together_are_reached() {
+fn large_and_combined_conditions_are_reached_by_random_jobs() {
     let any =
         |count: usize, form: &dyn Fn(usize) -> String| (0..count).map(form).collect::<Vec<_>>().join(" || ");
     let three = |n: usize| format!("(Owner == \"user{n:03}\" && Group == \"g{n}\" && Mem > {})", n * 7 + 100);
@@ -109,7 +109,7 @@ fn tree(random: &mut SeededRandom, depth: usize) -> String {
 /// and which jobs distinguish two conditions. `compare` must not report a reachable case as unreachable, or two conditions as
 /// equal that differ for some job.
 #[test]
-fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
+fn compare_agrees_with_trying_all_jobs_on_random_conditions() {
     let rounds: usize = std::env::var("COMPARE_CASES").map_or(6, |text| text.parse().unwrap());
     let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
     let ads = universe();
@@ -170,7 +170,7 @@ fn old_value(random: &mut SeededRandom) -> String {
 }
 
 #[test]
-fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_original() {
+fn convert_output_loads_silently_and_routes_like_the_original() {
     const NAMES: [&str; 20] = [
         "queue",
         "Queue",
@@ -243,7 +243,7 @@ fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_origi
 }
 
 #[test]
-fn a_router_is_never_taken_to_differ_from_itself_whatever_it_asks() {
+fn a_router_never_differs_from_itself() {
     let clause = |at: usize| {
         format!("(Attr{at}A == \"v{at}\" && regexp(\"^a(?=b)c{at}$\", Attr{at}B) && Attr{at}C > {at})")
     };

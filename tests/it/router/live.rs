@@ -105,7 +105,7 @@ fn is_gone(pid: &Path) -> bool {
 }
 
 #[test]
-fn what_condor_submit_prints_names_the_copy() {
+fn the_routed_job_has_the_id_that_condor_submit_prints() {
     let place = Place::new();
     let submit = place.submit("echo 'Submitting job(s).'; echo '1 job(s) submitted to cluster 5.'");
     let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
@@ -116,7 +116,7 @@ fn what_condor_submit_prints_names_the_copy() {
 }
 
 #[test]
-fn what_may_have_been_submitted_is_not_submitted_again() {
+fn a_job_that_may_have_been_submitted_is_not_submitted_again() {
     for unclear in ["echo done", "kill -9 $$", "echo 1.0"] {
         let place = Place::new();
         let submit = place.submit(unclear);
@@ -166,7 +166,7 @@ fn a_submit_command_that_hangs_is_ended() {
 }
 
 #[test]
-fn a_signal_is_heard_while_a_submit_command_runs() {
+fn a_signal_is_handled_while_a_submit_command_runs() {
     let place = Place::new();
     let submit = place.submit("trap 'echo 8.0; exit 0' TERM; echo $$ > pid; while :; do sleep 0.1; done");
     let router = place.command("queue", &["--submit", &submit]).spawn().unwrap();
@@ -183,7 +183,7 @@ fn a_signal_is_heard_while_a_submit_command_runs() {
 }
 
 #[test]
-fn what_is_no_job_in_the_queue_is_named_once_and_passed_over() {
+fn files_that_are_not_jobs_are_named_once_and_skipped() {
     let place = Place::new();
     nix::unistd::mkfifo(&place.file("queue/2.0.ad"), nix::sys::stat::Mode::from_bits_truncate(0o600))
         .unwrap();
@@ -209,7 +209,7 @@ fn a_queue_that_cannot_be_used_is_unreadable_input() {
 }
 
 #[test]
-fn a_route_that_is_left_out_is_not_called_undefined() {
+fn an_invalid_route_is_not_reported_as_undefined() {
     let place = Place::new();
     let config = "JOB_ROUTER_ROUTE_NAMES = R, S\nJOB_ROUTER_ROUTE_R @=r\n  REQUIREMENTS (\n@r\n";
     fs::write(place.file("config"), config).unwrap();
@@ -242,7 +242,7 @@ pub(super) fn status(words: &[&str]) -> String {
 }
 
 #[test]
-fn counts_are_data_where_data_are_asked_for() {
+fn counts_are_printed_as_json_ads_and_columns() {
     let counts: serde_json::Value = serde_json::from_str(&status(&["--by", "user", "--json"])).unwrap();
     let expected = serde_json::json!([
         { "user": "ana", "jobs": 2, "idle": 0, "running": 1, "held": 1, "done": 0, "other": 0 },
@@ -262,7 +262,7 @@ fn af_takes_expressions() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_of_the_queue_is_told_and_not_waited_for() {
+fn a_pipe_in_the_queue_directory_is_reported_and_not_waited_for() {
     let fifo = |place: &Place, name: &str| {
         nix::unistd::mkfifo(&place.file(name), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     };
@@ -287,7 +287,7 @@ fn a_pipe_in_the_place_of_a_file_of_the_queue_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn after_the_last_number_no_cluster_is_made() {
+fn no_cluster_is_created_after_the_last_number() {
     let place = Place::new();
     fs::write(place.file("queue/2147483647.0.ad"), "Owner = \"x\"\nJobStatus = 5\n").unwrap();
     let (status, told) = place.run("queue", &["--once"]);
@@ -296,7 +296,7 @@ fn after_the_last_number_no_cluster_is_made() {
 }
 
 #[test]
-fn of_two_routers_the_second_is_refused_as_unreadable_input() {
+fn a_second_router_on_a_queue_is_refused_as_unreadable_input() {
     let place = Place::new();
     let first = place.command("queue", &["--period", "60"]).spawn().unwrap();
     assert!(waits_for(|| place.file("queue/2.0.ad").exists()));
@@ -346,7 +346,7 @@ pub(super) fn sandboxed(lines: &str, route: &str) -> Place {
 }
 
 #[test]
-fn what_is_no_history_is_unreadable_and_counts_are_made_of_what_is_one() {
+fn an_invalid_history_is_unreadable_and_a_valid_one_is_counted() {
     let place = Place::new();
     let noise: Vec<u8> = (0..20_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     fs::write(place.file("noise"), noise).unwrap();
@@ -423,7 +423,7 @@ fn jobs_that_are_edited_in_place_take_turns() {
 }
 
 #[test]
-fn events_go_to_the_log_of_a_dagman_too_and_carry_attributes_that_are_asked_for() {
+fn events_are_also_written_to_the_dagman_log_with_requested_attributes() {
     use std::os::unix::fs::PermissionsExt;
     let place = sandboxed("", "");
     fs::write(place.file("config"), CONFIG).unwrap();
@@ -483,7 +483,7 @@ fn events_go_to_the_log_of_a_dagman_too_and_carry_attributes_that_are_asked_for(
 }
 
 #[test]
-fn what_a_killed_router_was_writing_is_cleared_away() {
+fn unfinished_files_of_a_killed_router_are_removed() {
     let place = Place::new();
     let left = [".1.0.4711", ".next_cluster.4711"];
     let kept = [".far-1.0.ad", ".1.0", ".1.0.x", ".submitting.9.0", "1.0.4711"];
@@ -495,7 +495,7 @@ fn what_a_killed_router_was_writing_is_cleared_away() {
 }
 
 #[test]
-fn a_copy_that_has_ended_is_finalized_though_its_update_hook_answers_each_time() {
+fn an_ended_copy_is_finalized_although_its_update_hook_always_answers() {
     let place = sandboxed("", "");
     let hook = place.file("answer");
     fs::write(&hook, "#!/bin/sh\ncat > /dev/null\necho Progress = 5\n").unwrap();
@@ -514,7 +514,7 @@ fn a_copy_that_has_ended_is_finalized_though_its_update_hook_answers_each_time()
 }
 
 #[test]
-fn packed_queue_logs_are_read_and_a_watch_outlives_a_log_that_is_gone_for_a_moment() {
+fn compressed_queue_logs_are_read_and_a_watch_survives_a_missing_log() {
     let place = tempfile::tempdir().unwrap();
     let log = place.path().join("job_queue.log");
     let text = "107 1 CreationTimestamp 1\n101 07.-1 Job Machine\n101 7.0 Job Machine\n\
@@ -556,7 +556,7 @@ fn packed_queue_logs_are_read_and_a_watch_outlives_a_log_that_is_gone_for_a_mome
 }
 
 #[test]
-fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
+fn a_run_that_ends_by_itself_reports_unrouted_jobs_in_its_status() {
     let run = |place: &Place, words: &[&str]| {
         let output = place.command("queue", words).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -587,7 +587,7 @@ fn a_run_that_ends_by_itself_says_what_was_not_routed_in_its_status_too() {
 }
 
 #[test]
-fn a_router_that_its_own_condition_ends_has_the_status_of_a_daemon_that_is_not_to_come_back() {
+fn daemon_shutdown_ends_a_router_with_the_no_restart_status() {
     let place = Place::new();
     let condition =
         "JOB_ROUTER.DAEMON_SHUTDOWN = MyType == \"Job_Router\" && MyCurrentTime >= DaemonStartTime\n";
@@ -601,7 +601,7 @@ fn a_router_that_its_own_condition_ends_has_the_status_of_a_daemon_that_is_not_t
 }
 
 #[test]
-fn files_among_the_columns_of_af_are_pointed_out() {
+fn file_names_among_the_columns_of_af_are_reported() {
     let place = Place::new();
     let output = Command::new(env!("CARGO_BIN_EXE_htc-router-status"))
         .args(["--config-file", "config", "--af", "ClusterId", "queue/1.0.ad"])

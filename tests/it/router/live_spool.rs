@@ -7,7 +7,7 @@ use super::live::{CONFIG, Place, sandboxed};
 const SPOOL: &str = "queue/spool/2/0/cluster2.proc0.subproc0";
 
 #[test]
-fn files_of_a_sandboxed_job_go_to_the_spool_and_come_back() {
+fn files_of_a_sandboxed_job_are_spooled_and_returned() {
     let place = sandboxed(
         "Cmd = \"/bin/sh\"\nTransferExecutable = false\nIn = \"/dev/null\"\nOut = \"o\"\nErr = \"sub/e\"\n\
          TransferInput = \"in.txt,http://x/y,data,more/\"\nTransferOutput = \"made,never\"\n\
@@ -56,7 +56,7 @@ fn files_of_a_sandboxed_job_go_to_the_spool_and_come_back() {
 }
 
 #[test]
-fn a_sandboxed_job_whose_files_are_not_there_is_given_back() {
+fn a_sandboxed_job_with_missing_files_is_released() {
     for missing in ["none.txt", "pipe"] {
         let place = sandboxed(&format!("TransferInput = \"{missing}\"\n"), "");
         nix::unistd::mkfifo(&place.file("home/pipe"), nix::sys::stat::Mode::from_bits_truncate(0o666))
@@ -70,7 +70,7 @@ fn a_sandboxed_job_whose_files_are_not_there_is_given_back() {
 }
 
 #[test]
-fn files_that_a_killed_router_left_in_the_spool_are_cleared_away() {
+fn files_that_a_killed_router_left_in_the_spool_are_removed() {
     let place = Place::new();
     let stray = place.file("queue/spool/77/0/cluster77.proc0.subproc0");
     let of_a_job = place.file("queue/spool/1/0/cluster1.proc0.subproc0");
@@ -87,7 +87,7 @@ fn files_that_a_killed_router_left_in_the_spool_are_cleared_away() {
 }
 
 #[test]
-fn a_lent_proxy_is_spooled_and_its_copy_taken_away() {
+fn a_lent_proxy_is_spooled_and_its_copy_removed() {
     let lend = "  UseSharedX509UserProxy = true\n  SharedX509UserProxy = strcat(MY.Iwd, \"/../proxy.pem\")\n";
     let place = sandboxed("", lend);
     fs::write(place.file("proxy.pem"), "secret").unwrap();
@@ -158,7 +158,7 @@ fn copies_go_into_a_queue_of_their_own() {
 }
 
 #[test]
-fn who_has_a_second_queue_is_told_where_copies_go_without_it() {
+fn a_second_schedd_without_copies_is_reported() {
     let place = Place::new();
     fs::write(place.file("config"), format!("{CONFIG}JOB_ROUTER_SCHEDD2_SPOOL = /spool2\n")).unwrap();
     let (status, told) = place.run("queue", &["--once"]);

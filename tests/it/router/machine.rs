@@ -157,7 +157,7 @@ fn cleanup(actions: &[RouterAction]) -> ClassAd {
 }
 
 #[test]
-fn a_job_that_the_end_of_a_hook_retires_is_a_candidate_of_the_poll_after_the_next() {
+fn a_job_retired_at_the_end_of_a_hook_is_a_candidate_two_polls_later() {
     let mut machine = Machine::new("  EditJobInPlace = true\n  SET Edited true\n", &["JOB_CLEANUP"]);
     machine.poll();
     assert!(matches!(machine.without(HookType::TranslateJob)[..], [RouterAction::EditSource(SOURCE, _)]));
@@ -172,7 +172,7 @@ fn a_job_that_the_end_of_a_hook_retires_is_a_candidate_of_the_poll_after_the_nex
 }
 
 #[test]
-fn a_job_whose_translation_fails_each_time_does_not_keep_others_from_the_only_place() {
+fn a_job_that_always_fails_translation_does_not_block_the_only_place() {
     let mut machine = Machine::new("REQUIREMENTS WantRoute\nUNIVERSE vanilla\n", &["TRANSLATE_JOB"]);
     let view = machine.config.view(&machine.world);
     let knobs = RouterParameters { max_jobs: 1, ..RouterParameters::load(&view, &mut |_| {}) };
@@ -204,7 +204,7 @@ fn a_job_whose_translation_fails_each_time_does_not_keep_others_from_the_only_pl
 }
 
 #[test]
-fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
+fn hook_output_that_the_queue_refuses_ends_the_routing() {
     let mut machine = Machine::new("  UNIVERSE vanilla\n", &["UPDATE_JOB_INFO", "JOB_CLEANUP"]);
     let mut copy = machine.submission();
     machine.step(RouterEvent::SubmitResult(SOURCE, Ok(COPY)));
@@ -259,7 +259,7 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
 }
 
 #[test]
-fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
+fn the_cleanup_hook_reads_the_submitted_ad() {
     let text = |ad: &ClassAd, name: &str| ad.string(name).map(BString::from);
     let mut machine = Machine::new("  UNIVERSE vanilla\n", &["JOB_CLEANUP"]);
     machine.submission();
@@ -287,7 +287,7 @@ fn tells(actions: &[RouterAction], quirk: Quirk) -> bool {
 }
 
 #[test]
-fn a_silent_translate_hook_ends_the_routing_where_25_14_calls_it_for_ever() {
+fn a_silent_translate_hook_ends_the_routing_and_25_14_calls_it_forever() {
     let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
     machine.poll();
     machine.step(RouterEvent::ClaimResult(SOURCE, Ok(())));
@@ -301,7 +301,7 @@ fn a_silent_translate_hook_ends_the_routing_where_25_14_calls_it_for_ever() {
 }
 
 #[test]
-fn an_answer_without_a_universe_gives_the_job_back_where_25_14_aborts() {
+fn output_without_a_universe_releases_the_job_and_25_14_aborts() {
     let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
     machine.poll();
     machine.step(RouterEvent::ClaimResult(SOURCE, Ok(())));
@@ -311,7 +311,7 @@ fn an_answer_without_a_universe_gives_the_job_back_where_25_14_aborts() {
 }
 
 #[test]
-fn a_cleanup_hook_that_keeps_failing_lets_its_job_go_where_25_14_calls_it_for_ever() {
+fn a_cleanup_hook_that_always_fails_is_given_up_and_25_14_repeats_it() {
     let mut machine = Machine::new("  EditJobInPlace = true\n  SET Edited true\n", &["JOB_CLEANUP"]);
     machine.poll();
     machine.without(HookType::TranslateJob);
@@ -331,7 +331,7 @@ fn a_cleanup_hook_that_keeps_failing_lets_its_job_go_where_25_14_calls_it_for_ev
 }
 
 #[test]
-fn a_source_that_is_removed_before_its_copy_is_made_is_let_go() {
+fn a_source_that_is_removed_before_its_copy_exists_is_released() {
     let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
     machine.poll();
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("JobStatus", 3);

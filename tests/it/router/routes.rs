@@ -64,7 +64,7 @@ JOB_ROUTER_ROUTE_Even4 @=r
 ";
 
 #[test]
-fn jobs_go_to_the_pools_that_their_numbers_say() {
+fn jobs_are_routed_to_pools_by_their_numbers() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let jobs: String = (0..16)
@@ -115,7 +115,7 @@ fn jobs_go_to_the_pools_that_their_numbers_say() {
 }
 
 #[test]
-fn of_old_routes_of_one_name_the_mark_of_the_later_decides() {
+fn the_later_of_two_old_routes_decides_which_one_applies() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let job = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nJobStatus = 1\nJobUniverse = 5\n\n";
@@ -161,7 +161,7 @@ fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_translate_hook_makes_the_ad_and_its_faults_are_told() {
+fn a_translate_hook_makes_the_ad_and_its_failures_are_reported() {
     // This is a typical hook: it reads the route, then the job, and adds one attribute.
     let script = "read route; read dashes; case $route in *'Name = \"R\"'*) ;; *) exit 9;; esac; cat; echo 'Added = 1'";
     let place = hooked("TRANSLATE_JOB", script);
@@ -200,7 +200,7 @@ fn a_keyword_without_the_hook_is_reported_once_and_the_ads_stay_unchanged() {
 }
 
 #[test]
-fn a_job_that_its_translate_hook_keeps_is_not_said_to_be_given_back() {
+fn a_job_that_stays_claimed_is_not_reported_as_released() {
     for (script, words, told_of) in [
         ("cat >/dev/null", &["route"][..], "1.0: stays claimed, and the hook is called again: "),
         ("cat >/dev/null; echo A = 1", &["route"], "1.0: released: "),
@@ -224,7 +224,7 @@ fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
 }
 
 #[test]
-fn update_and_cleanup_hooks_change_what_they_may() {
+fn update_and_cleanup_hooks_change_only_permitted_attributes() {
     let update = |script: &str, words: &[&str]| {
         let place = hooked("UPDATE_JOB_INFO", script);
         translate(place.path(), &[&["update"], words].concat(), COPY)

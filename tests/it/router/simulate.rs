@@ -30,7 +30,7 @@ fn route(more: &str) -> String {
 }
 
 #[test]
-fn jobs_that_never_get_a_route_have_waited_and_the_reason_is_told() {
+fn jobs_without_a_route_have_a_waiting_time_and_a_reason() {
     let scenario = "length = '1h'\n[[jobs]]\nname = 'a'\ncount = 1\nat = '5s'\nrun = '10m'\nad = 'Owner = \"ann\"'\n\
         [[jobs]]\nname = 'b'\ncount = 3\nrun = '10m'\nad = 'Owner = \"bob\"'\n";
     let out = simulated(scenario, &route(""), &[]);
@@ -46,7 +46,7 @@ fn jobs_that_never_get_a_route_have_waited_and_the_reason_is_told() {
 }
 
 #[test]
-fn a_black_hole_is_throttled_by_the_time_that_its_jobs_ran() {
+fn a_black_hole_is_throttled_by_the_run_time_of_its_jobs() {
     let scenario = "length = '1h'\n[[jobs]]\ncount = 200\nrun = '30s'\nad = 'Owner = \"ann\"'\n";
     let throttled = |test: &str| {
         let router = route(&format!("JobFailureTest = {test}\nMaxJobs = 10\n"));

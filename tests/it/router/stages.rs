@@ -190,7 +190,7 @@ fn every_route_that_refuses_a_job_is_named() {
 }
 
 #[test]
-fn an_explanation_of_a_route_says_what_is_meant() {
+fn an_explanation_of_a_route_has_hints() {
     let place = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
     write(

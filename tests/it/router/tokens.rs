@@ -77,7 +77,7 @@ fn tokens_are_made_for_the_copies_they_are_sent_with() {
 }
 
 #[test]
-fn no_copy_of_a_proxy_is_left_behind_and_what_25_14_does_is_told() {
+fn copies_of_a_proxy_are_removed_and_the_25_14_behaviour_is_reported() {
     for (quirks, told_of) in [("none", false), ("reference", true)] {
         let place = Place::new();
         let proxy = place.file("proxy");

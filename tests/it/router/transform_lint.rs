@@ -22,7 +22,7 @@ fn findings(rules: &str) -> Vec<(String, u64, u64)> {
 }
 
 #[test]
-fn each_mistake_is_found_where_it_stands() {
+fn each_mistake_is_found_at_its_location() {
     for (rules, rule, line, column) in [
         ("SET A 1\nSET A 2\n", "dead", 1, 5),
         ("SET A 1\nDEFAULT A 2\n", "dead", 2, 9),
@@ -85,7 +85,7 @@ fn each_mistake_is_found_where_it_stands() {
 }
 
 #[test]
-fn good_rules_are_left_alone() {
+fn valid_rules_have_no_findings() {
     for rules in [
         "NAME good\nREQUIREMENTS A >= 1 && A < 5 || B =?= undefined\nV = 2\nSET A $(V)\nEVALSET B A + 1\n",
         "SET A 1\nif defined MY.B\n  SET A 2\nendif\n",

@@ -107,7 +107,7 @@ fn an_included_file_is_not_overwritten_either() {
 }
 
 #[test]
-fn an_old_output_stays_when_there_is_no_new_one() {
+fn an_old_output_file_remains_if_there_is_no_new_one() {
     let place = place("SET X 1\n", ADS);
     let read = || fs::read_to_string(place.path().join("out")).unwrap();
     fs::write(place.path().join("out"), "old\n").unwrap();
@@ -144,7 +144,7 @@ fn items_without_end_are_refused() {
 }
 
 #[test]
-fn a_statement_that_does_nothing_makes_the_status_one() {
+fn a_statement_without_effect_gives_status_1() {
     for rules in ["SET X 1+\n", "COPY /(/ q\n", "SET X $( A )\n", "RENAME A 1b\n", "EVALSET X 1+\n"] {
         let (status, out, said) = transform(rules, ADS, &[]);
         assert_eq!((status, out.as_str()), (1, "A = 1\nB = 2\n\n"), "{rules}{said}");
@@ -159,7 +159,7 @@ fn a_statement_that_does_nothing_makes_the_status_one() {
 }
 
 #[test]
-fn a_mistake_in_a_knob_is_shown_with_the_place_of_the_knob() {
+fn a_mistake_in_a_parameter_is_shown_with_its_location() {
     let place = place("SET A 1\n", ADS);
     let config = "LOG = .\nJOB_TRANSFORM_T @=end\nSET A 1\nSETT B 1\n@end\n";
     fs::write(place.path().join("site.config"), config).unwrap();
@@ -172,7 +172,7 @@ fn a_mistake_in_a_knob_is_shown_with_the_place_of_the_knob() {
 }
 
 #[test]
-fn a_trace_tells_why_a_transform_does_not_apply() {
+fn a_trace_shows_why_a_transform_does_not_apply() {
     let (_, _, said) = transform("REQUIREMENTS A > 0 && B > 5\nSET C 1\n", ADS, &["--trace"]);
     assert!(said.contains("does not apply: rules:1: REQUIREMENTS A > 0 && B > 5\n"), "{said}");
     assert!(said.contains("`B > 5` is false: B is 2"), "{said}");
@@ -183,7 +183,7 @@ fn a_trace_tells_why_a_transform_does_not_apply() {
 }
 
 #[test]
-fn every_bad_statement_is_told_in_one_run() {
+fn every_bad_statement_is_reported_in_one_run() {
     let (status, out, said) = transform("SET X 1+\nSET Y 2\nBOGUS\nCOPY /(/ q\nRENAME A 1b\n", ADS, &[]);
     assert_eq!((status, out.as_str()), (3, ""), "{said}");
     for line in [1, 3, 4, 5] {
@@ -220,7 +220,7 @@ fn rules_run_commands_only_when_asked_to() {
 }
 
 #[test]
-fn rules_behind_a_refused_command_are_not_passed_over() {
+fn rules_after_a_refused_command_are_not_skipped() {
     let place = place("include command : ./script\nSET X 1\n", ADS);
     fs::write(place.path().join("condor_config"), "JOB_TRANSFORM_T = SET Y 1\n").unwrap();
     let words = ["transform", "--rules", "rules", "--job-transforms", "T", "ads"];
@@ -230,7 +230,7 @@ fn rules_behind_a_refused_command_are_not_passed_over() {
 }
 
 #[test]
-fn a_pattern_that_takes_too_many_steps_is_told() {
+fn a_pattern_that_needs_too_many_steps_is_reported() {
     let ads = format!("{}b = 1\n", "A".repeat(60));
     let (status, out, said) = transform("COPY /(A+)+$/ B\n", &ads, &["--trace"]);
     assert_eq!((status, out.trim_end()), (1, ads.trim_end()), "{said}");
@@ -240,7 +240,7 @@ fn a_pattern_that_takes_too_many_steps_is_told() {
 }
 
 #[test]
-fn a_command_without_its_arguments_is_told_what_it_needs() {
+fn a_command_with_missing_arguments_reports_what_it_needs() {
     let wanted = [
         ("DELETE", "give one attribute or /regex/"),
         ("RENAME A", "give an attribute or /regex/ and a new name"),
@@ -255,7 +255,7 @@ fn a_command_without_its_arguments_is_told_what_it_needs() {
 }
 
 #[test]
-fn several_threads_transform_and_tell_as_one_does() {
+fn several_threads_transform_and_report_like_one() {
     let ad = |number: u32| match number {
         7_000 | 25_000 => format!("A = {number}\nThen = \"+\"\n\n"),
         9_000 | 28_000 => format!("A = {number}\nbad line {number}\n\n"),

@@ -57,7 +57,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
+fn why_of_a_job_shows_its_history_and_decisions_with_locations_and_values() {
     let place = place();
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
     let wanted = "         +0s job 1.0 arrived
@@ -89,7 +89,7 @@ fn why_of_a_job_tells_its_life_and_what_decided_with_file_line_and_values() {
 }
 
 #[test]
-fn why_of_a_slot_tells_its_last_change_as_it_was_decided_and_its_policy_now() {
+fn why_of_a_slot_shows_its_last_change_and_its_current_policy() {
     let place = place();
     let told = place.well(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
     let wanted = "slot1 at +1h: Preempting/Vacating
@@ -153,7 +153,7 @@ fn why_names_the_condition_that_decides() {
 /// A condition on Activity is true while the job is Busy, but not when it leaves. The explanation shows the values at the time of
 /// the decision.
 #[test]
-fn why_shows_values_as_they_were_when_it_was_decided() {
+fn why_shows_the_values_at_the_time_of_the_decision() {
     let place = place();
     place.write("c.conf", config() + "PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n");
     let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
@@ -168,7 +168,7 @@ fn why_shows_values_as_they_were_when_it_was_decided() {
 }
 
 #[test]
-fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
+fn compare_shows_changes_and_the_first_job_with_another_course() {
     let place = place();
     place.write("new.conf", config().replace("3600", "7300"));
     let (status, told, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
@@ -196,7 +196,7 @@ fn compare_tells_what_changes_and_the_first_job_that_fares_differently() {
 
 /// The jobs have the owners, requests, intervals, run times and exit status of the history.
 #[test]
-fn a_history_is_played_again() {
+fn a_history_is_simulated() {
     let place = place();
     place.write(
         "h.toml",
@@ -222,7 +222,7 @@ fn a_history_is_played_again() {
 }
 
 #[test]
-fn hooks_hang_fail_print_nonsense_and_take_their_time() {
+fn simulated_hooks_hang_fail_print_nonsense_and_take_time() {
     let place = place();
     let hook = |from: &str, to: &str, does: &str| {
         format!("[[hook]]\ntype = 'FETCH_WORK'\nfrom = '{from}'\nto = '{to}'\n{does}\n")
@@ -249,7 +249,7 @@ fn hooks_hang_fail_print_nonsense_and_take_their_time() {
 }
 
 #[test]
-fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they_say() {
+fn events_of_every_kind_take_effect_at_their_time() {
     let place = place();
     let tried = |keys: &str, wanted: &[(&str, f64, f64)]| {
         place.write("k.toml", format!("start = 2026-11-02 08:00:00\nlength = '2d'\n{keys}"));
@@ -310,7 +310,7 @@ fn cron_values_loads_keyboards_drains_and_reconfigurations_take_effect_when_they
 
 /// Each slot type has its own SUSPEND. The attributes to which that of the second type refers must be published.
 #[test]
-fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
+fn slot_types_with_their_own_policies_are_evaluated_in_time() {
     let place = place();
     let mut config = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 3\nMEMORY = 3000\n\
         FetchWorkDelay = 60\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nWANT_SUSPEND = True\n"
@@ -333,7 +333,7 @@ fn slot_types_with_policies_of_their_own_rest_no_longer_than_they_may() {
 
 /// The number of counted fetches is the same as if every fetch were made.
 #[test]
-fn fetches_in_vain_are_counted_as_if_they_were_made() {
+fn skipped_fetches_are_counted_like_real_ones() {
     let place = place();
     for (delay, update) in [(300, 300), (60, 300), (7, 61), (301, 300), (299, 300)] {
         let scenario = format!(
@@ -350,7 +350,7 @@ fn fetches_in_vain_are_counted_as_if_they_were_made() {
 }
 
 #[test]
-fn explain_asks_a_pools_own_slots_and_lets_values_be_assumed() {
+fn explain_uses_slot_ads_of_a_pool_and_assumed_values() {
     let place = place();
     let slot = |name: &str, cpus: u32, load: &str| {
         format!(
@@ -414,7 +414,7 @@ fn explain_compares_configurations_clause_by_clause() {
 
 /// Output of cron jobs is given in a file, or the jobs are run first.
 #[test]
-fn explain_knows_what_cron_jobs_publish() {
+fn explain_uses_the_attributes_of_cron_jobs() {
     let place = place();
     let script = place.path("health");
     crate::support::children::write_executable(&script, b"#!/bin/sh\necho 'NodeIsHealthy = true'\n");
@@ -450,7 +450,7 @@ fn explain_knows_what_cron_jobs_publish() {
 }
 
 #[test]
-fn one_format_is_for_slots_and_for_routes() {
+fn slots_and_routes_have_the_same_scenario_format() {
     let place = place();
     place.write(
         "r.toml",
@@ -524,7 +524,7 @@ fn events_for_descriptor_1_are_json() {
 
 /// Regression test: with this keyboard, the machine was evaluated at other times and used other random numbers.
 #[test]
-fn a_keyboard_that_no_slot_sees_changes_no_number() {
+fn a_keyboard_without_a_connected_slot_changes_no_result() {
     let config = format!("{CONFIG}START = KeyboardIdle > 600\n");
     let place = Place::new(&config);
     let scenario = "start = 2026-11-02 07:00:00\nlength = '1d'\nseed = 3\n[[jobs]]\ncount = 40\nwithin = '12h'\nruns = '30m'\nmemory = 100\n";

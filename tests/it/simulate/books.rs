@@ -46,7 +46,7 @@ fn number(value: &Value) -> u64 {
 /// The complete test is `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60`. `SIMULATE_WITH` names an optimised build for
 /// it, and `SIMULATE_FROM` is the first seed.
 #[test]
-fn no_job_is_lost_nothing_oversold_and_all_time_accounted_for() {
+fn no_job_is_lost_and_no_resource_is_oversold() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let (seeds, jobs) = (wanted("SIMULATE_SEEDS").unwrap_or(1), wanted("SIMULATE_JOBS").unwrap_or(400));
     let days = wanted("SIMULATE_DAYS").unwrap_or(2);
@@ -130,7 +130,7 @@ fn oversold(events: &str, seed: u32) {
 /// A running execution point and a simulated one use the same state machine: for the same configuration and jobs, their states
 /// are the same.
 #[test]
-fn what_is_simulated_is_what_happens() {
+fn a_simulation_takes_the_same_course_as_a_real_run() {
     let starter = "#!/bin/sh\ncat > \"$HOME/job.$$\"\n\
         if grep -q 'ClusterId = 2' \"$HOME/job.$$\"; then trap 'kill $!; exit 1' TERM; sleep 60 & wait; fi\n";
     let job =

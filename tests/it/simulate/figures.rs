@@ -27,7 +27,7 @@ fn line<'a>(text: &'a str, begin: &str) -> &'a str {
 
 /// Regression test: the comparison printed `median wait 59m59s 59m59s same`.
 #[test]
-fn five_minutes_more_of_waiting_are_not_the_same() {
+fn five_more_minutes_of_waiting_are_a_difference() {
     let place = Place::new(&from(3450));
     place.write("after.conf", from(3750));
     let scenario = "start = 2026-11-02 08:00:00\nlength = '4h'\n[[jobs]]\ncount = 21\nruns = '10m'\n";
@@ -39,7 +39,7 @@ fn five_minutes_more_of_waiting_are_not_the_same() {
 
 /// Regression test: waiting times were the centers of buckets that are 9 % wide.
 #[test]
-fn waits_are_those_of_the_events() {
+fn waits_agree_with_the_events() {
     let place = Place::new(CONFIG);
     let scenario = "length = '1d'\n[[jobs]]\ncount = 40\nevery = '10m'\nruns = 'uniform 5m 45m'\n";
     let summary = place.summary(scenario, &[]);
@@ -66,7 +66,7 @@ fn waits_are_those_of_the_events() {
 
 /// Regression test: the job was accepted at +0.010 although START was false.
 #[test]
-fn what_an_event_measures_at_the_start_counts_in_the_first_evaluation() {
+fn an_event_at_the_start_affects_the_first_evaluation() {
     let place = Place::new(&format!("{CONFIG}SLOTS_CONNECTED_TO_KEYBOARD = 2\nSTART = KeyboardIdle > 60\n"));
     let told =
         report(&place, "length = '20m'\n[[event]]\nat = 0\nidle = 0\n[[jobs]]\nruns = '5m'\n", &["--events"]);
@@ -89,7 +89,7 @@ const HIBERNATES: &str = "SLOTS_CONNECTED_TO_KEYBOARD = 2\nHIBERNATE_CHECK_INTER
 
 /// Regression test: the job ran at +5h.
 #[test]
-fn a_machine_that_hibernates_takes_no_job_until_somebody_wakes_it() {
+fn a_hibernating_machine_accepts_no_job_until_it_is_woken() {
     let place = Place::new(&format!("{CONFIG}{HIBERNATES}"));
     let asleep = "length = '8h'\n[[event]]\nat = 0\nidle = '1h'\n[[jobs]]\nat = '5h'\nruns = '1h'\n";
     let told = report(&place, asleep, &[]);
@@ -123,7 +123,7 @@ fn daemon_shutdown_ends_a_machine() {
 
 /// Regression test: the table had no column Backfill, so that the row added up to 25 %.
 #[test]
-fn the_columns_of_a_slot_type_add_up_to_all_of_its_time() {
+fn the_columns_of_a_slot_type_add_up_to_its_whole_time() {
     let place = Place::new(&format!(
         "{CONFIG}ENABLE_BACKFILL = True\nBACKFILL_SYSTEM = BOINC\nSTART_BACKFILL = (time() - EnteredCurrentState) > 300\n\
          BOINC_Executable = /bin/true\nBOINC_Universe = vanilla\nBOINC_InitialDir = /\n"
@@ -145,7 +145,7 @@ const SIZES: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 4
 /// Regression test: `TARGET.RequestMemory <= MY.Memory is false (3000, MY.Memory = 1000)` was reported, although this is only the
 /// reason why the small slots refuse the jobs.
 #[test]
-fn jobs_never_ran_for_the_reason_of_the_slots_that_are_large_enough() {
+fn the_reason_of_jobs_that_never_ran_is_about_large_enough_slots() {
     let jobs = "length = '5h'\n[[jobs]]\ncount = 6\nruns = '10h'\nmemory = 3000\nowner = 'ann'\n";
     let told = report(&Place::new(SIZES), jobs, &[]);
     let never = line(&told, "never ran: 4 of jobs 1 of ann: ");

@@ -11,7 +11,7 @@ use crate::support::simulate_place::{CONFIG, Place};
 
 /// If a policy refers to attributes of individual jobs, a slot that refuses one job is offered the next one.
 #[test]
-fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
+fn jobs_are_offered_one_by_one_if_policy_refers_to_their_ids() {
     let place = Place::new(CONFIG);
     let scenario = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\n";
     let spread = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nevery = 200\nruns = '10m'\n";
@@ -33,7 +33,7 @@ fn jobs_are_offered_one_by_one_where_policy_looks_at_their_numbers() {
 }
 
 #[test]
-fn priorities_count_wherever_they_are_said() {
+fn priorities_apply_wherever_they_are_set() {
     let place = Place::new(CONFIG);
     let first = |low: &str, high: &str| {
         let scenario = format!(
@@ -70,7 +70,7 @@ const HISTORY: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nQDate = 17000
 
 /// Jobs of a history that cannot be simulated are reported with their line, and the other jobs are simulated.
 #[test]
-fn of_a_history_is_told_what_is_left_out() {
+fn skipped_jobs_of_a_history_are_reported() {
     let place = Place::new(CONFIG);
     place.write("h.ads", HISTORY);
     let scenario = "length = '2h'\n[[jobs]]\nfrom = 'h.ads'\nowner = 'x'\nmemory = 5\nwithin = '1h'\n";
@@ -103,7 +103,7 @@ fn of_a_history_is_told_what_is_left_out() {
 
 /// Jobs can come from a queue or a history in any format, as for all verbs that read ads.
 #[test]
-fn jobs_come_from_whatever_holds_ads() {
+fn jobs_are_read_from_every_kind_of_input() {
     let place = Place::new(CONFIG);
     let ad = |cluster: u32| {
         format!("ClusterId = {cluster}\nProcId = 0\nQDate = 1700000000\nRemoteWallClockTime = 60.0\n")
@@ -135,7 +135,7 @@ fn jobs_come_from_whatever_holds_ads() {
 
 /// The keyboard is in use while any of the patterns applies, and loads of several patterns add up.
 #[test]
-fn patterns_that_meet_on_a_machine_count_together() {
+fn several_patterns_of_one_machine_are_combined() {
     let place = Place::new(CONFIG);
     let changes = |text: &str| {
         let (status, told, stderr) = place.play(text, &["--events"]);
@@ -166,7 +166,7 @@ fn patterns_that_meet_on_a_machine_count_together() {
 
 /// Sizes have no upper limit, unlike times.
 #[test]
-fn sizes_may_be_large() {
+fn sizes_have_no_upper_limit() {
     let place = Place::new(CONFIG);
     let scenario = "length = '1h'\n[[jobs]]\ndisk = '10T'\nruns = 60\n";
     let (_, told, _) = place.play(scenario, &["--why", "1.0"]);
@@ -232,7 +232,7 @@ fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
 }
 
 #[test]
-fn jobs_that_no_slot_asks_for_are_told_why() {
+fn jobs_that_no_slot_fetches_have_a_reason() {
     let place = Place::new(CONFIG);
     place.write("c.conf", format!("{CONFIG}START = KeyboardIdle > 900000\n"));
     let scenario =
@@ -265,7 +265,7 @@ fn jobs_that_no_slot_asks_for_are_told_why() {
 }
 
 #[test]
-fn machines_of_a_distribution_are_thrown_one_by_one() {
+fn each_machine_of_a_distribution_has_its_own_random_size() {
     let place = Place::new(CONFIG);
     let scenario = |seed: u32| {
         format!(
@@ -299,7 +299,7 @@ fn machines_of_a_distribution_are_thrown_one_by_one() {
 
 /// Parameters with misspelled names have no effect, which is reported.
 #[test]
-fn slips_in_names_of_knobs_are_told_where_they_stand() {
+fn misspelled_parameters_are_reported_with_their_location() {
     let place = Place::new(&format!("{CONFIG}STRAT = False\nMyOwn = 5\nRANK = $(MyOwn)\n"));
     let scenario =
         "length = '1h'\n[knobs]\nPREEMTP = 'True'\n[[event]]\nat = 5\nknobs = { SUSPNED = 'True' }\n";
@@ -318,7 +318,7 @@ fn slips_in_names_of_knobs_are_told_where_they_stand() {
 
 /// Settings without effect are reported.
 #[test]
-fn what_changes_nothing_is_told() {
+fn settings_without_effect_are_reported() {
     let place = Place::new(CONFIG);
     for (scenario, said) in [
         (
@@ -348,7 +348,7 @@ fn what_changes_nothing_is_told() {
 }
 
 #[test]
-fn what_cannot_be_is_told_with_key_file_and_line() {
+fn impossible_settings_are_reported_with_key_file_and_line() {
     let place = Place::new(CONFIG);
     for (scenario, said) in [
         (
@@ -395,7 +395,7 @@ fn what_cannot_be_is_told_with_key_file_and_line() {
 }
 
 #[test]
-fn events_and_pictures_are_written_or_told_of() {
+fn events_and_pictures_are_written_or_the_failure_is_reported() {
     let place = Place::new(CONFIG);
     let scenario = "length = '1h'\n[[machine]]\nname = \"a\\u001b[2J\\u0000b\"\n[[jobs]]\nruns = '10m'\n";
     let (status, told, stderr) = place.play(scenario, &["--events", "--svg", "x.svg", "--html", "x.html"]);
@@ -432,7 +432,7 @@ fn events_and_pictures_are_written_or_told_of() {
 
 /// Even without jobs, two configurations can differ in many ways.
 #[test]
-fn compare_sees_other_states_hooks_and_all_owners() {
+fn compare_shows_states_hooks_and_all_owners() {
     let place = Place::new(CONFIG);
     place.write("own.conf", format!("{CONFIG}IS_OWNER = True\n"));
     let (status, told, _) = place.play("length = '5h'\n", &["--compare", "own.conf"]);
@@ -449,7 +449,7 @@ fn compare_sees_other_states_hooks_and_all_owners() {
 }
 
 #[test]
-fn explain_tells_of_slips_in_what_is_set() {
+fn explain_reports_misspelled_names_of_set() {
     let place = Place::new(CONFIG);
     place.write("c.conf", format!("{CONFIG}EXECUTE = {}\nSTART = LoadAvg < 0.3\n", place.path("").display()));
     place.write("j.ads", "Owner = \"a\"\n");
@@ -475,7 +475,7 @@ fn explain_tells_of_slips_in_what_is_set() {
 
 /// Times are relative to the start, because seconds since 1970 would lose fractions.
 #[test]
-fn times_of_stories_are_as_short_as_they_are() {
+fn times_in_json_keep_their_fractions() {
     let place = Place::new(CONFIG);
     let (_, told, _) =
         place.play("length = '1h'\n[[jobs]]\nruns = '10m'\n", &["--why", "slot1@1m", "--json"]);
@@ -485,7 +485,7 @@ fn times_of_stories_are_as_short_as_they_are() {
 /// Attributes that cron jobs publish are treated like the configuration: they may refer to individual jobs, and change while no
 /// poll is made.
 #[test]
-fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
+fn attributes_from_a_cron_event_may_refer_to_jobs_and_keyboard() {
     let place = Place::new(CONFIG);
     let odd = "length = '1d'\n[[jobs]]\ncount = 10\nruns = '10m'\n[[event]]\nat = '0s'\ncron = 'Odd = TARGET.ProcId % 2 == 1'\n";
     let summary = place.summary(odd, &["--param", "START=Odd"]);
@@ -499,7 +499,7 @@ fn what_an_event_has_cron_publish_may_look_at_jobs_and_at_the_keyboard() {
 
 /// A fraction of a unit is rounded up to one unit, also in a list of sizes. A pipe receives its picture.
 #[test]
-fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
+fn small_sizes_are_rounded_up_and_a_pipe_receives_its_picture() {
     let place = Place::new(CONFIG);
     let jobs = "length = '1h'\n[[jobs]]\ncount = 1\nruns = '10m'\nmemory = ['256K']\n";
     let summary = place.summary(jobs, &["--param", "START=TARGET.RequestMemory == 1"]);
@@ -513,7 +513,7 @@ fn a_list_of_sizes_has_no_size_of_nothing_and_a_pipe_gets_its_picture() {
 
 /// The program waits for a blocked reader only until --timeout, although a simulation has no time limit of its own.
 #[test]
-fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
+fn a_blocked_reader_is_waited_for_until_the_timeout() {
     let place = Place::new(CONFIG);
     place.write("s.toml", "length = '30d'\n");
     let pipe = place.path("pipe");
@@ -529,7 +529,7 @@ fn a_reader_that_stands_still_is_waited_for_until_the_timeout() {
 }
 
 #[test]
-fn jobs_that_hooks_do_not_bring_are_told_why() {
+fn jobs_that_hooks_do_not_return_have_a_reason() {
     let place = Place::new(CONFIG);
     for (does, wanted) in [
         ("fails = true", "calls of FETCH_WORK "),

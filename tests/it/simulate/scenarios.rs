@@ -40,7 +40,7 @@ fn a_scenario_may_have_more_than_16_mib() {
 }
 
 #[test]
-fn a_scenario_that_means_nothing_is_told_with_its_place() {
+fn an_invalid_scenario_is_reported_with_its_location() {
     let place = Place::new(PLAIN);
     for (text, said) in [
         ("until = 10\n[[event]]\nat = 1\ncommand = \"dance\"\n", "no command 'dance'"),
@@ -75,7 +75,7 @@ fn a_scenario_that_means_nothing_is_told_with_its_place() {
 }
 
 #[test]
-fn a_scenario_that_is_no_text_is_told_with_its_place() {
+fn a_scenario_that_is_not_text_is_reported_with_its_location() {
     let place = Place::new(PLAIN);
     place.write("s.toml", b"until = 10\n\x1b[2J\xff");
     let (status, _, stderr) = place.run(&["simulate", "s.toml"]);
@@ -103,7 +103,7 @@ fn lines_with(lines: &[String], wanted: &str) -> usize {
 /// No more jobs are fetched than --max-jobs permits: a job that is refused only because of the limit would be lost if hooks move
 /// it to another directory on `reject`.
 #[test]
-fn max_jobs_fetches_no_more_than_it_takes() {
+fn max_jobs_limits_the_number_of_fetches() {
     let jobs: String = (1..=4)
         .map(|number| format!("[[job]]\nruns = 1\nad = \"ClusterId = {number}\\nProcId = 0\\n\"\n"))
         .collect();
@@ -140,7 +140,7 @@ fn idle_exit_waits_for_the_answer_of_a_fetch() {
 
 /// The timer of the lease restarts with the job, with a length of zero (25.14 does this for 0 and for -5).
 #[test]
-fn a_lease_of_no_length_kills_the_job_at_once_in_the_reference_alone() {
+fn a_lease_of_length_zero_kills_the_job_only_in_the_reference() {
     for (quirks, lease, killed) in
         [("reference", 0, 1), ("reference", -5, 1), ("reference", 2, 0), ("none", -5, 0)]
     {
@@ -174,7 +174,7 @@ ProcId = 3
 
 /// 25.14 keeps only the lower 32 bits of the value, so that NextFetchWorkDelay is -1294967296.
 #[test]
-fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
+fn a_fetch_delay_beyond_32_bits_is_ignored_only_in_the_reference() {
     for (quirks, fetches) in [("reference", 10..1000), ("none", 0..10)] {
         let scenario = "until = 60\n[knobs]\nFetchWorkDelay = \"3000000000\"\nUPDATE_INTERVAL = \"5\"\n";
         let lines = on_four_slots(&["--quirks", quirks], scenario);
@@ -185,7 +185,7 @@ fn a_fetch_delay_beyond_an_int_is_none_in_the_reference_alone() {
 
 /// For a job with one of these attributes, no process renews the lease, and 25.14 kills the job after 3 s.
 #[test]
-fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
+fn a_lease_without_renewal_kills_the_job_only_in_the_reference() {
     let renewed = "StartdSendsAlives = false";
     for (quirks, first, killed) in [
         ("reference", renewed, 1),
@@ -205,7 +205,7 @@ fn a_lease_that_nobody_renews_kills_the_job_in_the_reference_alone() {
 
 /// By default, the lease counts from the end of the job, as if it had been renewed until then.
 #[test]
-fn a_claim_with_a_lease_that_nobody_renews_outlives_a_long_job() {
+fn a_claim_with_a_lease_without_renewal_outlives_a_long_job() {
     let scenario = "until = 1802\n[knobs]\nFetchWorkDelay = \"3600\"\n[[job]]\nruns = 1795\n\
                     ad = \"ClusterId = 1\\nProcId = 0\\nStartdSendsAlives = false\\n\"\n";
     let lines = on_four_slots(&["--quirks", "none"], scenario);
@@ -233,7 +233,7 @@ fn a_drain_that_resumes_does_so_within_a_second_of_its_end() {
 
 /// `can_create_dslot` is also true for dynamic slots: in 25.14, slot1_2 gets all resources of slot1_1, and both jobs run.
 #[test]
-fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
+fn the_next_job_of_a_dynamic_slot_runs_in_another_only_in_the_reference() {
     let job = |cluster: u32| {
         format!(
             "[[job]]\nruns = 9\nad = \"ClusterId = {cluster}\\nProcId = 0\\nRequestCpus = 1\\nRequestMemory = 1\\n\
@@ -256,7 +256,7 @@ fn the_next_job_of_a_dynamic_slot_runs_in_another_in_the_reference_alone() {
 }
 
 #[test]
-fn times_that_are_none_are_refused_with_their_place() {
+fn invalid_times_are_refused_with_their_location() {
     let place = Place::new("");
     for (text, line) in [
         ("until = nan\n", 1),
@@ -462,7 +462,7 @@ fn same_course(scenario: &str) -> usize {
 }
 
 #[test]
-fn looking_only_where_something_has_changed_changes_nothing() {
+fn poll_skipping_does_not_change_the_course() {
     let seeds = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4u64);
     let first = std::env::var("SIMULATE_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0u64);
     let changes: usize = (first..first + seeds).map(|seed| same_course(&made_up(seed))).sum();
@@ -471,7 +471,7 @@ fn looking_only_where_something_has_changed_changes_nothing() {
 
 /// A call of FETCH_WORK that ends at the time of a poll is handled after the poll, whether it was made or only counted.
 #[test]
-fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
+fn a_poll_comes_before_the_end_of_a_hook_at_the_same_time() {
     let scenario = "length = '4h'\n[knobs]\nPREEMPT = 'Memory > 10'\nFetchWorkDelay = '7'\nMachineMaxVacateTime = '0'\n\
         MaxJobRetirementTime = '300'\n[[jobs]]\nruns = 'exponential 12m'\n";
     assert!(same_course(scenario) > 100);
@@ -479,7 +479,7 @@ fn a_poll_comes_before_what_a_hook_prints_in_its_moment() {
 
 /// Retirement and FetchWorkDelay end in the same second, after the slot was last evaluated at an update.
 #[test]
-fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
+fn a_resting_slot_does_not_fetch_earlier_than_with_polls() {
     let scenario = "length = '4h'\n[knobs]\nPREEMPT = '(MyCurrentTime % 700) <= 350'\nUPDATE_INTERVAL = '61'\n\
         FetchWorkDelay = '300'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
         [[jobs]]\ncount = 30\nwithin = '3h'\nruns = 'exponential 12m'\n";
@@ -488,7 +488,7 @@ fn a_slot_that_rests_does_not_ask_before_polls_would_have_let_it() {
 
 /// The used time is a sum of fractions. It must be equal to the last digit, in whatever order runs are stored.
 #[test]
-fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
+fn run_times_at_the_end_are_added_in_the_order_of_slots() {
     let scenario = "length = '4h'\nseed = 230\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
         START = '((time() - EnteredCurrentActivity) > 200) =?= true'\nUPDATE_INTERVAL = '61'\nCLAIM_WORKLIFE = '-1'\n\
         [[jobs]]\ncount = 60\nruns = 'exponential 12m'\n\
@@ -498,7 +498,7 @@ fn times_of_runs_at_the_end_are_added_in_the_order_of_slots() {
 
 /// If START becomes false before FetchWorkDelay has ended, the slot fetches at the end of the delay, not a whole delay later.
 #[test]
-fn a_slot_that_becomes_unwilling_keeps_what_is_left_of_its_delay() {
+fn an_unwilling_slot_keeps_the_rest_of_its_fetch_delay() {
     let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '300'\nPREEMPT = 'True'\nPOLLING_INTERVAL = '7'\n\
         START = '!((time() - EnteredCurrentActivity) > 200)'\nMachineMaxVacateTime = '0'\nMaxJobRetirementTime = '300'\n\
         [[jobs]]\nruns = 'exponential 12m'\n";
@@ -507,7 +507,7 @@ fn a_slot_that_becomes_unwilling_keeps_what_is_left_of_its_delay() {
 
 /// The first output of a cron job does not bring back attributes that another job no longer prints.
 #[test]
-fn a_first_output_of_cron_changes_nothing_that_was_printed_before() {
+fn the_first_output_of_a_cron_job_restores_no_old_attributes() {
     let scenario = "length = '4h'\n[knobs]\nFetchWorkDelay = '7'\nRANK = 'TARGET.RequestMemory'\n\
         [[jobs]]\ncount = 60\nwithin = '3h'\nruns = 'exponential 12m'\nleaves = 500\nmemory = [2, 4]\n\
         [[event]]\nat = '2h41s'\ncron = 'NodeIsHealthy = false'\n";
@@ -517,7 +517,7 @@ fn a_first_output_of_cron_changes_nothing_that_was_printed_before() {
 /// A slot with a suspended job fetches when its timer expires. At the same time, slots that a poll allows to fetch come before
 /// it.
 #[test]
-fn slots_that_ask_in_one_moment_do_so_in_the_order_of_polls_and_timers() {
+fn slots_that_fetch_at_the_same_time_do_so_in_the_order_of_polls_and_timers() {
     let scenario = "length = '1h'\nfetch_takes = 2\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
         FetchWorkDelay = '48'\nPOLLING_INTERVAL = '5'\nUPDATE_INTERVAL = '300'\nRANK = 'TARGET.JobPrio'\n\
         [[jobs]]\nruns = '50m'\nmemory = 1\n[[event]]\nat = '5m'\ncommand = 'suspend'\n";
@@ -526,7 +526,7 @@ fn slots_that_ask_in_one_moment_do_so_in_the_order_of_polls_and_timers() {
 
 /// A slot that an update evaluates, and one that it only allows to fetch, are processed in the order of slots.
 #[test]
-fn a_slot_that_rests_asks_in_its_turn() {
+fn resting_slots_fetch_in_the_order_of_slots() {
     let scenario = "length = '1h'\n[knobs]\nNUM_CPUS = 3\nNUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = '33%'\n\
         START = '(SlotID == 3 || TARGET.RequestMemory > 5) && ((time() - EnteredCurrentActivity) > 200) =?= true'\n\
         FetchWorkDelay = '300'\nPOLLING_INTERVAL = '30'\nUPDATE_INTERVAL = '300'\nRANK = 'TARGET.JobPrio'\n\
@@ -536,7 +536,7 @@ fn a_slot_that_rests_asks_in_its_turn() {
 
 /// TotalJobRunTime is undefined until one second has passed, and a poll may come before that.
 #[test]
-fn what_is_counted_comes_into_being() {
+fn a_counted_attribute_may_become_defined_between_polls() {
     let scenario = "length = '2h'\nfetch_takes = 0.5\n[knobs]\nPREEMPT = 'TARGET.Second && TotalJobRunTime > 333'\n\
         FetchWorkDelay = 'ifThenElse(Activity == \"Idle\", 0, 3600)'\nMaxJobRetirementTime = '0'\n\
         MachineMaxVacateTime = '0'\n[[jobs]]\nruns = 0.2\nmemory = 1\nad = 'Second = false'\n\
@@ -546,7 +546,7 @@ fn what_is_counted_comes_into_being() {
 
 /// A slot with a suspended job uses a new FetchWorkDelay only after its next fetch.
 #[test]
-fn a_slot_that_no_poll_lets_ask_keeps_its_delay_until_it_asks() {
+fn a_slot_that_does_not_fetch_in_polls_keeps_its_delay_until_it_fetches() {
     let scenario = "length = '4h'\n[[jobs]]\ncount = 60\nruns = 'exponential 12m'\n[[event]]\nat = '47m3s'\ncommand = 'suspend'\n\
         [[event]]\nat = '2h41s'\nknobs = { POLLING_INTERVAL = '11', FetchWorkDelay = '45' }\n";
     assert!(same_course(scenario) > 100);
@@ -555,7 +555,7 @@ fn a_slot_that_no_poll_lets_ask_keeps_its_delay_until_it_asks() {
 /// Slots that differ only in their numbers share one configuration, unless an expression refers to the
 /// number.
 #[test]
-fn an_expression_for_the_end_of_backfill_may_look_at_the_number_of_a_slot() {
+fn evict_backfill_may_refer_to_the_slot_number() {
     let scenario = "length = '10m'\n[knobs]\nNUM_CPUS = 2\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = '50%'\nENABLE_BACKFILL = 'True'\n\
         BACKFILL_SYSTEM = 'BOINC'\nBOINC_Universe = 'vanilla'\nBOINC_InitialDir = '/'\nBOINC_Executable = '/bin/true'\n\
         START_BACKFILL = 'True'\nEVICT_BACKFILL = 'SlotID == 1'\n";
@@ -565,7 +565,7 @@ fn an_expression_for_the_end_of_backfill_may_look_at_the_number_of_a_slot() {
 /// If no poll allows a slot to fetch, the slot's timer continues: with its delay while START is false, and every second while the
 /// slot preempts. A delay that is an expression may have changed by then.
 #[test]
-fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
+fn the_timer_of_a_slot_that_may_not_fetch_continues() {
     let suspended = "length = '4h'\n[knobs]\nSLOTS_CONNECTED_TO_KEYBOARD = '1'\n[[jobs]]\nruns = '5m'\n[[keyboard]]\naway = '11m'\n\
         [[event]]\nat = '47m3s'\nknobs = { START = 'KeyboardIdle > 600' }\n[[event]]\nat = '5m'\ncommand = 'suspend'\n";
     assert!(same_course(suspended) > 10);
@@ -583,7 +583,7 @@ fn the_timer_of_a_slot_that_may_not_ask_runs_on() {
 /// Timers come before ends of jobs at the same time. This includes the timer of a slot that is not evaluated because its START is
 /// false: it fetches one delay later, although the end of the job has made START true.
 #[test]
-fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
+fn a_timer_comes_before_the_end_of_a_job_at_the_same_time() {
     let scenario = "length = '4h'\nseed = 2276\nfetch_takes = 0\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\n\
         START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\nFetchWorkDelay = '300'\nPOLLING_INTERVAL = '7'\nUPDATE_INTERVAL = '77'\n\
         CLAIM_WORKLIFE = '0'\n[[jobs]]\nruns = '5m'\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n[[machine]]\nname = 'a'\ncount = 2\n";
@@ -592,7 +592,7 @@ fn a_timer_that_runs_out_in_the_moment_of_an_end_comes_first() {
 
 /// A poll removes a dynamic slot whose idle claim has ended, and the partitionable slot may then fetch again.
 #[test]
-fn a_slot_that_gets_something_back_asks_for_work_again() {
+fn a_slot_that_gets_resources_back_fetches_again() {
     let scenario = "length = '4h'\n[knobs]\nNUM_CPUS = 3\nSLOT_TYPE_1_PARTITIONABLE = 'True'\nFetchWorkDelay = '300'\n\
         START = '(Cpus > 1 || AcceptedWhileDraining) =?= true'\n[[jobs]]\ncount = 60\nmemory = [2, 4]\ncpus = [1, 2]\ndisk = 1\n";
     assert!(same_course(scenario) > 100);

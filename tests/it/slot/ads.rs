@@ -18,7 +18,7 @@ fn text(output: &Output) -> (String, String) {
 
 /// In `init_machine_resources`, STARTD_DETECT_GPUS contains the arguments of the GPU discovery program.
 #[test]
-fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
+fn slots_have_no_gpus_if_gpu_detection_is_off() {
     for (line, has, warns) in [
         ("", true, false),
         ("STARTD_DETECT_GPUS =", false, false),
@@ -45,7 +45,7 @@ fn without_a_search_for_gpus_the_slots_have_no_such_resource() {
 
 /// `parse_user_resource_config` accepts a text that `strtod` parses, or an expression whose value is a number or a boolean.
 #[test]
-fn amounts_and_shares_have_every_spelling_of_a_number() {
+fn amounts_and_shares_accept_every_form_of_a_number() {
     let base = "NUM_CPUS = 8\nMEMORY = 4000\nSTARTD_DETECT_GPUS =\n";
     let has = |more: &str, lines: &[&str]| {
         let point = Point::new().knob(&format!("{base}{more}")).arguments([]);
@@ -78,7 +78,7 @@ fn amounts_and_shares_have_every_spelling_of_a_number() {
 
 /// `Starter::config` uses the whole output of STARTER -classad, or nothing of it.
 #[test]
-fn another_starter_tells_itself_what_it_can_do() {
+fn another_starter_reports_its_own_abilities() {
     for (program, present, absent, said) in [
         (
             "#!/bin/sh\n[ \"$*\" = -classad ] || exit\necho 'HasZebra = True'\necho 'hasfoo = 4'\necho 'Version = \"1\"'\n\
@@ -157,7 +157,7 @@ fn a_start_that_does_not_parse_is_an_error_value_in_the_reference() {
 
 /// `config_fill_ad` supports the old names of the lists. Attributes in STARTD_ATTRS override the slot's amounts.
 #[test]
-fn attributes_come_from_old_lists_too_and_over_amounts() {
+fn attributes_of_old_lists_are_published_and_override_amounts() {
     let point = Point::new()
         .knob("STARTD_ATTRS = Memory, A\nMemory = 77\nA = 1\nSTARTD_EXPRS = F\nF = time()\nSYSTEM_STARTD_ATTRS = G\nG = 2")
         .knob("SLOT_WEIGHT = Memory * 2\nSlotWeight = 5")
@@ -175,7 +175,7 @@ fn attributes_come_from_old_lists_too_and_over_amounts() {
 
 /// STARTD_JOB_EXPRS is the old list of attributes that are copied from the running job to the slot ad.
 #[test]
-fn attributes_of_the_job_come_from_the_old_list_too() {
+fn job_attributes_are_also_read_from_the_old_list() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nQuux = 5\n";
     let fetch = "#!/bin/sh\ncat > \"$HOME/out/fetch.$$\"\nfor file in \"$HOME\"/queue/*; do\n  \
                  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
@@ -222,7 +222,7 @@ fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
 
 /// The signal is sent only when the starter can handle it, so that all hooks of the job are called.
 #[test]
-fn a_job_that_is_killed_as_soon_as_it_runs_has_its_exit_hook() {
+fn a_job_that_is_killed_at_its_start_has_its_exit_hook() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sleep\"\nArgs = \"600\"\nUser = \"nobody\"\n\
                JobLeaseDuration = 0\n";
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"${0%/*}/../out/exit\"\n";
@@ -278,7 +278,7 @@ fn until_a_fetch_reads(line: &str) -> String {
 
 /// In an ad that is sent, STARTD_SLOT_ATTRS show the current state of the slots (`publishSlotAttrs`).
 #[test]
-fn slots_show_one_another_as_they_are_now() {
+fn slots_have_current_attributes_of_other_slots() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let fetch = "#!/bin/sh\ncat > \"$HOME/out/fetch.$$\"\nfor file in \"$HOME\"/queue/*; do\n  \
                  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
@@ -299,7 +299,7 @@ fn slots_show_one_another_as_they_are_now() {
 /// As for a condor_startd with `-local-name` (`find_macro_item`, config.cpp), `NAME.PARAMETER` takes precedence over
 /// `STARTD.PARAMETER`, and nothing reads `STARTD.NAME.PARAMETER`.
 #[test]
-fn a_local_name_has_knobs_of_its_own() {
+fn a_local_name_has_its_own_parameters() {
     let lines = "RANK = 1\nSTARTD.RANK = 2\nWEST.RANK = 3\nSTARTD.EAST.RANK = 4\nEAST.RANK = 5";
     for (arguments, rank) in [
         (&[][..], "2"),
@@ -317,7 +317,7 @@ fn a_local_name_has_knobs_of_its_own() {
 
 /// Container runtimes are queried with the environment that starters of these slots have.
 #[test]
-fn runtimes_are_asked_with_the_variables_that_count() {
+fn runtimes_are_queried_with_the_environment_of_starters() {
     for (word, words) in [("ads", vec!["ads"]), ("explain", vec!["explain", "START"]), ("-n", vec!["-n"])] {
         for (no_env, has) in [(true, false), (false, true)] {
             let point = Point::new().arguments([]);
@@ -339,7 +339,7 @@ fn runtimes_are_asked_with_the_variables_that_count() {
 /// The expected output was printed by `condor_startd` of 25.14: a backslash in a string of the configuration is literal
 /// (`ParseClassAdRvalExpr`).
 #[test]
-fn backslashes_of_the_configuration_are_what_they_are_in_long_ads() {
+fn backslashes_in_the_configuration_are_read_as_in_long_ads() {
     let knobs = r#"NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 STARTD_ATTRS = B1 B2 B3 B4 B5
@@ -369,7 +369,7 @@ SlotWeight = ifThenElse(regexp("\d","5"),3,4)"#;
 
 /// As in `condor_startd` of 25.14, attributes that Requirements name are in the ad, and an invalid clause prevents all matches.
 #[test]
-fn clauses_of_requirements_stand_in_the_ad_that_is_sent() {
+fn clauses_of_requirements_are_in_the_sent_ad() {
     let knobs = "NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = True
@@ -410,7 +410,7 @@ NotSick = 1 == 1";
 
 /// The starter is queried for its abilities with the configuration of the slots.
 #[test]
-fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
+fn another_starter_is_queried_with_the_configuration_of_the_command_line() {
     let point = Point::new().arguments(["--param", "SOME_KNOB=a b"]);
     let program = "#!/bin/sh\necho \"Config = \\\"$CONDOR_CONFIG\\\"\"\necho \"HasKnob = \\\"$_CONDOR_SOME_KNOB\\\"\"\necho \"HasHome = \\\"$HOME\\\"\"\n";
     let program = program.replace("Config =", "HasConfig =");
@@ -429,7 +429,7 @@ fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
 
 /// The expected expressions are those of `condor_startd` 25.14 (`withinLimitsExpression`).
 #[test]
-fn limits_know_edited_requests_and_jobs_without_a_network() {
+fn limits_include_edited_requests_and_jobs_without_a_network() {
     let ad = |knobs: &str| {
         let slot = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n";
         crate::support::machine::Machine::new(&format!("{slot}{knobs}"))
@@ -453,7 +453,7 @@ fn limits_know_edited_requests_and_jobs_without_a_network() {
 
 /// Attributes of a new dynamic slot are published from the beginning, not only from the first poll on.
 #[test]
-fn reply_fetch_of_a_new_dynamic_slot_gets_what_slots_publish() {
+fn reply_fetch_gets_the_published_attributes_of_a_new_dynamic_slot() {
     let point = Point::new()
         .knob("SLOT_TYPE_1_PARTITIONABLE = true")
         .knob("STARTD_SLOT_ATTRS = Activity")

@@ -29,7 +29,7 @@ fn runs(machine: &mut Machine, slot: u32, cpus: u32, cards: u32) -> SlotKey {
 const CONFLICT: &str = "ResourceConflict = \"Cpus,Cards,B\"";
 
 #[test]
-fn a_backfill_type_has_the_whole_machine_once_more_and_its_devices_from_the_end() {
+fn a_backfill_type_shares_the_whole_machine_and_gets_the_last_devices() {
     let machine = Machine::new(TYPES);
     has(&machine, SlotKey::from_number(1), &["Cpus = 4", "Memory = 1000", "AssignedCards = \"A,B\""]);
     assert!(!machine.ad(SlotKey::from_number(1)).contains("BackfillSlot"));
@@ -39,7 +39,7 @@ fn a_backfill_type_has_the_whole_machine_once_more_and_its_devices_from_the_end(
 }
 
 #[test]
-fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
+fn resources_in_use_are_subtracted_and_conflicts_published() {
     let mut machine = Machine::with(TYPES, QuirkMode::Manual, None);
     let second = runs(&mut machine, 2, 3, 1);
     has(&machine, second, &["Cpus = 3", "AssignedCards = \"B\"", "AvailableCards = { Cards_B }"]);
@@ -65,7 +65,7 @@ fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
 
 /// 25.14 continues to publish the conflict when the other slot's job has ended.
 #[test]
-fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
+fn a_conflict_ends_with_the_other_slots_job_but_not_in_25_14() {
     for (quirks, left) in
         [(QuirkMode::Manual, None), (QuirkMode::Reference, Some("ResourceConflict = \"Cpus,Cards\""))]
     {
@@ -87,7 +87,7 @@ fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
 
 /// A conflict has an effect only on a PREEMPT that refers to it.
 #[test]
-fn a_job_of_a_backfill_slot_leaves_when_preempt_looks_at_the_conflict() {
+fn preempt_may_evict_a_backfill_job_because_of_a_conflict() {
     let mut machine = Machine::new(&format!(
         "{TYPES}SLOT_TYPE_2_PREEMPT = MY.ResourceConflict =!= undefined\nMaxJobRetirementTime = 0\n"
     ));
@@ -100,7 +100,7 @@ fn a_job_of_a_backfill_slot_leaves_when_preempt_looks_at_the_conflict() {
 }
 
 #[test]
-fn a_claimed_static_slot_is_not_short_of_itself() {
+fn a_claimed_static_slot_does_not_conflict_with_itself() {
     let types = "SLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_2 = 100%\n\
                  SLOT_TYPE_2_PARTITIONABLE = True\nSLOT_TYPE_2_BACKFILL = True\nNUM_SLOTS_TYPE_2 = 1\n";
     for (quirks, counts_twice) in [(QuirkMode::Manual, false), (QuirkMode::Reference, true)] {

@@ -9,7 +9,7 @@ use crate::support::machine::{Machine, job};
 
 /// Tests transitions 6 and 8.
 #[test]
-fn a_matched_slot_that_nobody_claims_goes_back_when_match_timeout_is_over() {
+fn a_matched_slot_without_a_claim_returns_after_match_timeout() {
     let mut machine = Machine::new("MATCH_TIMEOUT = 20");
     machine.ask("slot1", ClaimCommand::Match);
     machine.wait(18);
@@ -20,7 +20,7 @@ fn a_matched_slot_that_nobody_claims_goes_back_when_match_timeout_is_over() {
 
 /// A refusal is what ends the command that asked with status 1.
 #[test]
-fn a_match_of_a_claimed_or_matched_slot_is_a_refusal() {
+fn a_match_of_a_claimed_or_matched_slot_is_refused() {
     let mut machine = Machine::new("MATCH_TIMEOUT = 20");
     machine.ask("slot1", ClaimCommand::Match);
     assert_eq!(machine.refusals, Vec::<String>::new());
@@ -65,7 +65,7 @@ fn a_claim_released_while_its_starter_cleans_up_ends_with_the_starter() {
 
 /// Tests transitions 13, 19 and 23. The waiting claim is published in the slot ad.
 #[test]
-fn a_claim_that_rank_prefers_waits_for_the_retirement_of_the_present_one() {
+fn a_claim_that_rank_prefers_waits_for_the_current_one_to_retire() {
     let lines = "SLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_1 = 1\nRANK = TARGET.Weight\n\
                  MaxJobRetirementTime = 100\nMachineMaxVacateTime = 10";
     let mut machine = Machine::new(lines);
@@ -122,7 +122,7 @@ fn a_partitionable_slot_gives_a_claim_a_dynamic_one_and_takes_it_back() {
 
 /// Tests `Resource::evaluate_latches`.
 #[test]
-fn a_latch_shows_when_its_attribute_changed_and_to_what() {
+fn a_latch_has_the_value_and_the_time_of_the_last_change() {
     let mut machine =
         Machine::new("STARTD_LATCH_EXPRS = Late\nLate = time() >= 1800000010\nUPDATE_INTERVAL = 2");
     machine.wait(6);
@@ -151,7 +151,7 @@ fn clauses_of_requirements_and_health_checks_are_in_the_ads_of_both_kinds_of_slo
 }
 
 #[test]
-fn copied_slot_attributes_are_values_where_that_is_configured() {
+fn copied_slot_attributes_are_values_if_configured() {
     for (knob, value) in [("False", "Cpus * 2"), ("True", "8")] {
         let lines = format!(
             "STARTD_ATTRS = Twice\nTwice = Cpus * 2\nSTARTD_SLOT_ATTRS = Twice\nSTARTD_EVAL_SLOT_ATTRS = {knob}"
@@ -165,7 +165,7 @@ fn copied_slot_attributes_are_values_where_that_is_configured() {
 }
 
 #[test]
-fn a_claim_that_does_not_fit_into_a_partitionable_slot_is_told_what_is_short_or_which_clause_refuses() {
+fn a_refused_claim_names_the_missing_resource_or_the_clause() {
     let mut machine = Machine::new("DSLOT_REQUIREMENTS_CLAUSES = Small\nSmall = TARGET.Size =!= \"big\"");
     for (lines, wanted) in [
         (
@@ -200,7 +200,7 @@ fn a_claim_that_does_not_fit_into_a_partitionable_slot_is_told_what_is_short_or_
 }
 
 #[test]
-fn a_claim_of_equal_rank_is_not_told_as_one_of_higher_rank() {
+fn a_claim_of_equal_rank_is_not_reported_as_higher() {
     let mut machine = Machine::new(
         "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = False\nRANK = TARGET.Prio\n\
          MaxJobRetirementTime = 100\nMachineMaxVacateTime = 5",

@@ -48,7 +48,7 @@ fn play(jump: i64, stage: Stage) -> usize {
 }
 
 #[test]
-fn a_clock_that_jumps_neither_stops_the_fetching_nor_ends_a_job() {
+fn a_clock_jump_neither_stops_fetching_nor_ends_a_job() {
     let still = play(0, Stage::BeforeFetch);
     for jump in [-40 * YEAR, -YEAR, -HOUR, -2, 2, HOUR, YEAR, 40 * YEAR] {
         for stage in [Stage::BeforeFetch, Stage::DuringFetch, Stage::DuringJob, Stage::AfterJob] {

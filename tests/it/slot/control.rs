@@ -41,7 +41,7 @@ fn connect(path: &Path, count: usize) -> Vec<UnixStream> {
 
 /// Regression test: the 17th client was watched and then dropped, so that the event loop used all processor time.
 #[test]
-fn many_clients_at_once_leak_nothing_and_keep_nobody_busy() {
+fn many_clients_at_once_leak_nothing_and_block_nothing() {
     let (point, child) = waiting(Point::new().knob("FetchWorkDelay = 300"));
     let path = point.path("control");
     let before = descriptors(&child);
@@ -63,7 +63,7 @@ fn many_clients_at_once_leak_nothing_and_keep_nobody_busy() {
 }
 
 #[test]
-fn a_slot_that_is_not_there_is_an_error_in_every_verb() {
+fn an_unknown_slot_is_an_error_in_every_verb() {
     let (point, child) = waiting(Point::new().knob("FetchWorkDelay = 300"));
     for verb in ["status", "vacate", "suspend", "continue"] {
         says(&point.ask([verb, "slto1"]), 2, "there is no slot 'slto1'; did you mean slot1?");
@@ -80,7 +80,7 @@ fn a_slot_that_is_not_there_is_an_error_in_every_verb() {
 
 /// The verbs for a running execution point are in the help, and their names in condor tools get a hint.
 #[test]
-fn every_verb_stands_in_the_help_and_those_of_other_tools_have_a_hint() {
+fn every_verb_is_in_the_help_and_verbs_of_other_tools_have_a_hint() {
     let told = |words: &[&str]| {
         let output =
             std::process::Command::new(env!("CARGO_BIN_EXE_htc-slot-run")).args(words).output().unwrap();
@@ -126,7 +126,7 @@ const EVICT_TOGETHER: &str = "#!/bin/sh\nd=${0%/*}/../out\ncat > $d/evict.$$\n\
 /// A job of higher rank that waits for the retirement of the current job has no starter yet. Regression test: the loss of such a
 /// job was not reported.
 #[test]
-fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_that_runs_does() {
+fn waiting_and_running_jobs_of_a_killed_runner_are_returned() {
     let job = |id: u32| {
         format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nPrio = {id}\n")
     };
@@ -161,7 +161,7 @@ fn a_job_that_waits_for_its_slot_when_the_runner_is_killed_goes_back_as_the_one_
 
 /// The starter ends the job when the runner is gone, but no hook can report this.
 #[test]
-fn a_job_of_a_queue_without_job_exit_is_given_back_after_a_crash() {
+fn a_job_of_a_queue_without_job_exit_is_returned_after_a_crash() {
     use std::os::unix::fs::PermissionsExt;
     let starter = env!("CARGO_BIN_EXE_htc-starter-run");
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/sleep\"\nArgs = \"600\"\nUser = \"nobody\"\n";
@@ -206,7 +206,7 @@ fn state(point: &Point, slot: &str) -> String {
 }
 
 #[test]
-fn a_schedd_s_part_can_be_played_from_match_to_release() {
+fn verbs_do_the_schedds_part_from_match_to_release() {
     let (point, mut child) = unasked(Point::new().hook("starter", WAITING));
     let job = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\nStrange = \"\\x\"\nPlace = \"$$(Name) $$([TARGET.SlotID + 1])\"\n";
     std::fs::write(point.path("job.ad"), job).unwrap();
@@ -314,7 +314,7 @@ fn a_claim_that_policy_would_end_at_once_is_refused() {
 }
 
 #[test]
-fn an_ad_that_is_none_or_several_is_refused_with_its_line() {
+fn no_ad_and_several_ads_are_refused_with_a_line() {
     let (point, child) = unasked(Point::new());
     let ad = point.path("job.ad").display().to_string();
     for (text, wanted) in [
@@ -334,7 +334,7 @@ fn an_ad_that_is_none_or_several_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_claim_that_waits_says_where_it_stands() {
+fn a_waiting_claim_is_described_in_status() {
     let point = Point::new()
         .hook("starter", WAITING)
         .knob("RANK = TARGET.Prio\nMaxJobRetirementTime = 600\nMachineMaxVacateTime = 5");
@@ -360,7 +360,7 @@ fn a_claim_that_waits_says_where_it_stands() {
 }
 
 #[test]
-fn a_reason_of_several_lines_stays_within_its_line_of_status() {
+fn a_reason_of_several_lines_is_one_line_of_status() {
     let (point, child) = unasked(Point::new());
     assert!(point.ask(["drain", "--reason", "two\nlines\x1b[1m"]).status.success());
     let told = point.ask(["status"]);
@@ -372,7 +372,7 @@ fn a_reason_of_several_lines_stays_within_its_line_of_status() {
 }
 
 #[test]
-fn a_socket_that_is_not_safe_or_not_there_is_one_message() {
+fn an_unsafe_or_missing_socket_is_one_message() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let point = Point::new();
     let long = point.path(&"x".repeat(120)).display().to_string();
@@ -433,7 +433,7 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
 
 /// An error is reported even if the time limit ends. If the time limit kills a program, it is reported as the cause.
 #[test]
-fn timeout_does_not_hide_what_is_wrong_with_the_configuration() {
+fn timeout_does_not_hide_configuration_errors() {
     let run = |line: &str, verb: &str| {
         let point = Point::new().knob(line);
         point.query().args([verb, "--timeout", "0.3"]).output().unwrap()

@@ -11,7 +11,7 @@ const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nob
 
 /// START waits for the output of a cron job. The ads that hooks get contain this output, and each slot has its own part of it.
 #[test]
-fn what_a_cron_job_prints_is_in_the_ads_and_in_policy() {
+fn cron_output_is_in_the_ads_and_in_policy() {
     let cron = "#!/bin/sh\nsleep 0.2\necho 'Room = 7'\necho 'SlotId = 2'\necho '- second'\necho 'this is bad'\n\
                 echo 'Go = true'\necho 'ConsoleIdle = 5'\necho 'out of cheese' >&2\nexit 3\n";
     let point = Point::new()
@@ -46,7 +46,7 @@ fn what_a_cron_job_prints_is_in_the_ads_and_in_policy() {
 
 /// The output of one job changes, one cannot be executed, and one does not end: the slots are not affected.
 #[test]
-fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
+fn bad_cron_jobs_block_nothing_and_are_killed_at_the_end() {
     let once = "#!/bin/sh\nif [ -e \"$HOME/out/ran\" ]; then echo 'B = 2'; else echo 'A = 1'; : > \"$HOME/out/ran\"; fi\n";
     let endless = "#!/bin/sh\necho $$ > \"$HOME/out/endless\"\nyes 'Line = \"of many\"'\n";
     let mut point = Point::new()
@@ -83,7 +83,7 @@ fn bad_cron_jobs_hold_nothing_up_and_are_ended_with_everything() {
 
 /// Policy uses the sums of a resource monitor, and averages are sent. A job is charged from its first sample on.
 #[test]
-fn what_a_resource_monitor_sums_up_is_sent_as_averages() {
+fn sums_of_a_resource_monitor_are_sent_as_averages() {
     let monitor = "#!/bin/sh\nn=$(cat \"$HOME/out/n\" 2>/dev/null || echo 0)\nn=$((n + 10))\necho $n > \"$HOME/out/n\"\n\
                    echo \"UptimeTOKENSSeconds = $n\"\n";
     let fetch = "#!/bin/sh\ncat > \"$HOME/out/slot.$$\"\ngrep -q '^Activity = \"Busy\"' \"$HOME/out/slot.$$\" && exit 0\n\

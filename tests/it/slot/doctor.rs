@@ -41,7 +41,7 @@ fn a_configuration_that_works_has_nothing_that_fails() {
 }
 
 #[test]
-fn what_will_fail_is_told_with_what_to_do() {
+fn predicted_failures_are_reported_with_a_correction() {
     let cases: [(&str, &str, &str); 11] = [
         ("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/none", "hooks", "No such file"),
         ("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/queue/x", "hooks", "anybody may write to its directory"),
@@ -82,7 +82,7 @@ fn a_configuration_that_cannot_be_read_is_one_failing_line() {
 
 /// The starter rehearses a typical job, and reports why no job would start.
 #[test]
-fn what_keeps_each_job_from_starting_is_told() {
+fn obstacles_to_the_start_of_jobs_are_reported() {
     let ours = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
     let (_, good) = told(&healthy().knob(&ours), "good");
     assert!(good.iter().any(|(about, found)| about == "jobs" && found.ends_with("would start")), "{good:?}");
@@ -108,7 +108,7 @@ fn what_keeps_each_job_from_starting_is_told() {
 
 /// The program is not a starter.
 #[test]
-fn a_starter_that_does_not_say_what_it_can_do_is_among_the_notes() {
+fn a_starter_without_reported_abilities_is_a_note() {
     let (status, notes) = told(&healthy().knob("STARTER = /bin/false"), "note");
     assert_eq!(status, Some(0));
     let found = notes.iter().any(|(_, found)| found.contains("does not report its abilities"));
@@ -117,7 +117,7 @@ fn a_starter_that_does_not_say_what_it_can_do_is_among_the_notes() {
 
 /// Findings of `lint --here` about the configuration are included.
 #[test]
-fn what_is_not_done_here_is_among_the_notes() {
+fn unsupported_settings_are_notes() {
     let (status, notes) = told(&healthy().knob("ASSIGN_CPU_AFFINITY = True"), "note");
     assert_eq!(status, Some(0));
     assert!(
@@ -156,7 +156,7 @@ fn condor_ids_without_an_account_stop_root_only() {
 
 /// The configuration names resources that the machine lacks: the run works without them, but differently than intended.
 #[test]
-fn a_volume_group_and_devices_that_are_not_there_are_told() {
+fn a_missing_volume_group_and_missing_devices_are_reported() {
     let enforced = "STARTD_ENFORCE_DISK_LIMITS = True";
     let root = nix::unistd::geteuid().is_root();
     let none = if root { "htc-no-such-group" } else { "nothing can be mounted here" };

@@ -31,7 +31,7 @@ fn said(output: &Output) -> String {
 
 /// The messages are those of 25.14. However, 25.14 ignores an expression that does not parse, and drains the slots.
 #[test]
-fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read() {
+fn a_drain_is_refused_if_its_check_is_false_or_invalid() {
     let (point, child) = waiting(Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob("SLOT_TYPE_1 = 50%"));
     refused(&point.ask(["drain", "--check", "SlotID < 2"]), "draining check expression is false on slot2@");
     refused(&point.ask(["drain", "--check", "NoSuch"]), "does not evaluate to a bool on slot1@");
@@ -62,7 +62,7 @@ fn nothing_is_drained_while_a_slot_speaks_against_it_or_the_check_cannot_be_read
 }
 
 #[test]
-fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration() {
+fn a_completed_drain_exits_restarts_or_reconfigures() {
     let (point, mut child) = waiting(Point::new());
     assert!(point.ask(["drain", "--reconfig-on-completion"]).status.success());
     point.wait_for(&mut child, &[("event", "note"), ("reason", "the configuration was reread")]);
@@ -85,7 +85,7 @@ fn when_all_slots_are_drained_it_ends_or_begins_anew_or_reads_its_configuration(
 
 /// In 25.14, a START for draining applies only to partitionable slots (quirk `drain-start-useless`).
 #[test]
-fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
+fn a_drain_accepts_jobs_of_its_start_while_an_earlier_job_runs() {
     let job = |id: &str, more: &str| {
         format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n{more}\n")
     };
@@ -122,7 +122,7 @@ fn while_a_job_from_before_runs_a_drain_takes_those_that_its_start_admits() {
 }
 
 #[test]
-fn status_tells_job_owner_next_fetch_and_the_last_answer_and_watch_goes_on_until_the_end() {
+fn status_shows_job_owner_and_fetches_and_watch_runs_to_the_end() {
     let (point, child) = waiting(Point::new());
     let status = said(&point.ask(["status"]));
     for word in ["OWNER", "FETCH IN", "HOOKS", "LAST FETCH", "no work"] {

@@ -37,7 +37,7 @@ fn work_that_no_hook_could_fetch_is_a_failure_of_once_and_idle_exit() {
 }
 
 #[test]
-fn a_hook_that_may_not_be_used_is_the_reason() {
+fn a_refused_hook_is_the_reason_of_a_failure() {
     let mode = |mode: u32| {
         move |point: &Point| {
             let path = point.path("hooks/fetch");
@@ -59,7 +59,7 @@ fn a_hook_that_may_not_be_used_is_the_reason() {
 
 /// Output and exit status of a hook do not affect the exit status of the run.
 #[test]
-fn a_hook_that_could_be_called_is_no_failure() {
+fn a_hook_that_could_be_called_is_not_a_failure() {
     let fails = |point: &Point| std::fs::write(point.path("hooks/fetch"), "#!/bin/sh\nexit 3\n").unwrap();
     let run = run(&["--once"], fails);
     assert_eq!(run.status, Some(0), "{}", run.stderr);
@@ -80,7 +80,7 @@ fn daemon_shutdown_ends_a_run() {
 
 /// A fetch hook that is called while a job runs returns no work for a busy slot, even if the job ends before the hook.
 #[test]
-fn no_work_beside_a_job_that_has_ended_is_not_the_end_of_once() {
+fn an_empty_fetch_that_began_before_a_job_ended_does_not_end_once() {
     let lines = "NUM_SLOTS = 1\nNUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSTARTD_JOB_HOOK_KEYWORD = T\nFetchWorkDelay = 1\n\
                  T_HOOK_FETCH_WORK = /bin/true\n";
     let mut machine = Machine::once(lines);
@@ -150,7 +150,7 @@ fn a_timer_signal_ends_a_run_as_a_request_does() {
 
 /// Regression test: SIGXFSZ ended the runner without a message.
 #[test]
-fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
+fn the_file_size_limit_is_an_error_and_not_a_signal() {
     let point = Point::new().job("1", JOB);
     let command = point.command();
     let mut limited = std::process::Command::new("sh");
@@ -180,7 +180,7 @@ fn a_run_whose_slots_are_all_broken_ends_with_the_reason() {
 
 /// Events for a FIFO whose reader has stopped reading are dropped and counted, and do not delay jobs.
 #[test]
-fn a_reader_of_events_that_stops_reading_holds_no_job_up() {
+fn a_reader_of_events_that_stops_reading_blocks_no_job() {
     const JOBS: usize = 12;
     let mut point = Point::new();
     for number in 0..JOBS {

@@ -31,7 +31,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn a_job_whose_requiregpus_no_card_fulfils_is_told_refused_by_it_as_live() {
+fn explain_and_live_report_requiregpus_that_no_card_meets() {
     let job = format!("{JOB}RequestGPUs = 1\nRequireGPUs = Capability >= MinCap\nMinCap = 9\n");
     for kind in ["true", "false"] {
         let point = with_cards(&format!("SLOT_TYPE_1_PARTITIONABLE = {kind}")).job("1", &job);
@@ -69,7 +69,7 @@ fn a_parameter_that_is_not_published_is_named_with_its_line() {
 }
 
 #[test]
-fn a_comparison_counts_what_the_devices_refuse() {
+fn a_comparison_counts_refusals_because_of_devices() {
     let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
     drop(point.command());
     let old = std::fs::read_to_string(point.path("config")).unwrap();
@@ -87,7 +87,7 @@ fn a_comparison_counts_what_the_devices_refuse() {
 }
 
 #[test]
-fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs() {
+fn refusals_of_the_dynamic_slot_apply_to_claims_only() {
     let clause = "SLOT_TYPE_1_PARTITIONABLE = true\nDSLOT_REQUIREMENTS_CLAUSES = SmallOnly\nSmallOnly = MY.Memory < 200";
     let refused = "the dynamic slot refuses the job: SmallOnly is not true for this job: MY.Memory < 200 is false \
                    (MY.Memory = 512)";
@@ -111,7 +111,7 @@ fn what_only_the_dynamic_slot_refuses_is_told_to_claims_and_not_to_fetched_jobs(
 
 /// Ads of a pool contain the properties of the cards, with which 25.14's negotiator evaluates the job's Requirements.
 #[test]
-fn ads_of_a_pool_are_asked_for_their_cards_too() {
+fn cards_in_the_ads_of_a_pool_are_checked() {
     let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
     let slots = point.query().arg("ads").output().unwrap().stdout;
     let file = point.path("slots").display().to_string();
@@ -142,7 +142,7 @@ fn ads_of_a_pool_are_asked_for_their_cards_too() {
 }
 
 #[test]
-fn set_knows_the_names_that_only_a_job_asks_for() {
+fn set_accepts_names_that_only_a_job_refers_to() {
     let point = with_cards("SLOT_TYPE_1_PARTITIONABLE = true");
     let job = format!("{JOB}Requirements = TARGET.HasMatlab\n");
     let warned = |name: &str| {

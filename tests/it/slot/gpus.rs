@@ -24,7 +24,7 @@ fn line(ad: &str, name: &str) -> String {
 }
 
 #[test]
-fn a_job_gets_a_card_that_its_requiregpus_holds_for() {
+fn a_job_gets_a_card_for_which_its_requiregpus_is_true() {
     let mut machine = with("", QuirkMode::Reference);
     machine.claim("slot1", "RequestGPUs = 1\nRequireGPUs = Capability >= MinCap\nMinCap = 8", 1800);
     let ad = machine.ad(SlotKey { number: 1, sub: 1 });
@@ -41,7 +41,7 @@ fn a_job_gets_a_card_that_its_requiregpus_holds_for() {
 }
 
 #[test]
-fn each_reference_of_availablegpus_is_there() {
+fn each_reference_in_availablegpus_exists() {
     let machine = with("", QuirkMode::Manual);
     let ad = machine.ad(SlotKey::from_number(1));
     for name in ["GPUs_GPU_aaa", "GPUs_GPU_bbb", "GPUs_GPU_ccc"] {
@@ -50,7 +50,7 @@ fn each_reference_of_availablegpus_is_there() {
 }
 
 #[test]
-fn a_slot_type_binds_the_card_that_it_names() {
+fn a_slot_type_gets_the_card_that_it_names() {
     let types = "SLOT_TYPE_1 = cpus=1, gpus=1:\"GPU-ccc\"\nNUM_SLOTS_TYPE_1 = 1\n\
                  SLOT_TYPE_2 = cpus=1, gpus=1:1\nNUM_SLOTS_TYPE_2 = 1\n\
                  SLOT_TYPE_3 = cpus=1, gpus=1:Capability < 8\nNUM_SLOTS_TYPE_3 = 1";
@@ -68,7 +68,7 @@ fn a_slot_type_binds_the_card_that_it_names() {
 
 /// 25.14 never brings back a card that was offline at the start.
 #[test]
-fn a_card_goes_off_line_by_reconfig_and_one_of_the_start_comes_back() {
+fn reconfig_takes_a_card_offline_and_restores_another() {
     let off = |id: &str| format!("OFFLINE_MACHINE_RESOURCE_GPUs = {id}");
     let after = |quirks| {
         let mut machine = with(&off("GPU-aaa"), quirks);
@@ -95,7 +95,7 @@ fn a_card_goes_off_line_by_reconfig_and_one_of_the_start_comes_back() {
 }
 
 #[test]
-fn properties_stand_as_nested_ads_or_as_lists() {
+fn properties_are_nested_ads_or_lists() {
     let lists =
         with("USE_NESTED_CUSTOM_RESOURCE_PROPS = false", QuirkMode::Manual).ad(SlotKey::from_number(1));
     assert_eq!(line(&lists, "GPUs_DeviceNameList"), r#"{ "V100","A100","A100" }"#);
@@ -139,7 +139,7 @@ fn a_job_finds_its_card_in_its_environment() {
 
 /// The slot has only the first card, which does not meet the job's requirements.
 #[test]
-fn a_static_slot_refuses_a_job_that_its_card_is_not_good_enough_for() {
+fn a_static_slot_refuses_a_job_that_needs_a_better_card() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestGPUs = 1\n\
                RequireGPUs = Capability >= 8\n";
     let point = Point::new().knob("SLOT_TYPE_1 = cpus=1, gpus=1").job("1", job);
@@ -157,7 +157,7 @@ fn a_static_slot_refuses_a_job_that_its_card_is_not_good_enough_for() {
 }
 
 #[test]
-fn a_laptop_with_use_feature_gpus_has_none_and_says_so_in_one_line() {
+fn a_machine_without_gpus_reports_use_feature_gpus_in_one_line() {
     let point = Point::new().knob("LIBEXEC = /no/libexec\nuse feature: GPUs");
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
@@ -172,7 +172,7 @@ fn a_laptop_with_use_feature_gpus_has_none_and_says_so_in_one_line() {
 }
 
 #[test]
-fn an_inventory_that_fails_or_finds_nothing_is_told_in_one_line() {
+fn an_inventory_that_fails_or_finds_nothing_is_reported_in_one_line() {
     let knob = "MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/inventory";
     for (script, wanted) in [
         (
@@ -193,7 +193,7 @@ fn an_inventory_that_fails_or_finds_nothing_is_told_in_one_line() {
 }
 
 #[test]
-fn timeout_is_for_the_search_for_gpus_too() {
+fn timeout_applies_to_gpu_detection_too() {
     let hangs = "#!/bin/sh\nexec sleep 1000\n";
     for (name, arguments) in [
         ("inventory", ["--dry-run", "--timeout", "0.3"]),
@@ -221,7 +221,7 @@ fn a_claim_of_a_static_slot_needs_good_enough_cards() {
 }
 
 #[test]
-fn a_file_of_gpus_that_is_none_is_refused_with_its_line() {
+fn an_invalid_gpu_file_is_refused_with_its_line() {
     let mut point = Point::new();
     for (text, what) in [
         ("DetectedGPUs=\"A\"\nrubbish\n", "line 2 is not a valid attribute: `rubbish`"),

@@ -149,7 +149,7 @@ fn processes(point: &Point) -> Vec<String> {
 }
 
 #[test]
-fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end_nobody_saw() {
+fn after_any_kill_each_job_runs_once_or_was_lost_by_a_reported_call() {
     let trials: u64 = std::env::var("KILL_TRIALS").map_or(25, |trials| trials.parse().unwrap());
     let jobs = usize::try_from(trials).unwrap() * 2;
     let point = queue(jobs);
@@ -200,7 +200,7 @@ fn whoever_is_killed_each_job_is_done_once_or_was_handed_out_by_a_call_whose_end
 
 /// One or two of 1,000 kills come between writing a file and its record, or while a file is written.
 #[test]
-fn what_was_being_written_when_a_run_was_killed_is_removed() {
+fn files_that_a_killed_run_was_writing_are_removed() {
     let point = Point::new();
     assert_eq!(point.run().status, Some(0));
     let state = point.path("log/htc-slot-run");
@@ -212,7 +212,7 @@ fn what_was_being_written_when_a_run_was_killed_is_removed() {
 }
 
 #[test]
-fn all_jobs_of_a_partitionable_slot_go_back_when_the_runner_is_killed() {
+fn all_jobs_of_a_partitionable_slot_are_returned_after_a_kill() {
     let mut point = Point::new()
         .knob("SLOT_TYPE_1_PARTITIONABLE = True")
         // A dynamic slot would fetch the second job and refuse it.
@@ -247,7 +247,7 @@ fn all_jobs_of_a_partitionable_slot_go_back_when_the_runner_is_killed() {
 
 /// 25.14 does not report the job: the claim runs its next job, and the previous one is forgotten.
 #[test]
-fn a_job_whose_starter_was_killed_goes_back_before_its_claim_takes_the_next() {
+fn a_job_of_a_killed_starter_is_returned_before_the_next_job_runs() {
     let job = |id: &str| format!("ClusterId = {id}\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
     let starter = "#!/bin/sh\ncat > \"$HOME/job\"\ngrep -q 'ClusterId = 1$' \"$HOME/job\" && kill -9 $$\ncat \"$HOME/job\"\n\
                    echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
@@ -259,7 +259,7 @@ fn a_job_whose_starter_was_killed_goes_back_before_its_claim_takes_the_next() {
 }
 
 #[test]
-fn a_second_runner_on_one_directory_says_who_holds_it() {
+fn a_second_runner_on_a_directory_names_the_first() {
     let point = Point::new().knob("FetchWorkDelay = 300").arguments([]);
     let mut first = point.start();
     point.wait_for(&mut first, &[("event", "verdict"), ("verdict", "no work")]);
@@ -274,7 +274,7 @@ fn a_second_runner_on_one_directory_says_who_holds_it() {
 }
 
 #[test]
-fn a_reply_whose_end_nobody_saw_is_unknown_and_not_called_again_and_the_job_goes_back_once() {
+fn an_unfinished_reply_is_not_repeated_and_its_job_is_returned_once() {
     let job = "ClusterId = 3\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point = Point::new()
         .job("3", job)

@@ -25,7 +25,7 @@ fn is(machine: &Machine, number: u32) -> (SlotState, Activity) {
 }
 
 #[test]
-fn all_claims_end_before_a_drain_looks_at_any_slot_and_those_before_the_last_see_that_it_is_over() {
+fn a_drain_ends_all_claims_before_it_evaluates_slots() {
     for quirks in BOTH {
         let mut machine = Machine::with(TWO, quirks, None);
         machine.claim("slot2", "", 1800);
@@ -39,7 +39,7 @@ fn all_claims_end_before_a_drain_looks_at_any_slot_and_those_before_the_last_see
 /// Slots are evaluated in order, and polls end with the one in which the last slot is drained. In 25.14, slots that were
 /// evaluated before it notice the end of the drain only at the next update.
 #[test]
-fn in_25_14_a_slot_whose_turn_is_over_does_not_see_that_the_drain_is_before_the_next_update() {
+fn in_25_14_earlier_slots_notice_the_end_of_a_drain_at_the_next_update() {
     let lines = format!("{TWO}UPDATE_INTERVAL = 60\nPOLLING_INTERVAL = 2");
     for quirks in BOTH {
         let mut machine = Machine::with(&lines, quirks, None);
@@ -58,7 +58,7 @@ fn in_25_14_a_slot_whose_turn_is_over_does_not_see_that_the_drain_is_before_the_
 }
 
 #[test]
-fn an_update_that_finds_a_slot_claimed_begins_the_polls_though_no_job_runs() {
+fn an_update_with_a_claimed_slot_starts_polling_without_a_job() {
     let lines = format!("{TWO}UPDATE_INTERVAL = 100\nPOLLING_INTERVAL = 2\nIS_OWNER = TotalLoadAvg == 1");
     for quirks in BOTH {
         let mut machine = Machine::with(&lines, quirks, None);
@@ -76,7 +76,7 @@ fn an_update_that_finds_a_slot_claimed_begins_the_polls_though_no_job_runs() {
 }
 
 #[test]
-fn an_update_that_finds_nothing_claimed_ends_the_polls() {
+fn an_update_without_a_claimed_slot_stops_polling() {
     let lines = format!("{TWO}UPDATE_INTERVAL = 100\nPOLLING_INTERVAL = 30\nIS_OWNER = TotalLoadAvg == 1");
     for quirks in BOTH {
         let mut machine = Machine::with(&lines, quirks, None);
@@ -94,7 +94,7 @@ fn an_update_that_finds_nothing_claimed_ends_the_polls() {
 
 /// The timers of the execution point stop while it waits for the machine to wake up.
 #[test]
-fn the_next_look_at_hibernate_is_one_interval_after_the_machine_is_awake() {
+fn hibernate_is_evaluated_one_interval_after_the_machine_wakes() {
     let lines = format!(
         "{TWO}HIBERNATE = \"S3\"\nHIBERNATE_CHECK_INTERVAL = 40\nHIBERNATION_OVERRIDE_WOL = True\nUPDATE_INTERVAL = 5000"
     );

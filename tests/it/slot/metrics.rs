@@ -43,7 +43,7 @@ fn openmetrics_count_slots_fetches_and_hooks() {
 }
 
 #[test]
-fn a_file_of_metrics_is_readable_by_everybody_and_replaced_in_one_step() {
+fn a_metrics_file_is_world_readable_and_replaced_atomically() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let (point, child) = waiting_point();
     let file = point.path("htc.prom");

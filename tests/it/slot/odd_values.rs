@@ -64,7 +64,7 @@ fn bad_values_of_power_and_backfill_are_one_line_each() {
 
 /// A startd exits with each of these values, as with an invalid NUM_CPUS (`param_integer`, `param_boolean`).
 #[test]
-fn values_with_which_a_startd_ends_are_refused() {
+fn values_with_which_a_startd_exits_are_refused() {
     for line in [
         "HIBERNATE_CHECK_INTERVAL = -5",
         "HIBERNATE_CHECK_INTERVAL = soon",
@@ -83,7 +83,7 @@ fn values_with_which_a_startd_ends_are_refused() {
 }
 
 #[test]
-fn arguments_of_the_backfill_client_that_are_no_string_are_told_once() {
+fn invalid_arguments_of_the_backfill_client_are_reported_once() {
     let point = Point::new().knob(BOINC).knob("BOINC_Arguments = --name \"my host\" --x");
     let wanted = "rguments = --name \"my host\" --x cannot be put into the job ad";
     let run = point.run();

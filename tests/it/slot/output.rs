@@ -45,7 +45,7 @@ fn lines_of_starters_begin_with_the_time_too() {
 }
 
 #[test]
-fn a_long_wait_for_the_next_fetch_is_reported_with_once() {
+fn once_reports_a_long_wait_for_the_next_fetch() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point =
         Point::new().job("1", job).knob("FetchWorkDelay = 3600").arguments(["--once", "--timeout", "8"]);
@@ -54,7 +54,7 @@ fn a_long_wait_for_the_next_fetch_is_reported_with_once() {
 }
 
 #[test]
-fn a_long_wait_after_a_refused_job_is_reported_with_once() {
+fn once_reports_a_long_wait_after_a_refused_job() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point = Point::new()
         .job("1", job)
@@ -65,7 +65,7 @@ fn a_long_wait_after_a_refused_job_is_reported_with_once() {
 }
 
 #[test]
-fn a_time_can_be_given_for_the_answers_of_slots() {
+fn slots_can_be_queried_for_a_given_time() {
     let point = Point::new().knob("START = time() > 2000000000").arguments([]);
     std::fs::write(
         point.path("job.ad"),

@@ -34,7 +34,7 @@ fn array(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_keyword_without_a_fetch_hook_is_told_of_the_slot_and_of_no_slot_that_is_never_made() {
+fn a_keyword_without_a_fetch_hook_is_reported_only_for_planned_slots() {
     let point = Point::new().knob("SLOT1_JOB_HOOK_KEYWORD = NONE").arguments([]);
     let point = point
         .knob("SLOT_TYPE_1 = 100%")
@@ -47,7 +47,7 @@ fn a_keyword_without_a_fetch_hook_is_told_of_the_slot_and_of_no_slot_that_is_nev
 }
 
 #[test]
-fn where_json_is_asked_for_an_array_comes() {
+fn json_of_the_slot_verbs_is_an_array() {
     let point = Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob("SLOT_TYPE_1 = 50%").arguments([]);
     let job = "ClusterId = 3\nProcId = 1\nRequestMemory = 1\n\nClusterId = 4\nRequestMemory = 9999\n";
     let (status, out, err) = run(&point, &["ads", "--json"], "");
@@ -67,7 +67,7 @@ fn where_json_is_asked_for_an_array_comes() {
 }
 
 #[test]
-fn slots_that_cannot_be_used_are_no_success() {
+fn slots_that_cannot_be_used_are_a_failure() {
     let point = Point::new().knob("SLOT_TYPE_1 = cpus=9, memory=50%").arguments(["--dry-run"]);
     let (status, out, _) = run(&point, &[], "");
     assert_eq!(status, Some(1), "{out}");
@@ -213,7 +213,7 @@ fn a_dry_run_ends_with_1_if_a_requested_slot_cannot_be_made() {
 
 /// A startd exits with this value. Making 0 slots of that type, and other slots instead, would be a guess.
 #[test]
-fn a_number_of_slots_that_is_no_number_is_refused() {
+fn an_invalid_number_of_slots_is_refused() {
     for count in ["two", "0x2"] {
         let point = Point::new().knob(&format!("NUM_SLOTS_TYPE_1 = {count}"));
         let (ended, out, err) = run(&point.arguments([]), &["-n"], "");

@@ -68,7 +68,7 @@ fn expected(scenario: &Path, course: &str) {
 }
 
 #[test]
-fn every_policy_of_the_examples_takes_its_course() {
+fn every_example_policy_takes_its_recorded_course() {
     let all = policies();
     for scenario in &all {
         let events = play(scenario, &["--events"]);
@@ -88,7 +88,7 @@ fn every_policy_of_the_examples_takes_its_course() {
 
 /// Every template for policies has an example.
 #[test]
-fn every_template_of_policy_is_tried() {
+fn every_policy_template_is_tested() {
     let used: String =
         policies().iter().map(|path| std::fs::read_to_string(path.with_extension("conf")).unwrap()).collect();
     let about: String = policies().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
@@ -124,7 +124,7 @@ fn every_template_of_policy_is_tried() {
 
 /// In the slot pairs as the manual prints them, a bracket is missing.
 #[test]
-fn lint_says_which_bracket_the_manual_lacks() {
+fn lint_reports_the_missing_bracket_of_the_manual() {
     let pairs = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies/slot-pairs.conf");
     let text = std::fs::read_to_string(pairs).unwrap().replace("_State\"))", "_State\")");
     let place = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn lint_says_which_bracket_the_manual_lacks() {
 
 /// WANT_HOLD: the job is held with the template's reason; without it, the job is not held.
 #[test]
-fn jobs_that_exceed_a_limit_are_held_where_the_policy_says_so() {
+fn jobs_that_exceed_a_limit_are_held_if_the_policy_requires_it() {
     for (name, job, words) in [
         ("hold-if-memory", "2.0", "held: Error from slot1: memory usage exceeded request_memory"),
         ("hold-if-disk", "2.0", "held: Error from slot1: disk usage exceeded allocated disk"),

@@ -19,7 +19,7 @@ fn sleepy(hibernate: &str) -> Point {
 
 /// "RAM" is S3 and "4" is S4, so that 25.14 selects S4.
 #[test]
-fn the_machine_sleeps_as_deep_as_one_slot_wants_when_all_want_to_and_its_jobs_are_ended() {
+fn a_machine_sleeps_in_the_deepest_state_if_all_slots_agree() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point = sleepy("ifThenElse(SlotID == 1, \"RAM\", \"4\")")
         .knob("HIBERNATION_OVERRIDE_WOL = True")
@@ -41,7 +41,7 @@ fn the_machine_sleeps_as_deep_as_one_slot_wants_when_all_want_to_and_its_jobs_ar
 }
 
 #[test]
-fn nothing_sleeps_without_leave_and_what_a_pool_would_do_is_told_once() {
+fn without_allow_hibernate_a_sleep_request_is_reported_once() {
     for (hibernate, knob, wanted) in [
         ("\"S3\"", "HIBERNATION_OVERRIDE_WOL = True", "use --allow-hibernate to let this machine sleep"),
         (
@@ -64,7 +64,7 @@ fn nothing_sleeps_without_leave_and_what_a_pool_would_do_is_told_once() {
 }
 
 #[test]
-fn one_slot_that_wants_to_stay_awake_keeps_the_machine_awake() {
+fn one_slot_without_a_sleep_state_keeps_the_machine_awake() {
     let point = sleepy("ifThenElse(SlotID == 1, \"S3\", \"NONE\")")
         .knob("HIBERNATION_OVERRIDE_WOL = True")
         .arguments(["--idle-exit", "3", "--allow-hibernate"]);

@@ -24,7 +24,7 @@ fn warns(machine: &Machine, quirk: &str) -> bool {
 
 /// Regression test: the slots were partitionable, without a message.
 #[test]
-fn num_slots_alone_makes_static_slots() {
+fn num_slots_alone_creates_static_slots() {
     let machine = Machine::with("NUM_SLOTS = 3", QuirkMode::Manual, None);
     for number in 1..=3 {
         assert!(machine.ad(SlotKey::from_number(number)).contains("SlotType = \"Static\"\n"));
@@ -44,7 +44,7 @@ fn num_slots_alone_makes_static_slots() {
 
 /// SUSPEND is that of the manual's desktop policy. Regression test: it was undefined, so that nothing was ever suspended.
 #[test]
-fn a_policy_sees_how_long_the_processor_is_busy() {
+fn a_policy_can_use_the_busy_time_of_the_processor() {
     let policy = "CPUBusy = TotalLoadAvg >= 3\nWANT_SUSPEND = True\nCONTINUE = CPUIsBusy == False\nPREEMPT = False\n\
                   SUSPEND = CPUBusyTime > 120\n";
     let mut machine = busy(policy, QuirkMode::Manual, "");
@@ -86,7 +86,7 @@ fn a_slot_that_vacates_for_too_long_goes_to_killing() {
 
 /// Regression test: the job ran without an end.
 #[test]
-fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
+fn a_busy_claim_without_renewal_ends_with_its_lease() {
     let lease = "JobLeaseDuration = 40";
     let mut machine = busy("", QuirkMode::Manual, lease);
     for _ in 0..5 {
@@ -103,7 +103,7 @@ fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
 
 /// Regression test: the variable was missing in the environment of cron jobs, without a message.
 #[test]
-fn cron_jobs_get_the_program_of_their_manager() {
+fn cron_jobs_get_the_config_val_program_of_their_manager() {
     for (quirks, wanted) in [("none", "/opt/ask"), ("reference", "")] {
         let mut point = Point::new()
             .hook(

@@ -446,7 +446,7 @@ impl Driver {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
     #[test]
-    fn nothing_is_oversold_lost_or_stuck_whatever_comes(
+    fn random_events_never_oversell_lose_or_block_anything(
         layout in layout(),
         reference in any::<bool>(),
         things in proptest::collection::vec(thing(), 1..60),

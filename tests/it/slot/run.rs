@@ -12,7 +12,7 @@ pub(super) fn signal(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn a_job_is_fetched_accepted_run_and_its_claim_given_up_once() {
+fn a_job_is_fetched_accepted_run_and_its_claim_released_once() {
     let point = Point::new().job("1", JOB);
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
@@ -39,7 +39,7 @@ fn a_job_is_fetched_accepted_run_and_its_claim_given_up_once() {
 }
 
 #[test]
-fn a_starter_gets_the_words_and_the_job_of_the_reference() {
+fn a_starter_gets_the_arguments_and_the_job_of_the_reference() {
     let starter = "#!/bin/sh\necho \"$@\" > \"$HOME/words\"\ncat > \"$HOME/stdin\"\n\
                    echo \"$_CONDOR_EXECUTE\" > \"$HOME/where\"\nexit 3\n";
     let point = Point::new().job("1", JOB).hook("starter", starter);
@@ -53,7 +53,7 @@ fn a_starter_gets_the_words_and_the_job_of_the_reference() {
 
 /// The configured starter is another program, so its abilities are unknown.
 #[test]
-fn what_the_site_sets_and_nobody_does_is_named_when_the_run_begins() {
+fn unsupported_settings_are_named_at_the_start_of_a_run() {
     let point = Point::new()
         .job("1", JOB)
         .knob("HIBERNATION_PLUGIN = /no/plugin\nHIBERNATION_PLUGIN_ARGS = -x\nHIBERNATE_CHECK_INTERVAL = 60")
@@ -83,7 +83,7 @@ fn a_configuration_named_by_a_relative_path_is_found_by_its_hooks() {
 }
 
 #[test]
-fn with_one_processor_the_starter_is_not_told_its_slot() {
+fn with_one_processor_the_starter_does_not_get_its_slot_name() {
     let starter = "#!/bin/sh\ncat >/dev/null\necho \"$@\" > \"$HOME/words\"\n";
     let point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("starter", starter);
     assert_eq!(point.run().status, Some(0));
@@ -133,7 +133,7 @@ fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
 }
 
 #[test]
-fn a_job_that_start_refuses_is_told_why() {
+fn the_refusal_of_a_job_by_start_is_reported() {
     let point = Point::new()
         .job("1", &format!("{JOB}RequestMemory = 5000\n"))
         .knob("START = Owner == \"nobody\" && TARGET.RequestMemory <= MY.Memory");
@@ -148,7 +148,7 @@ fn a_job_that_start_refuses_is_told_why() {
 
 /// Faulty fetch hooks are called beside a working slot, which they must not affect. Each fault has its own message.
 #[test]
-fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
+fn bad_fetch_hooks_are_reported_and_other_slots_continue() {
     let cases: [(&str, &str, &str); 9] = [
         ("half an ad", "#!/bin/sh\necho 'Cmd = \"/bin/true\"'\necho 'Args = \"half'\n", "bad value"),
         ("a line that is none", "#!/bin/sh\necho 'Cmd = \"/bin/true\"'\necho hello\n", "no `=` in the line"),
@@ -178,7 +178,7 @@ fn bad_fetch_hooks_are_told_and_nothing_else_suffers() {
 }
 
 #[test]
-fn refused_paths_of_hooks_are_named_with_what_to_do() {
+fn refused_hook_paths_are_named_with_a_correction() {
     use std::os::unix::fs::PermissionsExt;
     let point = Point::new().job("1", JOB);
     let mode = |name: &str, bits| {
@@ -204,7 +204,7 @@ fn refused_paths_of_hooks_are_named_with_what_to_do() {
 }
 
 #[test]
-fn a_fetch_hook_that_was_killed_by_its_limit_is_no_failed_start_whatever_the_quirks() {
+fn a_fetch_hook_killed_by_its_time_limit_is_not_a_failed_start() {
     // The first call hangs, and the second returns the job. A slot that stopped fetching would never get the job.
     let hook = "#!/bin/sh\nif mkdir \"$HOME/out/first\" 2>/dev/null; then exec sleep 1000; fi\n\
                 mv \"$HOME/queue/1\" \"$HOME/taken/\" 2>/dev/null && exec cat \"$HOME/taken/1\"\n";
@@ -252,7 +252,7 @@ fn a_bad_configuration_is_one_message_with_its_place_and_status_3() {
 }
 
 #[test]
-fn foreign_files_in_execute_are_left_alone_and_dead_scratch_directories_removed() {
+fn old_scratch_directories_are_removed_and_foreign_files_kept() {
     let point = Point::new();
     std::fs::create_dir(point.path("execute/dir_999999999")).unwrap();
     std::fs::write(point.path("execute/dir_999999999/file"), "x").unwrap();
@@ -264,7 +264,7 @@ fn foreign_files_in_execute_are_left_alone_and_dead_scratch_directories_removed(
 }
 
 #[test]
-fn a_scratch_directory_of_a_running_process_stays_and_is_told_with_its_pid() {
+fn a_scratch_directory_of_a_running_process_is_kept_and_reported() {
     let point = Point::new();
     let own = std::process::id();
     let name = format!("execute/dir_{own}");
@@ -276,7 +276,7 @@ fn a_scratch_directory_of_a_running_process_stays_and_is_told_with_its_pid() {
 }
 
 #[test]
-fn a_partitionable_slot_gives_each_job_what_it_asks_for() {
+fn a_partitionable_slot_gives_each_job_its_request() {
     let mut point = Point::new()
         .knob("NUM_CPUS = 4")
         .knob("SLOT_TYPE_1_PARTITIONABLE = True")
@@ -312,7 +312,7 @@ fn ends(child: &mut Child) -> std::process::ExitStatus {
 }
 
 #[test]
-fn nobody_who_reads_messages_or_events_is_waited_for() {
+fn readers_of_messages_and_events_are_not_waited_for() {
     let mut point = Point::new().knob("NUM_CPUS = 4").knob("NUM_SLOTS_TYPE_1 = 4").knob("SLOT_TYPE_1 = 25%");
     point = point.knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0");
     for number in 0..120 {
@@ -400,7 +400,7 @@ fn while_the_configuration_is_broken_no_job_is_fetched() {
 }
 
 #[test]
-fn knobs_of_the_starter_are_looked_at_before_anything_is_fetched() {
+fn starter_parameters_are_checked_before_the_first_fetch() {
     let point = Point::new().job("1", JOB).knob("STARTER_UPDATE_INTERVAL = abc");
     let point = point.arguments(["--once", "--starter", OWN_STARTER]);
     let run = point.run();
@@ -411,7 +411,7 @@ fn knobs_of_the_starter_are_looked_at_before_anything_is_fetched() {
 
 /// The error is introduced at the last possible time, between the fetch and the start of the starter.
 #[test]
-fn a_starter_with_a_bad_knob_tells_the_exit_hook_of_an_accepted_job() {
+fn a_starter_with_a_bad_parameter_calls_the_exit_hook() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"$HOME/out/exit\"\n";
     let point = Point::new().knob("STARTER_UPDATE_INTERVAL = abc").hook("exit", exit);
     let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
@@ -434,7 +434,7 @@ fn a_starter_with_a_bad_knob_tells_the_exit_hook_of_an_accepted_job() {
 }
 
 #[test]
-fn what_cannot_be_executed_is_told_with_its_cause() {
+fn a_program_that_cannot_be_executed_is_reported_with_the_cause() {
     let run = Point::new().hook("fetch", "\u{7f}ELF is what it begins with\n").run();
     let wanted = [("event", "hook-failed"), ("hook", "FETCH_WORK"), ("reason", "Exec format error")];
     assert!(run.count(&wanted) >= 1, "{}", run.stderr);
@@ -488,7 +488,7 @@ fn attributes_of_a_fetched_job_may_be_expressions() {
 }
 
 #[test]
-fn attributes_shared_by_all_slots_stand_in_the_ad_of_the_fetch_hook_too() {
+fn attributes_of_all_slots_are_in_the_fetch_hooks_ad() {
     let point = Point::new()
         .hook("fetch", "#!/bin/sh\ncat > \"$HOME/out/ad\"\n")
         .knob("STARTD_ATTRS = Site")
@@ -501,7 +501,7 @@ fn attributes_shared_by_all_slots_stand_in_the_ad_of_the_fetch_hook_too() {
 
 /// Regression test: each line on stderr was reported as "hook failed", even after `exited 0`.
 #[test]
-fn what_a_hook_writes_to_stderr_is_no_failure() {
+fn output_of_a_hook_to_stderr_is_not_a_failure() {
     let point = Point::new().job("1", JOB).hook("reply", "#!/bin/sh\ncat > /dev/null\necho fine >&2\n");
     let run = point.run();
     assert_eq!(run.count(&[("event", "hook-failed")]), 0, "{}", run.stderr);
@@ -510,7 +510,7 @@ fn what_a_hook_writes_to_stderr_is_no_failure() {
 }
 
 #[test]
-fn a_slot_and_its_starter_name_one_job_alike() {
+fn a_slot_and_its_starter_name_a_job_alike() {
     let job = "Cmd = \"/bin/true\"\nOwner = \"nobody\"\nUser = \"nobody@x\"\nIwd = \"/tmp\"\n";
     let mut point = Point::new().job("1", job);
     point.arguments =
@@ -521,7 +521,7 @@ fn a_slot_and_its_starter_name_one_job_alike() {
 }
 
 #[test]
-fn a_job_that_two_slots_take_at_once_is_told() {
+fn a_job_that_two_slots_accept_is_reported() {
     // Each slot gets the same job, and the starters end when both run.
     let fetch = format!("#!/bin/sh\ncat <<end\n{JOB}end\n");
     let starter = "#!/bin/sh\ncat > /dev/null\n: > \"$HOME/out/job.$$\"\nuntil [ $(ls \"$HOME\"/out/job.* | wc -l) -ge 2 ]; \

@@ -7,7 +7,7 @@ use std::process::Child;
 use super::run::{JOB, signal};
 
 #[test]
-fn a_hook_without_end_is_ended_by_its_limit_and_takes_its_family_along() {
+fn an_endless_hook_is_killed_with_its_family_at_its_limit() {
     let hook = "#!/bin/sh\nsleep 1000 &\necho $! > \"$HOME/out/child\"\nwait\n";
     let point = Point::new().hook("fetch", hook).arguments(["--once", "--hook-timeout", "0.3"]);
     let run = point.run();
@@ -82,7 +82,7 @@ fn wait_until_busy(point: &Point, child: &mut Child) {
 }
 
 #[test]
-fn sigterm_lets_a_job_leave_softly() {
+fn sigterm_vacates_a_job() {
     let point = Point::new().job("1", JOB).hook("starter", PATIENT).arguments([]);
     let mut child = point.start();
     wait_until_busy(&point, &mut child);
@@ -98,7 +98,7 @@ fn sigterm_lets_a_job_leave_softly() {
 }
 
 #[test]
-fn when_the_vacate_time_is_over_the_job_is_killed() {
+fn a_job_is_killed_after_its_vacate_time() {
     let point =
         Point::new().job("1", JOB).hook("starter", STUBBORN).knob("MachineMaxVacateTime = 1").arguments([]);
     let mut child = point.start();
@@ -126,7 +126,7 @@ fn sigquit_and_a_second_sigterm_kill_at_once() {
 
 /// The queue must learn that a job was given up, so its hook runs to its end even in a fast shutdown.
 #[test]
-fn a_fast_end_waits_for_the_hook_that_tells_of_the_claim() {
+fn a_fast_shutdown_waits_for_the_evict_claim_hook() {
     let evict = "#!/bin/sh\ncat > /dev/null\nsleep 1\n: > \"$HOME/out/evicted\"\n";
     let point = Point::new().job("1", JOB).hook("starter", STUBBORN).hook("evict", evict).arguments([]);
     let mut child = point.start();
@@ -157,7 +157,7 @@ fn a_starter_that_ignores_everything_is_killed_with_its_family() {
 }
 
 #[test]
-fn a_better_job_takes_the_place_of_the_running_one_by_default_and_is_lost_in_the_reference() {
+fn a_better_job_replaces_the_running_one_and_is_lost_in_the_reference() {
     for (quirks, runs) in [("none", 1), ("reference", 0)] {
         let starter = "#!/bin/sh\nif grep -q 'ClusterId = 2'; then echo better >> \"$HOME/out/better\"; exit 0; fi\n\
                        trap 'exit 0' TERM QUIT\nfor i in 1 2 3 4 5 6 7 8 9 0; do sleep 0.3; done\n";
@@ -175,7 +175,7 @@ fn a_better_job_takes_the_place_of_the_running_one_by_default_and_is_lost_in_the
 }
 
 #[test]
-fn a_running_execution_point_is_asked_and_told_through_its_socket() {
+fn requests_reach_a_running_execution_point_through_its_socket() {
     let point = Point::new().job("1", JOB).hook("starter", PATIENT);
     let control = point.path("control").display().to_string();
     let point = point.arguments(["--control", &control]);
@@ -205,7 +205,7 @@ fn a_running_execution_point_is_asked_and_told_through_its_socket() {
 }
 
 #[test]
-fn sighup_reads_the_configuration_again_and_keeps_the_old_one_when_it_is_bad() {
+fn sighup_rereads_the_configuration_unless_it_is_invalid() {
     let point = Point::new().knob("START = True").arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
@@ -221,7 +221,7 @@ fn sighup_reads_the_configuration_again_and_keeps_the_old_one_when_it_is_bad() {
 }
 
 #[test]
-fn signals_without_a_meaning_end_nothing() {
+fn signals_without_a_meaning_have_no_effect() {
     let point = Point::new().arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
@@ -248,7 +248,7 @@ fn timeout_kills_everything_and_is_status_124() {
 
 /// The limit applies only to hooks for which 25.14 waits.
 #[test]
-fn hook_timeout_leaves_hooks_alone_that_nothing_waits_for() {
+fn hook_timeout_does_not_apply_to_hooks_that_nothing_waits_for() {
     let slow = "#!/bin/sh\ncat > /dev/null\nsleep 1.5\necho done >> \"$HOME/out/slow\"\n";
     let point = Point::new().job("1", JOB).hook("reply", slow).hook("evict", slow);
     let point = point.arguments(["--once", "--hook-timeout", "0.5"]);

@@ -43,7 +43,7 @@ fn load(machine: &mut Machine, load: f64) {
 }
 
 #[test]
-fn a_retiring_job_can_be_suspended_and_goes_on_retiring() {
+fn a_retiring_job_can_be_suspended_and_retires_further() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         machine.step(StartdEvent::Vacate { slot: None, fast: false });
@@ -59,7 +59,7 @@ fn a_retiring_job_can_be_suspended_and_goes_on_retiring() {
 }
 
 #[test]
-fn what_policy_has_suspended_no_command_continues_but_it_can_keep_it() {
+fn a_command_cannot_continue_a_job_that_policy_suspended() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         load(&mut machine, 3.0);
@@ -78,7 +78,7 @@ fn what_policy_has_suspended_no_command_continues_but_it_can_keep_it() {
 }
 
 #[test]
-fn a_job_that_left_suspended_does_not_stop_the_next_one_for_ever() {
+fn the_next_job_is_not_suspended_after_a_suspended_job() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         asks(&mut machine, true);
@@ -98,7 +98,7 @@ fn a_job_that_left_suspended_does_not_stop_the_next_one_for_ever() {
 }
 
 #[test]
-fn a_slot_without_a_job_refuses_both() {
+fn a_slot_without_a_running_job_refuses_suspend_and_continue() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         let refused = asks(&mut machine, false).unwrap();
@@ -134,7 +134,7 @@ const JOB: &str = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"ali
 
 /// A command that does not apply to the slot is refused once, with the state of the slot.
 #[test]
-fn a_verb_that_finds_nothing_to_do_says_so_live() {
+fn suspend_and_continue_report_if_there_is_nothing_to_do() {
     let point = Point::new();
     let control = point.path("control").display().to_string();
     let point = point
@@ -204,7 +204,7 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
 
 /// A startd of 25.14 makes the claim Suspended, then Busy, and accepts no job until the claim is released.
 #[test]
-fn a_claim_without_a_job_is_refused_and_suspended_all_the_same_by_25_14() {
+fn a_claim_without_a_job_is_suspended_only_by_25_14() {
     let mut plain = Machine::with(POLICY, QuirkMode::Manual, None);
     plain.claim("slot1", "", 1800);
     assert!(

@@ -87,7 +87,7 @@ fn backfilling() -> Machine {
 }
 
 #[test]
-fn transitions_1_and_2_owner_and_unclaimed_as_is_owner_says() {
+fn transitions_1_and_2_is_owner_decides_between_owner_and_unclaimed() {
     for quirks in BOTH {
         let mut machine = machine(quirks);
         becomes(&mut machine, OWNER);
@@ -113,7 +113,7 @@ fn transitions_3_and_4_a_slot_benchmarks_until_the_programs_end() {
 }
 
 #[test]
-fn transition_4_is_made_at_the_next_look_in_25_14_and_transition_3_not_again() {
+fn transition_4_is_made_at_the_next_evaluation_in_25_14() {
     let mut reference = machine(QuirkMode::Reference);
     becomes(&mut reference, BENCHMARK);
     reference.wait(5);
@@ -205,7 +205,7 @@ fn transition_7_start_backfill() {
 }
 
 #[test]
-fn transition_10_an_idle_claim_is_released_or_its_owner_comes_back_or_its_time_is_over() {
+fn transition_10_an_idle_claim_is_released_or_preempted_or_expires() {
     let released = |text: &str| text.starts_with("Preempting/") && text.contains("Owner/Idle");
     for quirks in BOTH {
         let mut idle = machine(quirks);
@@ -249,7 +249,7 @@ fn transition_13_a_job_retires() {
 }
 
 #[test]
-fn transitions_14_and_15_a_job_is_suspended_and_goes_on() {
+fn transitions_14_and_15_a_job_is_suspended_and_continues() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         becomes(&mut machine, SUSPEND);
@@ -312,7 +312,7 @@ fn transition_19_a_drain_that_is_cancelled_leaves_the_job_alone() {
 }
 
 #[test]
-fn transitions_21_and_25_a_job_that_is_to_leave_is_killed() {
+fn transitions_21_and_25_a_preempted_job_is_killed() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         machine.measure(NO_RETIREMENT);
@@ -329,7 +329,7 @@ fn transitions_21_and_25_a_job_that_is_to_leave_is_killed() {
 }
 
 #[test]
-fn transition_22_a_vacated_slot_goes_back_to_its_owner() {
+fn transition_22_a_vacated_slot_returns_to_its_owner() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         machine.measure(NO_RETIREMENT);
@@ -341,7 +341,7 @@ fn transition_22_a_vacated_slot_goes_back_to_its_owner() {
 }
 
 #[test]
-fn transitions_23_and_24_the_claim_that_waits_takes_over() {
+fn transitions_23_and_24_the_waiting_claim_becomes_current() {
     for (fast, through) in [(false, "Claimed/Retiring Preempting/Vacating"), (true, "Preempting/Killing")] {
         for quirks in BOTH {
             let ranked = format!("{POLICY}\nRANK = TARGET.Better =?= true");
@@ -474,7 +474,7 @@ fn transitions_36_and_37_free_slots_are_drained_at_once() {
 
 /// Regression test: the slot stayed in Preempting and never left it.
 #[test]
-fn a_claim_that_waited_is_refused_when_a_drain_has_begun_meanwhile() {
+fn a_waiting_claim_is_refused_if_a_drain_has_begun() {
     for quirks in BOTH {
         let ranked = format!("{POLICY}\nRANK = TARGET.Better =?= true");
         let mut machine = Machine::with(&ranked, quirks, None);
@@ -491,7 +491,7 @@ fn a_claim_that_waited_is_refused_when_a_drain_has_begun_meanwhile() {
 
 /// 25.14 recurses until its stack overflows.
 #[test]
-fn a_policy_that_chases_its_own_tail_is_stopped_and_told() {
+fn a_policy_that_changes_states_forever_is_stopped_and_reported() {
     let mut machine = Machine::new("IS_OWNER = State == \"Unclaimed\"");
     machine.wait(10);
     let told = machine.warnings.iter().filter(|text| text.contains("contradict each other")).count();
@@ -499,7 +499,7 @@ fn a_policy_that_chases_its_own_tail_is_stopped_and_told() {
 }
 
 #[test]
-fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
+fn startd_noclaim_shutdown_ends_an_unclaimed_machine() {
     let mut machine = Machine::new("STARTD_NOCLAIM_SHUTDOWN = 8\nUPDATE_INTERVAL = 1");
     machine.claim("slot1", "", 1800);
     machine.wait(20);
@@ -515,7 +515,7 @@ fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
 /// Transitions 1 and 2 are caused by a desktop's console, through the access times of CONSOLE_DEVICES; STARTD_NOCLAIM_SHUTDOWN
 /// applies when there is no claim.
 #[test]
-fn a_desktop_s_slot_is_its_owner_s_while_he_types_live() {
+fn a_desktop_slot_is_in_owner_while_its_user_types() {
     let point = Point::new()
         .knob("SLOTS_CONNECTED_TO_CONSOLE = 1")
         .knob("IS_OWNER = ConsoleIdle < 1000")

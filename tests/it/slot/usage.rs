@@ -31,14 +31,14 @@ fn suspends_with(policy: &str, with: &dyn Fn(Point) -> Point) {
 
 /// Regression test: CpusUsage and CondorLoadAvg were always 0.
 #[test]
-fn a_slot_sees_the_processor_time_of_its_own_job() {
+fn a_slot_publishes_the_processor_time_of_its_job() {
     suspends("CpusUsage > 0.1 && ImageSize > 100 && LoadAvg - CondorLoadAvg < 1000");
 }
 
 /// The disk use of docker's job images is published; a startd determines it one interval after its start. Regression test: no ad
 /// had it.
 #[test]
-fn a_slot_tells_what_docker_s_images_of_jobs_take() {
+fn a_slot_publishes_the_size_of_dockers_job_images() {
     let home = tempfile::tempdir().unwrap();
     let docker = home.path().join("docker");
     let text = "#!/bin/sh\ncase $1 in images) echo htcondor.org/a/x:1 aa 3MB; echo other:1 bb 9GB;; esac\n";
@@ -50,13 +50,13 @@ fn a_slot_tells_what_docker_s_images_of_jobs_take() {
 
 /// Regression test: the slot ad never contained what the starter reports about the job.
 #[test]
-fn a_slot_sees_what_its_starter_tells_of_the_job() {
+fn a_slot_uses_the_updates_of_its_starter() {
     suspends("ResidentSetSize > 0 && MemoryUsage >= 1");
 }
 
 /// In 25.14 the starter of a fetched job does not report to the startd.
 #[test]
-fn with_the_quirks_of_the_reference_a_slot_does_not_see_it() {
+fn with_reference_quirks_a_slot_ignores_the_updates() {
     let lines = [
         "WANT_SUSPEND = True",
         "CONTINUE = False",

@@ -50,7 +50,7 @@ fn screen_lines(text: &str) -> usize {
 }
 
 #[test]
-fn pairs_say_what_the_summary_suggests_and_why_no_slot_is_asked() {
+fn pairs_show_suggestions_and_why_no_slot_is_considered() {
     let directory = tempfile::tempdir().unwrap();
     let slots = format!("Name = \"slot1@a\"\n{SLOT}")
         .replace("START && WithinResourceLimits", "( START ) && ( WithinResourceLimits )");
@@ -76,7 +76,7 @@ fn pairs_say_what_the_summary_suggests_and_why_no_slot_is_asked() {
 }
 
 #[test]
-fn what_no_condition_says_is_told_beside_the_answer() {
+fn reasons_outside_of_conditions_are_warnings() {
     let directory = tempfile::tempdir().unwrap();
     let told = |job: &str, slot: &str| {
         let slots = format!("Name = \"slot1@a\"\n{SLOT}{slot}");
@@ -93,7 +93,7 @@ fn what_no_condition_says_is_told_beside_the_answer() {
 }
 
 #[test]
-fn files_in_the_wrong_place_are_told() {
+fn files_in_place_of_other_arguments_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let slots = format!("Name = \"slot1@a\"\n{SLOT}");
     let told = |jobs: &str, slots: &str, more: &[&str]| {

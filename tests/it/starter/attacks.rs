@@ -17,7 +17,7 @@ fn run(place: &Place, script: &str, more: &str) -> Ran {
 }
 
 #[test]
-fn links_that_lead_out_bring_nothing_of_what_the_job_may_not_read() {
+fn links_out_of_the_sandbox_transfer_only_readable_files() {
     let is_root = nix::unistd::geteuid().is_root();
     let place = transferring(Place::new());
     let secret = place.path("secret");
@@ -53,7 +53,7 @@ fn links_that_lead_out_bring_nothing_of_what_the_job_may_not_read() {
 }
 
 #[test]
-fn names_of_any_bytes_come_back_as_they_are_and_break_no_message() {
+fn file_names_of_any_bytes_are_preserved_and_break_no_message() {
     let place = transferring(Place::new());
     let script = r#"n=$(printf "a\nb"); echo 1 > "$n"; echo 2 > "c d"; echo 3 > "$(printf "\377x")"; echo 4 > "-rf"; echo 5 > "e\"f"; echo 6 > "$(printf "\033[31m")""#;
     let ran = run(&place, script, "");
@@ -74,7 +74,7 @@ fn names_of_any_bytes_come_back_as_they_are_and_break_no_message() {
 }
 
 #[test]
-fn directories_that_nobody_may_read_are_removed_all_the_same() {
+fn unreadable_directories_are_removed_too() {
     let place = Place::new();
     let script = "cd $_CONDOR_SCRATCH_DIR; mkdir -p a/b/c; echo x > a/b/c/d; chmod 000 a/b/c a/b a; mkdir e; echo > e/f; chmod 500 e; chmod 000 .";
     let ran = place.run(&shell(script));
@@ -98,7 +98,7 @@ fn directories_that_nobody_may_read_are_removed_all_the_same() {
 }
 
 #[test]
-fn sockets_and_pipes_in_the_scratch_directory_hold_nobody_up() {
+fn sockets_and_pipes_in_the_scratch_directory_block_nothing() {
     let place = transferring(Place::new());
     let script = "mkfifo pipe out2; mkdir d; mkfifo d/pipe; \
                   python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind(\\\"sock\\\")\" 2>/dev/null; echo ok > plain";
@@ -134,7 +134,7 @@ fn a_job_that_removes_its_own_directory_ends_like_any_other() {
 }
 
 #[test]
-fn a_job_that_stops_itself_and_takes_no_notice_is_ended() {
+fn a_job_that_stops_itself_and_ignores_signals_is_killed() {
     let place = Place::new().noting().knob("SHUTDOWN_GRACEFUL_TIMEOUT = 1");
     let pipe = place.pipe();
     let child = place.start(&shell("trap \"\" TERM; echo > pipe; kill -STOP $$; sleep 600"));
@@ -147,7 +147,7 @@ fn a_job_that_stops_itself_and_takes_no_notice_is_ended() {
 }
 
 #[test]
-fn ten_gigabytes_of_holes_are_more_than_a_limit_of_a_hundred_megabytes() {
+fn a_sparse_file_of_ten_gigabytes_exceeds_the_disk_limit() {
     let place = transferring(Place::new());
     let ran = run(&place, "truncate -s 10G big", "MaxTransferOutputMB = 100");
     assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 33"), "{}\n{}", ran.ad, ran.told);
@@ -157,7 +157,7 @@ fn ten_gigabytes_of_holes_are_more_than_a_limit_of_a_hundred_megabytes() {
 }
 
 #[test]
-fn what_lies_in_the_way_of_output_is_not_written_through() {
+fn output_does_not_follow_links_at_its_destination() {
     let place = transferring(Place::new());
     let outside = place.path("outside");
     fs::write(&outside, "keep").unwrap();

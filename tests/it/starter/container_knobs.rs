@@ -18,7 +18,7 @@ fn assert_told(ran: &Ran, knob: &str, parts: &[&str]) {
 }
 
 #[test]
-fn an_expression_that_gives_no_string_is_told_with_its_place_and_what_comes_of_it() {
+fn an_expression_without_a_string_value_is_reported_with_its_effect() {
     for (text, why) in [
         ("/data", "is not a valid expression"),
         ("(((", "is not a valid expression"),
@@ -51,7 +51,7 @@ fn an_expression_that_gives_no_string_is_told_with_its_place_and_what_comes_of_i
 }
 
 #[test]
-fn what_the_job_does_not_ask_for_or_this_machine_does_not_have_is_told_only_where_somebody_asked() {
+fn missing_paths_and_attributes_are_reported_only_if_requested() {
     let asked = "SINGULARITY_BIND_EXPR = TARGET.Binds\nSINGULARITY_IMAGE_EXPR = TARGET.Image\nSINGULARITY_USE_PID_NAMESPACES = Auto";
     let ran = with_singularity().knob(asked).run(SIF);
     assert_eq!(ran.status, 0, "{}", ran.told);
@@ -69,7 +69,7 @@ fn what_the_job_does_not_ask_for_or_this_machine_does_not_have_is_told_only_wher
 }
 
 #[test]
-fn a_default_container_without_an_image_is_told() {
+fn a_default_container_without_an_image_is_reported() {
     for (image, why) in
         [("", "DEFAULT_CONTAINER_IMAGE is not set"), ("\nDEFAULT_CONTAINER_IMAGE = 5", "= 5 has the value 5")]
     {
@@ -85,7 +85,7 @@ fn a_default_container_without_an_image_is_told() {
 }
 
 #[test]
-fn attributes_of_the_wrong_kind_and_volumes_without_a_directory_are_told() {
+fn attributes_of_wrong_types_and_volumes_without_directories_are_reported() {
     let knobs = "DOCKER_MOUNT_VOLUMES = A B C\nDOCKER_VOLUME_DIR_B = /b";
     let more = "DockerPullPolicy = \"sometimes\"\nDockerNetworkType = 5\nDockerOverrideEntrypoint = \"yes\"\nMountUnderScratch = {1}";
     let ran = with_docker().knob(knobs).run(&format!("{IMAGE}\n{more}"));
@@ -106,7 +106,7 @@ fn attributes_of_the_wrong_kind_and_volumes_without_a_directory_are_told() {
 
 /// As with `might_EXCEPT` of 25.14, the job does not start, and its log contains this message.
 #[test]
-fn a_value_that_is_none_ends_what_25_14_ends_and_the_place_is_told() {
+fn an_invalid_value_prevents_the_start_and_its_location_is_reported() {
     let truth = |knob: &str, text: &str, default: &str| {
         format!(
             "{knob} in the condor configuration  is not a valid boolean (\"{text}\").  Please set it to True or False (default is {default})"

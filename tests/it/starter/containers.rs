@@ -116,7 +116,7 @@ fn mount_points_in_mounted_directories_are_made_before_the_container() {
 }
 
 #[test]
-fn a_docker_job_is_pulled_made_started_asked_for_and_removed() {
+fn a_docker_container_is_pulled_created_started_inspected_and_removed() {
     let place = with_docker();
     let ran = place.run(IMAGE);
     assert_eq!(ran.status, 0, "{}", ran.told);
@@ -146,7 +146,7 @@ fn an_image_of_ours_is_not_pulled_again() {
 }
 
 #[test]
-fn an_image_that_cannot_be_pulled_is_told_and_the_starter_ends() {
+fn an_image_that_cannot_be_pulled_is_reported_and_the_starter_ends() {
     let place = with_docker();
     fs::write(place.path("state/nopull"), "").unwrap();
     let ran = place.run(IMAGE);
@@ -158,7 +158,7 @@ fn an_image_that_cannot_be_pulled_is_told_and_the_starter_ends() {
 }
 
 #[test]
-fn a_container_that_cannot_be_made_is_no_end_of_the_job() {
+fn a_container_that_cannot_be_created_is_not_the_exit_of_the_job() {
     let place = with_docker();
     fs::write(place.path("state/nocreate"), "").unwrap();
     let ran = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
@@ -174,7 +174,7 @@ fn a_container_that_cannot_be_made_is_no_end_of_the_job() {
 }
 
 #[test]
-fn a_container_that_cannot_be_removed_is_told_with_the_command_that_does_it() {
+fn a_container_that_cannot_be_removed_is_reported_with_a_command() {
     let place = with_docker();
     double(
         &place,
@@ -191,7 +191,7 @@ fn a_container_that_cannot_be_removed_is_told_with_the_command_that_does_it() {
 }
 
 #[test]
-fn an_exit_code_of_255_is_one_and_what_is_above_128_is_a_signal() {
+fn exit_codes_of_docker_above_128_are_signals_except_255() {
     for (code, line) in [("255", "ExitCode = 255"), ("137", "ExitSignal = 9"), ("128", "ExitCode = 128")] {
         let place = with_docker();
         fs::write(place.path("state/code"), code).unwrap();
@@ -217,7 +217,7 @@ fn a_container_out_of_memory_holds_the_job() {
 
 /// As in a pool, transferred files are in the initial directory of the container.
 #[test]
-fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
+fn a_transferred_executable_is_run_in_the_containers_directory() {
     for (more, command) in [("", "./prog"), ("TransferExecutable = false", "/elsewhere/prog")] {
         let place = with_docker().option(&["--as", "shadow"]);
         let program = if more.is_empty() { place.path("iwd/prog") } else { "/elsewhere/prog".into() };
@@ -237,7 +237,7 @@ fn an_executable_that_was_sent_is_run_from_where_the_container_begins() {
 /// A shadow in a pool holds the job as well, while a starter of 25.14 without a shadow treats a job that docker did not run as
 /// one that ran.
 #[test]
-fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
+fn as_shadow_holds_a_job_that_docker_could_not_run() {
     for (state, reason, code) in [
         ("nocreate", "bad option ", 35),
         ("oom", "Docker job has gone over memory limit of 128 Mb", 34),
@@ -262,7 +262,7 @@ fn a_played_shadow_holds_a_job_that_docker_could_not_run() {
 }
 
 #[test]
-fn requests_reach_the_container_by_the_words_of_docker() {
+fn requests_reach_the_container_through_docker_commands() {
     let place = with_docker();
     let pipe = place.pipe();
     let job = format!("trap 'exit 5' TERM; echo ready > {}; while :; do sleep 0.05; done\n", pipe.display());
@@ -294,7 +294,7 @@ fn with_docker_that(place: &Place, word: &str, pipe: &std::path::Path, then: &st
 }
 
 #[test]
-fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
+fn a_container_that_docker_does_not_pause_is_reported_and_continues() {
     let place = with_docker();
     let pipe = place.pipe();
     let job = format!("trap 'exit 5' TERM; echo ready > {}; while :; do sleep 0.05; done\n", pipe.display());
@@ -316,7 +316,7 @@ fn a_container_that_docker_does_not_pause_goes_on_and_that_is_told() {
 }
 
 #[test]
-fn a_second_request_ends_what_stands_for_a_container_that_stays() {
+fn a_second_request_kills_the_process_of_a_container_that_remains() {
     let place = with_docker();
     let pipe = place.pipe();
     let job = format!("echo ready > {}; exec sleep 600\n", pipe.display());
@@ -333,7 +333,7 @@ fn a_second_request_ends_what_stands_for_a_container_that_stays() {
 }
 
 #[test]
-fn a_job_that_is_to_end_while_its_image_is_pulled_is_not_started() {
+fn a_job_that_must_end_during_the_pull_is_not_started() {
     let place = with_docker();
     let pipe = place.pipe();
     let slow = DOCKER.replace("pull) ", &format!("pull) echo ready > {}; sleep 60; ", pipe.display()));
@@ -348,7 +348,7 @@ fn a_job_that_is_to_end_while_its_image_is_pulled_is_not_started() {
 }
 
 #[test]
-fn singularity_is_asked_for_its_version_tries_the_image_and_runs_the_job() {
+fn singularity_prints_its_version_tests_the_image_and_runs_the_job() {
     let place = with_singularity();
     let ran =
         place.run(&format!("{}\nWantSIF = true\nContainerImage = \"/img.sif\"", shell("echo job >> calls")));
@@ -373,7 +373,7 @@ fn singularity_is_asked_for_its_version_tries_the_image_and_runs_the_job() {
 }
 
 #[test]
-fn an_image_that_cannot_be_tried_is_told_in_one_plain_line() {
+fn a_failed_image_test_is_reported_in_one_line() {
     let place = with_singularity();
     fs::write(place.path("state/untestable"), "").unwrap();
     let ran = place
@@ -385,7 +385,7 @@ fn an_image_that_cannot_be_tried_is_told_in_one_plain_line() {
 }
 
 #[test]
-fn a_job_whose_image_fails_its_test_is_held_and_goes_back_in_25_14() {
+fn a_job_whose_image_fails_its_test_is_held_and_requeued_in_25_14() {
     for (quirks, status, code) in [
         ("none", "JobStatus = 5", "HoldReasonCode = 45"),
         ("reference", "JobStatus = 1", "VacateReasonCode = 45"),
@@ -400,7 +400,7 @@ fn a_job_whose_image_fails_its_test_is_held_and_goes_back_in_25_14() {
 }
 
 #[test]
-fn a_job_without_an_image_is_not_run_in_one_called_singularityimage() {
+fn a_job_without_an_image_does_not_run_in_an_image_named_singularityimage() {
     let place = with_singularity();
     let ran = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
     assert!(ran.told.contains("no image: SINGULARITY_IMAGE_EXPR"), "{}", ran.told);
@@ -411,7 +411,7 @@ fn a_job_without_an_image_is_not_run_in_one_called_singularityimage() {
 }
 
 #[test]
-fn the_scratch_directory_outside_is_the_one_outside() {
+fn scratch_dir_outside_container_is_a_path_of_the_machine() {
     let outside = |place: Place| {
         let place = place.knob("SINGULARITY_TARGET_DIR = /srv");
         place.run("Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"");
@@ -426,7 +426,7 @@ fn the_scratch_directory_outside_is_the_one_outside() {
 }
 
 #[test]
-fn a_runtime_that_is_not_there_is_told_and_the_job_is_not_run_outside_of_it() {
+fn a_missing_runtime_is_reported_and_the_job_does_not_run() {
     for (ad, knobs) in [
         ("WantDocker = true\nDockerImage = \"busybox\"", "DOCKER = /no/such/docker"),
         ("WantSIF = true\nContainerImage = \"x.sif\"", "SINGULARITY = /no/such/singularity"),
@@ -446,7 +446,7 @@ fn a_runtime_that_is_not_there_is_told_and_the_job_is_not_run_outside_of_it() {
 }
 
 #[test]
-fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
+fn a_job_for_which_no_container_is_configured_runs_without_one() {
     let asked = [
         ("X = 1", "SINGULARITY_JOB = false"),
         ("WantsBox = false", "SINGULARITY_JOB = TARGET.WantsBox"),
@@ -464,7 +464,7 @@ fn a_configuration_that_wants_no_container_for_this_job_runs_it() {
 }
 
 #[test]
-fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
+fn attributes_that_need_a_shadow_are_reported_and_the_job_runs() {
     let place = Place::new().noting();
     let asks = "TransferInput = \"no-such,calls\"\nShouldTransferFiles = \"YES\"\nOnExitRemove = true\nPeriodicHold = false";
     let ran = place.run(&format!("{}\n{asks}", shell("echo job >> calls")));
@@ -481,7 +481,7 @@ fn what_a_job_asks_of_a_shadow_is_told_and_the_job_runs() {
 }
 
 #[test]
-fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_when_it_begins() {
+fn only_settings_that_would_affect_this_starter_are_reported() {
     let place = Place::new()
         .knob("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_PROCESS_GROUPS = $(NO_SUCH:true)")
         .knob("CONSUMPTION_POLICY = true\nNEGOTIATOR_INTERVAL = 20\nSTARTER.MAX_STARTER_LOG = 5");
@@ -498,7 +498,7 @@ fn only_settings_that_a_starter_would_heed_and_that_ask_for_something_are_told_w
 }
 
 #[test]
-fn a_singularity_job_that_is_no_truth_value_is_told_in_the_references_words() {
+fn an_invalid_singularity_job_has_the_references_message() {
     let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
     let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
     // After an exception, JOB_EXIT is called, but the starter does not wait for it.

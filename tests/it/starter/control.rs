@@ -73,7 +73,7 @@ fn a_job_is_held_with_reason_and_codes_that_the_exit_hook_sees() {
 }
 
 #[test]
-fn a_job_is_removed_vacated_softly_and_at_once() {
+fn a_job_is_removed_vacated_and_killed() {
     for (words, said, ended) in [
         (&["remove"][..], "exit remove\n", "ExitCode = 3"),
         (&["soft"], "exit evict\n", "ExitCode = 3"),
@@ -89,7 +89,7 @@ fn a_job_is_removed_vacated_softly_and_at_once() {
 }
 
 #[test]
-fn a_job_is_stopped_goes_on_and_updates_when_it_is_told_to() {
+fn a_job_is_suspended_continued_and_updated_on_request() {
     let place = place().option(&["--job-update-ad", "update"]);
     let child = start(&place, "");
     done(&place, &["suspend"]);
@@ -104,7 +104,7 @@ fn a_job_is_stopped_goes_on_and_updates_when_it_is_told_to() {
 }
 
 #[test]
-fn what_is_no_order_is_refused_and_nothing_happens_to_the_job() {
+fn invalid_requests_are_refused_and_do_not_affect_the_job() {
     let place = place();
     let child = start(&place, "");
     refused_with(2, &place, &["holt"], "did you mean hold?");
@@ -130,7 +130,7 @@ fn what_is_no_order_is_refused_and_nothing_happens_to_the_job() {
 }
 
 #[test]
-fn a_socket_that_is_not_safe_is_one_message_and_no_job_is_run() {
+fn an_unsafe_socket_is_one_message_and_no_job_runs() {
     let cases: [(&str, &str); 4] = [
         ("link", "it is a link: remove it"),
         ("file", "it is not a socket: remove it"),
@@ -212,7 +212,7 @@ fn a_held_job_is_released_runs_again_and_is_removed() {
 }
 
 #[test]
-fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
+fn a_request_during_a_hook_does_not_cancel_its_time_limit() {
     let place = shadow("done").hook("SHADOW_PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
     let place = place.option(&["--hook-timeout", "3"]).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
     let pipe = place.pipe();
@@ -238,7 +238,7 @@ fn whoever_asks_while_a_hook_runs_does_not_take_its_time_limit_away() {
 }
 
 #[test]
-fn the_time_limit_is_that_of_all_runs_and_of_what_lies_between() {
+fn the_time_limit_includes_all_runs_and_pauses() {
     let limited = |until: &str| Place::new().option(&["--as", "shadow", "--until", until, "--timeout", "1"]);
     let job = |more: &str| format!("{}\nJobUniverse = 5\n{more}", shell("exit 0"));
     let ended = |place: Place, more: &str, state: &str| {
@@ -259,7 +259,7 @@ fn the_time_limit_is_that_of_all_runs_and_of_what_lies_between() {
 }
 
 #[test]
-fn a_job_goes_on_for_its_grace_when_whoever_started_it_is_gone_and_is_ended_then() {
+fn a_job_without_its_parent_ends_after_the_orphan_grace() {
     let place = Place::new().noting().option(&["--orphan-grace", "0"]);
     let pipe = place.pipe();
     fs::write(place.path("job.ad"), place.whole(&shell("echo runs > pipe; exec sleep 1000"))).unwrap();
@@ -295,7 +295,7 @@ fn a_job_goes_on_for_its_grace_when_whoever_started_it_is_gone_and_is_ended_then
 }
 
 #[test]
-fn the_log_of_a_job_is_read_back_as_ads_in_each_of_its_forms() {
+fn the_log_of_a_job_is_read_as_ads_in_each_format() {
     let mut told = Vec::new();
     for form in ["", "UserLogUseXML = 1", "UserLogUseXML = 2"] {
         let place = Place::new().option(&["--as", "shadow"]);
@@ -330,7 +330,7 @@ fn the_log_of_a_job_is_read_back_as_ads_in_each_of_its_forms() {
 }
 
 #[test]
-fn a_damaged_log_is_read_as_far_as_it_goes_and_what_is_wrong_is_said() {
+fn a_damaged_log_is_read_partly_and_its_error_is_reported() {
     let place = Place::new();
     for (text, said, events) in [
         ("", "", 0),
@@ -366,7 +366,7 @@ fn a_damaged_log_is_read_as_far_as_it_goes_and_what_is_wrong_is_said() {
 }
 
 #[test]
-fn what_a_killed_run_kept_for_its_job_is_removed_by_clean() {
+fn clean_removes_what_a_killed_run_kept_for_its_job() {
     let mut place = shadow("done");
     fs::create_dir(place.path("tmp")).unwrap();
     let tmp = place.path("tmp").display().to_string();
@@ -392,7 +392,7 @@ fn what_a_killed_run_kept_for_its_job_is_removed_by_clean() {
 }
 
 #[test]
-fn what_is_asked_for_as_json_is_json_whatever_is_printed() {
+fn json_output_is_valid_with_every_option() {
     let array = |words: &[&str]| {
         let output = Place::new().option(words).command().output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -406,7 +406,7 @@ fn what_is_asked_for_as_json_is_json_whatever_is_printed() {
 }
 
 #[test]
-fn the_exit_hook_of_a_job_of_the_queue_is_called_with_what_its_user_asks_for() {
+fn the_exit_hook_of_a_queued_job_gets_the_users_request() {
     for (quirks, words) in [("none", ["hold", "remove", "evict"]), ("reference", ["evict"; 3])] {
         for (ask, word) in ["hold", "remove", "soft"].into_iter().zip(words) {
             let place = place().option(&["--as", "shadow", "--until", "1", "--quirks", quirks]);

@@ -37,7 +37,7 @@ fn of_shadow(mode: u32) -> Place {
 
 /// In `CredDirCreator` (cred_dir.cpp) of 25.14, all accounts can read the directory.
 #[test]
-fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
+fn a_job_has_its_tokens_in_every_role_until_it_ends() {
     let script = "cd $_CONDOR_CREDS; pwd; stat -c %a . *; cat *";
     for (words, ended) in [(vec![], "ExitCode = 0"), (vec!["--as", "shadow"], "JobStatus = 4")] {
         let place = with_token(0o600).option(&words);
@@ -52,7 +52,7 @@ fn a_job_has_its_tokens_whoever_is_played_and_they_are_gone_with_it() {
 
 /// A scratch directory that is kept contains no credentials, even if the job tries to protect them.
 #[test]
-fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
+fn a_kept_scratch_directory_has_no_tokens_even_if_it_was_unreadable() {
     for script in ["exit 0", "chmod 0 $_CONDOR_CREDS", "chmod 0 $_CONDOR_CREDS; chmod 0 $_CONDOR_SCRATCH_DIR"]
     {
         let place = of_shadow(0o600);
@@ -70,7 +70,7 @@ fn a_kept_scratch_directory_has_no_tokens_even_where_the_job_closed_it() {
 
 /// As in `CONDOR_getcreds` (NTreceivers.cpp), the shadow holds the job.
 #[test]
-fn a_job_whose_access_point_has_no_tokens_is_held_and_one_without_an_access_point_is_refused() {
+fn a_job_without_tokens_is_held_or_refused() {
     for (mode, knob, services, why) in [
         (0o644, "", "scitokens*x", "other accounts can read or write it"),
         (0o600, "", "other", "No such file"),
@@ -99,7 +99,7 @@ fn until_other(file: &str) -> String {
 }
 
 #[test]
-fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be() {
+fn tokens_are_refreshed_and_the_job_is_held_if_that_fails() {
     let place = of_shadow(0o600).knob("SEC_CREDENTIAL_REFRESH = 1");
     let pipe = place.pipe();
     let script = format!("echo > {}; {}", pipe.display(), until_other("$_CONDOR_CREDS/scitokens_x.use"));
@@ -122,7 +122,7 @@ fn tokens_are_brought_anew_while_the_job_runs_and_it_is_held_when_they_cannot_be
 
 /// Tests the quirk `tokens-gone-unrefreshed`. By default the tokens stay, as a unit test checks.
 #[test]
-fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought_anew() {
+fn a_failed_token_refresh_without_a_shadow_is_reported() {
     let place = with_token(0o600).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--quirks", "reference"]);
     let pipe = place.pipe();
     let script = format!("echo > {}; while test -e $_CONDOR_CREDS; do sleep 0.1; done", pipe.display());
@@ -136,7 +136,7 @@ fn a_job_without_a_shadow_loses_its_tokens_in_a_pool_when_they_cannot_be_brought
 
 /// Tests `refreshSandboxCredentialsKRB` (jic_shadow.cpp).
 #[test]
-fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machine() {
+fn a_kerberos_cache_in_the_scratch_directory_is_refreshed() {
     let knobs = |place: Place| {
         let knob = format!("SEC_CREDENTIAL_DIRECTORY_KRB = {}", place.path("krb").display());
         place.knob(&knob).knob("SEC_CREDENTIAL_REFRESH = 1").option(&["--as", "shadow"])
@@ -176,7 +176,7 @@ fn a_kerberos_cache_lies_in_the_scratch_directory_and_follows_that_of_the_machin
 
 /// Tests `ShadowHookMgr::tryHookPrepareJob`.
 #[test]
-fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
+fn the_shadow_hook_has_the_jobs_credentials_while_it_runs() {
     let place = || {
         let place = of_shadow(0o600).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
         fs::create_dir(place.path("spool")).unwrap();
@@ -207,7 +207,7 @@ fn the_hook_of_the_shadow_has_the_credentials_of_the_job_as_long_as_it_runs() {
 }
 
 #[test]
-fn the_credentials_of_a_hook_whose_shadow_was_killed_are_removed_by_clean() {
+fn clean_removes_the_credentials_of_a_killed_shadows_hook() {
     let mut place = of_shadow(0o600)
         .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
         .knob("SPOOL = $(LOCAL_DIR)/spool")

@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::place::{Place, shell};
 
 #[test]
-fn standard_files_that_are_named_are_those_where_one_stands_and_in_the_scratch_directory_for_the_daemon() {
+fn standard_file_options_are_relative_to_the_current_directory() {
     let script = "read line; echo $line; echo bad >&2";
     let ad = format!("{}\nIn = \"/dev/null\"\nOut = \"other\"\nErr = \"other\"", shell(script));
     let place = |words: &[&str]| {
@@ -35,7 +35,7 @@ fn standard_files_that_are_named_are_those_where_one_stands_and_in_the_scratch_d
 }
 
 #[test]
-fn a_starter_of_a_schedd_ends_with_what_the_schedd_is_to_do_with_the_job() {
+fn the_exit_status_tells_a_schedd_what_to_do_with_the_job() {
     for (script, policy, status, events) in [
         ("exit 0", "", 100, "000 001 005"),
         ("exit 3", "OnExitHold = ExitCode =?= 3", 112, "000 001 004 012"),
@@ -55,7 +55,7 @@ fn a_starter_of_a_schedd_ends_with_what_the_schedd_is_to_do_with_the_job() {
 }
 
 #[test]
-fn the_daemon_tells_its_version_and_what_is_wrong_with_its_options() {
+fn the_daemon_prints_its_version_and_option_errors() {
     let daemon = |words: &[&str]| {
         let place = Place::new().option(words);
         Place { tool: true, ..place }.run("")
@@ -78,7 +78,7 @@ fn the_daemon_tells_its_version_and_what_is_wrong_with_its_options() {
 }
 
 #[test]
-fn the_pid_file_is_there_as_long_as_the_daemon_is() {
+fn the_pid_file_exists_while_the_daemon_runs() {
     let words =
         |path: &str| ["-f", "-pidfile", path, "-job-input-ad", "-", "-job-output-ad", "-"].map(str::to_owned);
     let place = Place::new();
@@ -97,7 +97,7 @@ fn the_pid_file_is_there_as_long_as_the_daemon_is() {
 }
 
 #[test]
-fn ids_that_are_no_numbers_and_logs_that_are_directories_are_refused() {
+fn invalid_ids_and_directories_as_logs_are_refused() {
     for id in ["-1", "x", "99999999999999999999"] {
         let ran = Place::new().option(&[&format!("--job-cluster={id}")]).run(&shell("exit 0"));
         assert!(ran.status == 2 && ran.told.contains("is not a number from 0 to"), "{id}: {}", ran.told);
@@ -107,7 +107,7 @@ fn ids_that_are_no_numbers_and_logs_that_are_directories_are_refused() {
 }
 
 #[test]
-fn a_log_that_goes_with_the_scratch_directory_is_told_of() {
+fn a_log_in_the_scratch_directory_is_reported() {
     let ad = format!("{}\nIwd = \"\"\nStarterUserLog = \"sulog\"", shell("exit 0"));
     let ran = Place::new().run(&ad);
     assert!(ran.told.contains("'sulog' is in the scratch directory"), "{}", ran.told);

@@ -30,7 +30,7 @@ fn mounted(place: &Place) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_job_that_fills_its_directory_is_held_with_the_sentence() {
+fn a_job_that_fills_its_directory_is_held_with_the_references_reason() {
     let place = Place::new().noting().knob(ENFORCED);
     let fill = "dd if=/dev/zero of=$_CONDOR_SCRATCH_DIR/big bs=1M count=64 2>/dev/null; exec sleep 600";
     let ran = place.run(&format!("{}\nRequestDisk = 20480", shell(fill)));
@@ -41,7 +41,7 @@ fn a_job_that_fills_its_directory_is_held_with_the_sentence() {
 }
 
 #[test]
-fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
+fn a_volume_limits_the_size_of_a_directory_and_is_removed() {
     if !nix::unistd::geteuid().is_root() || !fs::exists("/dev/loop-control").unwrap() {
         return println!("skipped: not root, or no loop devices");
     }
@@ -66,7 +66,7 @@ fn a_directory_of_limited_size_takes_no_more_than_that_and_leaves_nothing() {
 }
 
 #[test]
-fn a_starter_that_is_killed_leaves_a_disk_that_cleaning_takes_away() {
+fn clean_removes_the_volume_of_a_killed_starter() {
     if !nix::unistd::geteuid().is_root() || !fs::exists("/dev/loop-control").unwrap() {
         return println!("skipped: not root, or no loop devices");
     }
@@ -95,7 +95,7 @@ fn a_starter_that_is_killed_leaves_a_disk_that_cleaning_takes_away() {
 }
 
 #[test]
-fn the_slots_disk_counts_before_the_jobs_wish_and_without_either_there_is_no_limit() {
+fn the_disk_limit_is_the_slots_or_the_jobs_or_none() {
     let fill = "dd if=/dev/zero of=$_CONDOR_SCRATCH_DIR/big bs=1M count=30 2>/dev/null";
     let place = Place::new().noting().knob(ENFORCED);
     let ran = place.run(&shell(fill));
@@ -113,7 +113,7 @@ fn the_slots_disk_counts_before_the_jobs_wish_and_without_either_there_is_no_lim
 }
 
 #[test]
-fn a_job_whose_files_are_transferred_tells_what_its_directory_holds() {
+fn a_job_with_file_transfer_reports_its_disk_usage() {
     let place = Place::new().knob("BASE_CGROUP =").option(&["--as", "shadow"]);
     let ran = place.run(&format!(
         "{}\nOwner = \"nobody\"\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferOutput = \"\"\nTransferExecutable = false",
@@ -134,7 +134,7 @@ fn a_job_whose_files_are_transferred_tells_what_its_directory_holds() {
 }
 
 #[test]
-fn use_pss_has_the_proportional_size_of_a_job_told() {
+fn use_pss_reports_the_proportional_set_size() {
     let job = shell("sleep 1.5");
     let size = |knob: &str| {
         let ran = Place::new().knob("BASE_CGROUP =").knob(knob).run(&format!("{job}\nOwner = \"nobody\""));
@@ -175,7 +175,7 @@ fn called(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn a_volume_is_encrypted_where_the_configuration_or_the_job_asks_for_it() {
+fn a_volume_is_encrypted_if_configuration_or_job_requests_it() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: not root");
     }
@@ -205,7 +205,7 @@ fn a_volume_is_encrypted_where_the_configuration_or_the_job_asks_for_it() {
 }
 
 #[test]
-fn a_volume_group_is_made_of_the_file_that_is_named_and_goes_with_it() {
+fn a_volume_group_is_created_on_the_named_file_and_removed() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: not root");
     }
@@ -266,7 +266,7 @@ fn a_file_and_a_volume_group_of_others_are_left_alone() {
 }
 
 #[test]
-fn the_commands_of_a_volume_group_on_a_file_are_shown_without_doing_anything() {
+fn dry_run_shows_the_commands_of_a_volume_group_on_a_file() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: not root");
     }
@@ -287,7 +287,7 @@ fn the_commands_of_a_volume_group_on_a_file_are_shown_without_doing_anything() {
 }
 
 #[test]
-fn a_volume_group_that_is_named_has_a_volume_made_for_each_job_by_the_commands_of_25_14() {
+fn each_job_gets_a_volume_by_the_commands_of_25_14() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: not root");
     }

@@ -69,7 +69,7 @@ fn serve(place: &Place, answers: Vec<&'static str>) -> JoinHandle<Vec<String>> {
 const JOB: &str = "Cmd = \"/bin/true\"\nWantDocker = true\nDockerImage = \"alpine:3\"";
 
 #[test]
-fn what_a_container_uses_and_the_ports_of_its_services_stand_in_the_job_s_ad() {
+fn usage_and_service_ports_of_a_container_are_in_the_job_ad() {
     let place = place();
     let ports = r#"{"NetworkSettings":{"Ports":{"80/tcp":[{"HostIp":"0.0.0.0","HostPort":"49153"}]}}}"#;
     let much = r#"{"memory_stats":{"stats":{"rss":8388608}},"networks":{"e":{"rx_bytes":2500000,"tx_bytes":1500000}},"u":{"usage_in_usermode":3000000000,"usage_in_kernelmode":1000000000}}"#;
@@ -96,7 +96,7 @@ fn what_a_container_uses_and_the_ports_of_its_services_stand_in_the_job_s_ad() {
 }
 
 #[test]
-fn a_docker_without_a_socket_or_one_that_does_not_answer_holds_nobody_up() {
+fn a_missing_or_silent_docker_socket_blocks_nothing() {
     let place = place();
     fs::write(place.path("state/end"), "").unwrap();
     let ran = place.run(JOB);

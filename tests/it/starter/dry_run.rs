@@ -16,7 +16,7 @@ fn story(ran: &Ran) -> serde_json::Value {
 const DOCKER: &str = "Cmd = \"/bin/work\"\nArguments = \"a b\"\nWantDocker = true\nDockerImage = \"alpine\"";
 
 #[test]
-fn a_docker_job_is_shown_where_there_is_no_docker() {
+fn dry_run_shows_a_docker_job_without_docker() {
     let ran = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER);
     assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
     for part in [
@@ -88,7 +88,7 @@ fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
 
 /// A slot ad lists the docker networks. Without a slot ad, those of the configuration are used; 25.14 then knows none.
 #[test]
-fn networks_of_the_configuration_are_those_of_a_job_without_a_slots_ad() {
+fn a_job_without_a_slot_ad_has_the_configured_networks() {
     let job = format!("{DOCKER}\nDockerNetworkType = \"lab\"");
     let ran = rehearsed(Place::new().option(&["--explain"]).knob("DOCKER_NETWORKS = x, lab"), &job);
     let line = "why: --network=lab <- DockerNetworkType, which DOCKER_NETWORKS offers";
@@ -99,7 +99,7 @@ fn networks_of_the_configuration_are_those_of_a_job_without_a_slots_ad() {
 }
 
 #[test]
-fn explain_names_what_led_to_each_word_and_what_was_not_used() {
+fn explain_shows_the_cause_of_each_word_and_unused_settings() {
     let place =
         Place::new().option(&["--explain"]).knob("DOCKER_EXTRA_ARGUMENTS = --foo=1\nDOCKER_NETWORKS = x");
     let ran = rehearsed(place, DOCKER);
@@ -132,7 +132,7 @@ fn a_plain_job_is_shown_with_its_limits() {
 }
 
 #[test]
-fn directories_that_stay_the_machines_are_told_of() {
+fn directories_that_are_not_mounted_are_reported() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
@@ -161,7 +161,7 @@ fn place_like(place: &Place) -> Place {
 }
 
 #[test]
-fn jobs_whose_directory_is_to_be_encrypted_have_their_own_temporary_directories() {
+fn jobs_with_an_encrypted_directory_have_private_temporary_directories() {
     let asked = "EncryptExecuteDirectory = true";
     for (knob, more) in [("ENCRYPT_EXECUTE_DIRECTORY = true", ""), ("", asked)] {
         let place = Place::new().knob("MOUNT_UNDER_SCRATCH =").knob(knob).option(&["--dry-run"]);
@@ -175,7 +175,7 @@ fn jobs_whose_directory_is_to_be_encrypted_have_their_own_temporary_directories(
 }
 
 #[test]
-fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
+fn dry_run_does_not_predict_the_success_of_hooks() {
     let place = Place::new().noting().hook("PREPARE_JOB", "echo called >> $CALLS; exit 3");
     let ran = rehearsed(place, &shell("exit 0"));
     assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
@@ -194,7 +194,7 @@ fn nothing_is_said_of_the_success_of_hooks_that_are_not_called() {
 
 /// Only lines that depend on a hook are marked, because hooks are not called.
 #[test]
-fn what_a_hook_may_change_is_marked() {
+fn values_that_a_hook_may_change_are_marked() {
     let docker = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER).ad;
     for begin in
         ["the job is run in", "image alpine", "ask /no/such/docker create", "run /no/such/docker start"]

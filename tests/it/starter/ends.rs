@@ -426,7 +426,7 @@ fn ended_call(call: CallId, exit: Exit) -> StarterEvent {
 }
 
 #[test]
-fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
+fn each_end_in_each_stage_has_one_outcome_that_is_reported_once() {
     let world = RealWorld::new();
     for stage in STAGES {
         for end in ENDS {
@@ -457,7 +457,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
 }
 
 #[test]
-fn an_exit_hook_that_finds_no_process_is_called_again_and_given_up_after_the_fifth_time() {
+fn an_exit_hook_that_cannot_be_started_is_tried_five_times() {
     let world = RealWorld::new();
     for (failures, calls, said) in [(2, 1, false), (4, 1, false), (5, 0, true), (50, 0, true)] {
         let mut played = Played::new(&world, Stage::Removal, End::Patience);
@@ -470,7 +470,7 @@ fn an_exit_hook_that_finds_no_process_is_called_again_and_given_up_after_the_fif
 }
 
 #[test]
-fn output_that_fails_for_a_moment_is_carried_again_and_the_rest_is_not_done_twice() {
+fn a_temporary_output_failure_is_retried_without_repeating_other_steps() {
     let world = RealWorld::new();
     for (failures, held) in [(1, false), (4, false), (5, true)] {
         let mut played = Played::new(&world, Stage::Removal, End::Patience);
@@ -490,7 +490,7 @@ fn output_that_fails_for_a_moment_is_carried_again_and_the_rest_is_not_done_twic
 }
 
 #[test]
-fn a_directory_that_cannot_be_removed_is_tried_three_times_and_named() {
+fn removal_of_a_directory_is_tried_three_times_and_reported() {
     let world = RealWorld::new();
     for (failures, removals) in [(1, 2), (2, 3), (3, 3), (9, 3)] {
         let mut played = Played::new(&world, Stage::Open, End::Patience);
@@ -503,7 +503,7 @@ fn a_directory_that_cannot_be_removed_is_tried_three_times_and_named() {
 }
 
 #[test]
-fn who_is_in_a_hurry_waits_for_no_second_try() {
+fn a_request_for_a_fast_end_skips_further_tries() {
     let world = RealWorld::new();
     let mut played = Played::new(&world, Stage::Removal, End::Patience);
     played.failing[0] = 50;
@@ -518,7 +518,7 @@ fn who_is_in_a_hurry_waits_for_no_second_try() {
 }
 
 #[test]
-fn the_table_of_phases_holds_each_way_that_a_job_takes_and_each_of_its_rows_is_taken() {
+fn the_phase_table_has_exactly_the_observed_transitions() {
     let world = RealWorld::new();
     let mut ways = BTreeSet::new();
     for stage in STAGES {

@@ -119,7 +119,7 @@ fn left(name: &str) -> String {
 }
 
 #[test]
-fn a_job_runs_in_a_container_of_a_real_engine_and_the_container_goes() {
+fn a_job_runs_in_a_real_container_that_is_removed() {
     let Some(place) = place() else { return };
     // Other tests run their own containers in parallel.
     let ran = place.run(&format!("{}\nProcId = 41", job("x")));
@@ -168,7 +168,7 @@ fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
 /// while the container is created, started, run or removed. There are 6 trials; for more, use `HTC_HOOKS_RANDOM_ENDS=200 cargo
 /// test --test it containers_ended`.
 #[test]
-fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
+fn clean_finds_all_leftovers_of_killed_containers() {
     let Some(place) = place() else { return };
     let count = std::env::var("HTC_HOOKS_RANDOM_ENDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     // Images are identified by their ids, because a job gives its image a name.
@@ -217,7 +217,7 @@ fn containers_ended_at_any_moment_leave_nothing_that_clean_does_not_find() {
 }
 
 #[test]
-fn a_command_that_is_not_in_the_image_is_told_and_nothing_is_left() {
+fn a_command_missing_in_the_image_is_reported_and_nothing_is_left() {
     let Some(place) = place() else { return };
     let ran = place.run(&job("x").replace("/job", "/no/such/job"));
     assert_eq!(ran.status, 1, "{}", ran.told);
@@ -225,7 +225,7 @@ fn a_command_that_is_not_in_the_image_is_told_and_nothing_is_left() {
 }
 
 #[test]
-fn the_image_that_the_hook_of_the_examples_picks_is_the_one_the_job_runs_in() {
+fn the_job_runs_in_the_image_that_the_example_hook_chooses() {
     let Some(place) = place() else { return };
     let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/pick-image");
     let place = place.knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));

@@ -20,7 +20,7 @@ fn read(place: &Place, name: &str) -> String {
 const LOG: &str = "\nStarterUserLog = \"log\"";
 
 #[test]
-fn a_bad_knob_ends_25_14_where_it_reads_it() {
+fn a_bad_parameter_ends_25_14_when_it_is_read() {
     let job = || format!("{}{LOG}", shell("exit 3"));
     let run = |knob: &str| -> (Place, Ran) {
         let place = reference(Place::new().noting().knob(knob));
@@ -79,7 +79,7 @@ fn a_bad_knob_ends_25_14_where_it_reads_it() {
 
 /// The results are those of 25.14 on a machine with control groups.
 #[test]
-fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
+fn a_bad_parameter_ends_25_14_only_if_it_is_read() {
     let run = |knobs: &str, more: &str| -> (Place, Ran) {
         let place = reference(Place::new().noting().knob(knobs));
         let ran = place.run(&format!("{}{LOG}\n{more}", shell("exit 3")));
@@ -124,7 +124,7 @@ fn a_bad_knob_ends_25_14_only_where_it_comes_to_it() {
 }
 
 #[test]
-fn without_an_exit_hook_an_exception_leaves_nothing_to_do() {
+fn an_exception_without_an_exit_hook_exits_with_0() {
     let place = reference(Place::new().knob("USE_PID_NAMESPACES = maybe"));
     let ran = place.run(&format!("{}{LOG}", shell("exit 3")));
     assert_eq!((ran.status, ran.left.len()), (0, 0), "{}", ran.told);
@@ -137,7 +137,7 @@ fn without_an_exit_hook_an_exception_leaves_nothing_to_do() {
 }
 
 #[test]
-fn by_default_a_bad_knob_is_told_before_anything_happens() {
+fn by_default_a_bad_parameter_is_reported_first() {
     for knob in
         ["STARTER_UPDATE_INTERVAL = abc", "STARTER_SETS_HOME_ENV = maybe", "ENFORCE_CPU_AFFINITY = maybe"]
     {
@@ -169,7 +169,7 @@ fn by_default_a_bad_knob_is_told_before_anything_happens() {
 
 /// As in the kernel, 25.14's negative number becomes a very large one, and -1 means no limit.
 #[test]
-fn a_stack_below_nothing_is_a_very_large_one() {
+fn a_negative_stack_size_is_a_very_large_one() {
     for (size, soft) in
         [("-1", "unlimited"), ("-5", "18014398509481983"), ("0", "unlimited"), ("8388608", "8192")]
     {
@@ -184,7 +184,7 @@ fn a_stack_below_nothing_is_a_very_large_one() {
 }
 
 #[test]
-fn an_interval_below_zero_is_at_once() {
+fn a_negative_interval_is_zero() {
     let place = Place::new()
         .hook("UPDATE_JOB_INFO", "grep -c JobState >> $CALLS")
         .knob("STARTER_INITIAL_UPDATE_INTERVAL = -1");
@@ -242,7 +242,7 @@ fn the_log_of_a_job_in_a_relative_directory_makes_that_directory() {
 }
 
 #[test]
-fn no_log_is_made_through_a_link_to_nothing_and_none_for_a_rehearsal() {
+fn no_log_is_created_through_a_dangling_link_or_by_dry_run() {
     let place = Place::new();
     symlink("nowhere", place.path("iwd/log")).unwrap();
     let ran = place.run(&format!("Cmd = \"/bin/true\"{LOG}"));
@@ -255,7 +255,7 @@ fn no_log_is_made_through_a_link_to_nothing_and_none_for_a_rehearsal() {
 }
 
 #[test]
-fn a_visa_shows_the_ad_as_it_came() {
+fn an_execution_visa_has_the_original_ad() {
     let place = Place::new();
     fs::write(place.path("iwd/jobad.7.1"), "there\n").unwrap();
     let job = "Cmd = \"/bin/true\"\nWantExecutionVisaFromStarter = true";
@@ -274,7 +274,7 @@ fn a_visa_shows_the_ad_as_it_came() {
 }
 
 #[test]
-fn a_visa_of_a_relative_iwd_is_not_written_where_the_caller_is() {
+fn an_execution_visa_of_a_relative_iwd_is_not_in_the_callers_directory() {
     let job = "Cmd = \"/bin/true\"\nWantExecutionVisaFromStarter = true\nIwd = \".\"";
     let place = Place::new().hook("JOB_EXIT", "cat > /dev/null; ls >> $CALLS");
     let ran = place.run(job);
@@ -282,7 +282,7 @@ fn a_visa_of_a_relative_iwd_is_not_written_where_the_caller_is() {
 }
 
 #[test]
-fn a_job_that_needs_oauth_tokens_is_refused_and_told_so() {
+fn a_job_that_needs_oauth_tokens_is_refused_with_a_message() {
     let job = format!("Cmd = \"/bin/true\"\nOAuthServicesNeeded = \"box\"{LOG}");
     let place = Place::new().noting();
     let ran = place.run(&job);
@@ -299,7 +299,7 @@ fn a_job_that_needs_oauth_tokens_is_refused_and_told_so() {
 }
 
 #[test]
-fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
+fn the_starter_waits_briefly_for_the_last_update_hook() {
     let place = Place::new().hook("UPDATE_JOB_INFO", "cat > /dev/null; sleep 0.2; echo told >> $CALLS");
     let events = place.path("events").display().to_string();
     let place = place.option(&["--events", &events]);
@@ -318,7 +318,7 @@ fn the_last_update_is_given_a_moment_where_nothing_else_is_waited_for() {
 }
 
 #[test]
-fn under_the_daemons_name_the_job_is_lines_and_nothing_else() {
+fn as_condor_starter_the_job_ad_has_only_the_long_form() {
     let ad = |place: &Place| {
         format!("[ Cmd = \"/bin/true\"; User = \"nobody\"; Iwd = \"{}\" ]", place.path("iwd").display())
     };
@@ -339,7 +339,7 @@ fn under_the_daemons_name_the_job_is_lines_and_nothing_else() {
 }
 
 #[test]
-fn ids_and_time_outs_have_32_bits_and_an_empty_metric_is_none() {
+fn ids_and_time_outs_have_32_bits_and_an_empty_metric_disables_it() {
     let place = Place::new().knob("MEMORY_USAGE_METRIC =");
     let ran = place.run(&format!("Cmd = \"/bin/true\"\nProcId = 99999999999{LOG}"));
     assert!(ran.has("ExitCode = 0") && !ran.ad.contains("MemoryUsage"), "{}\n{}", ran.ad, ran.told);
@@ -352,7 +352,7 @@ fn ids_and_time_outs_have_32_bits_and_an_empty_metric_is_none() {
 }
 
 #[test]
-fn an_output_that_is_no_directory_is_none_and_a_processor_is_a_number_or_0() {
+fn an_invalid_output_path_fails_and_an_invalid_processor_is_0() {
     let place = Place::new();
     let ran = place.run(&format!("Cmd = \"/bin/true\"\nOut = \"/dev/null/\"{LOG}"));
     assert_eq!(ran.status, 1, "{}", ran.told);
@@ -370,7 +370,7 @@ fn an_output_that_is_no_directory_is_none_and_a_processor_is_a_number_or_0() {
 }
 
 #[test]
-fn a_slash_behind_execute_shows_in_the_names_below_it() {
+fn a_slash_after_execute_is_kept_in_paths_below_it() {
     let place = Place::new().knob("EXECUTE = $(LOCAL_DIR)/execute/");
     let ran = place.run(&format!("{}\nOut = \"out\"", shell("echo $_CONDOR_SCRATCH_DIR")));
     assert_eq!((ran.status, ran.left.len()), (0, 0), "{}", ran.told);
@@ -378,7 +378,7 @@ fn a_slash_behind_execute_shows_in_the_names_below_it() {
 }
 
 #[test]
-fn a_directory_of_the_job_that_is_no_text_any_more_ends_25_14() {
+fn an_iwd_that_is_no_longer_a_string_ends_25_14() {
     let place = || {
         Place::new()
             .hook("PREPARE_JOB", "cat > /dev/null; echo Iwd = 5")
@@ -395,7 +395,7 @@ fn a_directory_of_the_job_that_is_no_text_any_more_ends_25_14() {
 }
 
 #[test]
-fn no_update_file_is_made_for_a_job_that_has_no_scratch_directory() {
+fn no_update_file_is_written_without_a_scratch_directory() {
     let place = Place::new().knob("EXECUTE = /dev/null/x").option(&["--job-update-ad", "update"]);
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 1, "{}", ran.told);
@@ -403,7 +403,7 @@ fn no_update_file_is_made_for_a_job_that_has_no_scratch_directory() {
 }
 
 #[test]
-fn a_keyword_without_hooks_is_told() {
+fn a_keyword_without_hooks_is_a_warning() {
     let ran = Place::new().run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 0, "{}", ran.told);
     assert!(ran.told.contains("jobs of the keyword 'FARM' run without hooks"), "{}", ran.told);
@@ -412,7 +412,7 @@ fn a_keyword_without_hooks_is_told() {
 }
 
 #[test]
-fn a_job_without_an_account_is_told_to_the_exit_hook_by_whom_there_is() {
+fn the_exit_hook_of_a_job_without_an_account_runs_as_the_daemon_account() {
     if !nix::unistd::geteuid().is_root() {
         return println!("skipped: only root runs jobs by their account");
     }
@@ -475,7 +475,7 @@ fn resources_of_a_job_without_a_slot_are_reported() {
 }
 
 #[test]
-fn the_exit_hook_has_a_reason_for_every_end_and_for_signals_alone_in_25_14() {
+fn the_exit_hook_gets_exit_reason_for_every_end_but_in_25_14_only_for_signals() {
     for (script, quirks, reason) in [
         ("exit 3", "none", Some("exited normally with status 3")),
         ("exit 3", "reference", None),

@@ -35,7 +35,7 @@ fn until_it_waits(starter: &Child) {
 }
 
 #[test]
-fn a_wrappers_error_file_leads_to_nothing_that_the_job_may_not_read_and_holds_nobody_up() {
+fn a_wrapper_error_file_is_read_safely() {
     let place = Place::new();
     let secret = place.path("secret");
     fs::write(&secret, "the secret").unwrap();
@@ -52,7 +52,7 @@ fn a_wrappers_error_file_leads_to_nothing_that_the_job_may_not_read_and_holds_no
 }
 
 #[test]
-fn hooks_that_say_much_come_to_their_end() {
+fn hooks_with_much_output_run_to_their_end() {
     let much = "head -c 300000 /dev/zero | tr '\\0' x";
     let prepare = format!("cat >/dev/null; {much} >&2 || exit 9; echo prepare >> $CALLS");
     let exit = format!("cat >/dev/null; {much} | tee $CALLS.exit || exit 9; echo exit >> $CALLS");
@@ -106,7 +106,7 @@ fn a_job_that_waits_for_a_fifo_can_be_ended() {
 }
 
 #[test]
-fn what_else_is_wrong_is_told_before_a_fifo_is_waited_for_and_afterwards() {
+fn other_errors_are_reported_before_and_after_the_wait_for_a_fifo() {
     let place = Place::new().noting();
     fifo(&place, "iwd/in");
     let ran = place.run("Cmd = \"/bin/cat\"\nIn = \"in\"\nOut = \"/no/such/place\"");
@@ -151,7 +151,7 @@ fn the_status_of_a_job_does_not_depend_on_who_reads_its_ad() {
 }
 
 #[test]
-fn the_jobs_log_in_xml_is_the_references() {
+fn the_xml_log_of_a_job_is_as_in_the_reference() {
     let log = |place: &Place, use_xml: &str, ad: &str| {
         let ad = format!("{ad}\nStarterUserLog = \"log\"\nStarterUserLogUseXML = {use_xml}");
         place.run(&ad);
@@ -172,7 +172,7 @@ fn the_jobs_log_in_xml_is_the_references() {
 }
 
 #[test]
-fn what_the_prepare_hook_makes_of_universe_and_command_counts() {
+fn universe_and_command_set_by_the_prepare_hook_apply() {
     for universe in [1, 7, 9, 11, 13] {
         let prepare = format!("cat >/dev/null; echo 'JobUniverse = {universe}'");
         let place = Place::new().hook("PREPARE_JOB", &prepare);

@@ -27,7 +27,7 @@ fn held(place: &Place, ad: &str, code: i64, subcode: i64) {
 }
 
 #[test]
-fn a_job_whose_files_or_program_are_wrong_is_held_with_the_code_of_that() {
+fn a_job_with_bad_files_or_program_is_held_with_its_code() {
     let causes: [Cause; 7] = [
         ("Cmd = \"/no/such\"", "", 6, 2),
         ("Out = \"/no/such/out\"", "", 7, 2),
@@ -50,7 +50,7 @@ fn a_job_whose_files_or_program_are_wrong_is_held_with_the_code_of_that() {
 }
 
 #[test]
-fn a_job_that_policies_hold_has_their_code() {
+fn a_job_held_by_a_policy_has_the_code_of_the_policy() {
     let causes: [Cause; 6] = [
         ("OnExitHold = true\nOnExitHoldSubCode = 7", "", 3, 7),
         ("PeriodicHold = true", "", 3, 0),
@@ -66,7 +66,7 @@ fn a_job_that_policies_hold_has_their_code() {
 }
 
 #[test]
-fn a_job_whose_hooks_or_scripts_fail_is_held_with_the_code_of_those() {
+fn a_job_with_failed_hooks_or_scripts_is_held_with_their_code() {
     let ad = format!("{}\n{HERE}", shell("exit 0"));
     held(&queue().hook("PREPARE_JOB", "exit 3"), &ad, 19, 3);
     held(&queue().hook("PREPARE_JOB_BEFORE_TRANSFER", "exit 4"), &ad, 19, 4);
@@ -80,7 +80,7 @@ fn a_job_whose_hooks_or_scripts_fail_is_held_with_the_code_of_those() {
 }
 
 #[test]
-fn a_job_that_is_refused_is_told_why() {
+fn a_refused_job_has_a_reason() {
     let root = nix::unistd::geteuid().is_root();
     let place = || Place::new().noting();
     let refused = |place: Place, ad: &str, why: &str| {

@@ -29,7 +29,7 @@ end 0 "Using image $picked"
 "#;
 
 #[test]
-fn a_hook_that_fetches_images_under_a_lock_has_the_job_run_in_the_one_it_names() {
+fn a_job_runs_in_the_image_that_a_hook_with_a_lock_fetches() {
     let place = with_singularity();
     for name in ["pilot", "pilot/job", "pilot/images", "pilot/store"] {
         fs::create_dir(place.path(name)).unwrap();
@@ -62,7 +62,7 @@ fn a_hook_that_fetches_images_under_a_lock_has_the_job_run_in_the_one_it_names()
 
 /// Tests `CONDOR_get_docker_creds` (NTreceivers.cpp) and `DockerProc::StartJob` (docker_proc.cpp).
 #[test]
-fn docker_logs_in_with_what_the_access_points_program_makes() {
+fn docker_uses_the_credentials_of_the_access_points_program() {
     let place = |script: &str| {
         let place = with_docker().option(&["--as", "shadow"]);
         let producer = place.path("producer");
@@ -129,7 +129,7 @@ fn killed_while_pulling(images: &str) -> (Place, i32) {
 }
 
 #[test]
-fn an_image_that_was_being_pulled_when_the_starter_was_killed_does_not_stay_and_an_administrators_does() {
+fn clean_removes_only_the_image_that_a_killed_starter_pulled() {
     let clean = |place: &Place| {
         let output = place.command().arg("--clean").output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

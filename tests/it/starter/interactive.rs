@@ -35,7 +35,7 @@ fn a_shell_has_the_directory_environment_and_account_of_the_job_and_the_hooks_ar
 }
 
 #[test]
-fn a_shell_at_a_terminal_has_it_to_itself_and_gives_it_back() {
+fn a_shell_takes_over_the_terminal_and_returns_it() {
     let place = Place::new();
     let path = ad(&place);
     place.command();
@@ -76,7 +76,7 @@ fn a_shell_at_a_terminal_has_it_to_itself_and_gives_it_back() {
 }
 
 #[test]
-fn standard_input_cannot_be_both_the_ad_s_and_the_shell_s() {
+fn standard_input_cannot_serve_both_the_ad_and_the_shell() {
     let place = Place::new().option(&["--interactive"]);
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 2, "{}", ran.told);

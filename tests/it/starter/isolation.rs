@@ -33,7 +33,7 @@ fn run(place: &Place, script: &str) -> (Ran, String) {
 const NAMESPACE: &str = "USE_PID_NAMESPACES = true";
 
 #[test]
-fn a_job_in_a_namespace_sees_nobody_else_and_its_end_is_told_as_it_was() {
+fn a_job_in_a_namespace_sees_only_itself_and_its_exit_is_exact() {
     if !may() {
         return;
     }
@@ -76,7 +76,7 @@ fn a_job_in_a_namespace_gets_the_signals_that_its_starter_sends_it() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_from_inside_a_namespace() {
+fn a_missing_program_is_reported_from_inside_a_namespace() {
     if !may() {
         return;
     }
@@ -97,7 +97,7 @@ fn a_program_that_is_not_there_is_told_from_inside_a_namespace() {
 }
 
 #[test]
-fn a_wrapper_stands_before_the_first_process_of_the_namespace() {
+fn a_wrapper_runs_the_first_process_of_the_namespace() {
     if !may() {
         return;
     }
@@ -172,7 +172,7 @@ fn hidden() -> bool {
 }
 
 #[test]
-fn a_process_that_shed_all_marks_is_found_by_each_way_there_is() {
+fn a_process_without_marks_is_found_by_each_tracking_method() {
     if !may() {
         return;
     }
@@ -202,7 +202,7 @@ fn a_process_that_shed_all_marks_is_found_by_each_way_there_is() {
 }
 
 #[test]
-fn chroots_are_told_to_be_no_more() {
+fn chroots_are_reported_as_no_longer_supported() {
     for (knob, ad) in [("NAMED_CHROOT = /a=/b", ""), ("", "RequestedChroot = \"/a\"")] {
         let ran = place(knob).run(&format!("{}\n{ad}", shell("exit 0")));
         let lines =
@@ -212,14 +212,14 @@ fn chroots_are_told_to_be_no_more() {
 }
 
 #[test]
-fn the_last_way_of_finding_processes_is_said_to_miss_some() {
+fn the_last_tracking_method_is_reported_to_miss_processes() {
     let place = place("").option(&["--dry-run"]);
     let ran = place.run(&shell("exit 0"));
     assert!(ran.ad.contains("may be missed") || ran.told.contains("may be missed"), "{}{}", ran.ad, ran.told);
 }
 
 #[test]
-fn groups_of_jobs_are_the_first_free_ones_and_none_left_is_an_exception() {
+fn jobs_get_the_first_free_group_and_none_left_is_an_exception() {
     if !may() {
         return;
     }
@@ -300,7 +300,7 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
 /// If a private directory of the job hides a directory of the machine, the job's standard files are still those of the machine,
 /// because 25.14 opens them before there is a process. Regression test: they were in the private directory, and removed with it.
 #[test]
-fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
+fn standard_files_below_a_private_directory_are_those_of_the_machine() {
     if !may() {
         return;
     }
@@ -332,7 +332,7 @@ fn standard_files_below_a_directory_of_the_jobs_own_are_the_machines() {
 
 /// The job runs in a user namespace whose limit of PID namespaces is 0.
 #[test]
-fn a_job_for_which_no_pid_namespace_can_be_made_runs_without_and_that_is_said() {
+fn a_job_runs_without_a_pid_namespace_and_a_warning_says_so() {
     if !nix::unistd::geteuid().is_root() {
         eprintln!("skipped: needs root");
         return;

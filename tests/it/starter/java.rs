@@ -89,7 +89,7 @@ fn ad(words: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_java_job_gets_its_words_and_its_end_is_that_of_main() {
+fn a_java_job_gets_its_arguments_and_the_exit_of_main() {
     let Some(place) = place() else { return };
     let ran = place.run(&ad("Job one 'two three'", ""));
     assert_eq!(ran.status, 0, "{}", ran.told);
@@ -131,7 +131,7 @@ fn a_java_job_in_a_container_ends_like_any_other() {
 }
 
 #[test]
-fn an_exception_is_told_by_its_classes_and_an_error_of_the_machine_sends_the_job_back() {
+fn java_exceptions_are_reported_and_system_errors_requeue_the_job() {
     let Some(place) = place() else { return };
     let ran = place.run(&ad("Job", ""));
     assert!(ran.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", ran.ad, ran.told);
@@ -150,7 +150,7 @@ fn an_exception_is_told_by_its_classes_and_an_error_of_the_machine_sends_the_job
 }
 
 #[test]
-fn without_the_wrapper_the_job_goes_back_and_who_has_it_is_said() {
+fn a_job_without_the_java_wrapper_is_requeued_with_a_hint() {
     let Some(place) = place() else { return };
     fs::remove_file(place.path("lib/CondorJavaWrapper.class")).unwrap();
     let ran = place.run(&ad("Job one", ""));
@@ -190,7 +190,7 @@ fn a_virtual_machine_is_described_and_not_run() {
 }
 
 #[test]
-fn a_grid_job_is_refused_with_who_would_do_it() {
+fn a_grid_job_is_refused_with_the_daemon_that_would_run_it() {
     let ran = Place::new().run("JobUniverse = 9\nCmd = \"/bin/true\"\nGridResource = \"batch slurm\"\n");
     assert_ne!(ran.status, 0);
     assert!(

@@ -15,7 +15,7 @@ use crate::support::children::{is_alive, write_executable};
 use crate::support::place::{Place, heard, send, shell, taken};
 
 #[test]
-fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
+fn a_job_runs_between_its_hooks_and_its_ad_has_the_outcome() {
     let place = Place::new().noting();
     let ran =
         place.run(&format!("{}\nOut = \"out\"\nSiteNote = x + 1", shell("pwd; echo job >> calls; exit 3")));
@@ -39,7 +39,7 @@ fn a_job_runs_between_its_hooks_and_its_ad_comes_out_with_the_outcome() {
 }
 
 #[test]
-fn the_image_is_never_smaller_than_what_of_it_was_resident() {
+fn image_size_is_never_smaller_than_resident_set_size() {
     // One job ends before its usage is measured again; the other has mapped its libraries by then.
     for command in ["true", "sleep 0.3"] {
         let ran = Place::new().noting().run(&shell(command));
@@ -53,7 +53,7 @@ fn the_image_is_never_smaller_than_what_of_it_was_resident() {
 }
 
 #[test]
-fn what_the_prepare_hook_prints_changes_the_job_and_its_status_code_decides() {
+fn output_of_the_prepare_hook_changes_the_job_and_its_status_decides() {
     let place = Place::new().noting().hook(
         "PREPARE_JOB",
         "cat >/dev/null; echo 'Arguments = \"changed\"'; echo 'HookStatusCode = 0'; exit 9",
@@ -78,7 +78,7 @@ fn what_the_prepare_hook_prints_changes_the_job_and_its_status_code_decides() {
 }
 
 #[test]
-fn the_ad_file_shows_the_prepare_hooks_changes_unless_the_reference_is_wanted() {
+fn the_ad_file_has_the_prepare_hooks_changes_except_in_25_14() {
     let hook = "cat >/dev/null; echo 'Licence = 7'";
     let job = shell("grep -c ^Licence $_CONDOR_JOB_AD");
     let place = Place::new().hook("PREPARE_JOB", hook);
@@ -90,7 +90,7 @@ fn the_ad_file_shows_the_prepare_hooks_changes_unless_the_reference_is_wanted() 
 }
 
 #[test]
-fn sigterm_sends_the_kill_signal_and_the_exit_hook_hears_evict() {
+fn sigterm_sends_the_kill_signal_and_the_exit_hook_gets_evict() {
     let place = Place::new().noting();
     let pipe = place.pipe();
     let script = "trap 'kill $!; exit 4' USR2; echo up > pipe; sleep 600 & wait";
@@ -132,7 +132,7 @@ fn an_exit_hook_that_hangs_is_not_waited_for_longer_than_its_time_out() {
 }
 
 #[test]
-fn a_time_out_that_is_negative_has_passed_and_one_that_is_no_number_refuses_the_job() {
+fn a_negative_time_out_has_passed_and_an_invalid_one_refuses_the_job() {
     let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = -5");
     let ran = place.run("Cmd = \"/bin/true\"");
     assert!(ran.has("ExitCode = 0") && ran.told.contains("ran longer than its time limit"), "{}", ran.told);
@@ -163,7 +163,7 @@ fn after_sighup_the_references_hooks_start_in_the_log_directory() {
 }
 
 #[test]
-fn what_keeps_the_starter_of_25_14_for_ever_keeps_nobody_here() {
+fn cases_in_which_25_14_waits_forever_end_here() {
     for quirks in ["none", "reference"] {
         let ended = |place: Place, ad: &str, quirk: &str| {
             let ran = place.option(&["--quirks", quirks]).run(ad);
@@ -181,7 +181,7 @@ fn what_keeps_the_starter_of_25_14_for_ever_keeps_nobody_here() {
 }
 
 #[test]
-fn a_prepare_hook_that_hangs_is_given_up_when_that_is_wished() {
+fn a_hanging_prepare_hook_is_killed_after_hook_timeout() {
     let place =
         Place::new().noting().hook("PREPARE_JOB", "exec sleep 600").option(&["--hook-timeout", "0.2"]);
     let ran = place.run("Cmd = \"/bin/true\"");
@@ -210,7 +210,7 @@ fn the_worst_jobs_leave_nothing_behind() {
 }
 
 #[test]
-fn jobs_that_cannot_start_say_why_in_the_references_words() {
+fn jobs_that_cannot_start_have_the_references_message() {
     // No account can write below this path, not even root.
     let closed = "/proc/self/attr/x/out";
     let cases = [
@@ -246,7 +246,7 @@ fn jobs_that_cannot_start_say_why_in_the_references_words() {
 }
 
 #[test]
-fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
+fn a_job_whose_keyword_has_an_unusable_hook_does_not_start() {
     let plain = |name: &str, mode: u32| {
         let place = Place::new().noting();
         fs::write(place.path("hooks/bad"), "#!/bin/sh\n").unwrap();
@@ -281,7 +281,7 @@ fn a_job_whose_own_keyword_has_a_hook_that_cannot_be_used_does_not_start() {
 }
 
 #[test]
-fn bad_input_is_told_and_skipped_or_refused() {
+fn bad_input_is_reported_and_skipped_or_refused() {
     let place = Place::new();
     let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
     assert_eq!(ran.status, 3, "{}", ran.told);
@@ -304,7 +304,7 @@ fn bad_input_is_told_and_skipped_or_refused() {
 }
 
 #[test]
-fn under_the_daemons_name_its_command_line_statuses_and_bytes_are_the_daemons() {
+fn as_condor_starter_options_statuses_and_output_are_the_daemons() {
     let mut place =
         Place::new().noting().option(&["-f", "-a", "slot2", "-job-input-ad", "-", "-job-output-ad", "-"]);
     place.tool = true;
@@ -329,7 +329,7 @@ fn order(path: &Path, line: &str) {
 }
 
 #[test]
-fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
+fn requests_that_arrive_before_the_starter_listens_are_handled() {
     let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
     place.tool = true;
     fs::create_dir(place.path("private")).unwrap();
@@ -353,7 +353,7 @@ fn orders_that_come_before_the_starter_can_hear_them_are_heard() {
 }
 
 #[test]
-fn a_descriptor_that_is_no_listening_socket_is_one_message() {
+fn a_descriptor_that_is_not_a_listening_socket_is_one_message() {
     for (number, why) in
         [("99", "Bad file descriptor"), ("0", "operation on non-socket"), ("x", "expected fd:N")]
     {
@@ -365,7 +365,7 @@ fn a_descriptor_that_is_no_listening_socket_is_one_message() {
 }
 
 #[test]
-fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() {
+fn the_slot_runner_passes_options_slot_ad_and_vacate_reason() {
     let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
     let pipe = place.pipe();
     place.tool = true;
@@ -392,7 +392,7 @@ fn the_slot_runner_hands_over_options_the_slots_ad_and_the_reason_of_a_vacate() 
 }
 
 #[test]
-fn a_job_that_is_told_to_end_while_its_prepare_hook_runs_never_starts() {
+fn a_job_that_must_end_during_its_prepare_hook_never_starts() {
     let place = Place::new().noting();
     let pipe = place.pipe();
     let place = place.hook("PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
@@ -436,7 +436,7 @@ fn the_jobs_own_log_has_the_events_of_the_reference() {
 }
 
 #[test]
-fn a_time_limit_ends_the_job_and_says_so_in_the_status() {
+fn a_time_limit_ends_the_job_with_its_own_status() {
     let place = Place::new().noting().option(&["--timeout", "0.3"]);
     let ran = place.run("Cmd = \"/bin/sleep\"\nArguments = \"600\"");
     assert_eq!((ran.status, ran.calls.as_str()), (124, "prepare\nexit evict\n"), "{}", ran.told);

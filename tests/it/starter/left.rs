@@ -69,7 +69,7 @@ fn until_it_says(file: &Path, what: &str) {
 }
 
 #[test]
-fn what_a_killed_starter_leaves_is_found_and_removed_once() {
+fn leftovers_of_a_killed_starter_are_found_and_removed_once() {
     let (place, base) = with_base("killed");
     let pipe = place.pipe();
     let hidden = format!("setsid sh -c 'echo $$ > {}; exec sleep 600' & sleep 600", pipe.display());
@@ -105,7 +105,7 @@ pub(crate) fn remove_base(base: &str) {
 }
 
 #[test]
-fn the_slot_runner_removes_what_starters_have_left_when_it_begins() {
+fn the_slot_runner_removes_leftovers_of_starters_at_its_start() {
     let place = Place::new();
     let pipe = place.pipe();
     let mut child = place.start(&shell(&format!("echo $$ > {}; exec sleep 600", pipe.display())));
@@ -156,7 +156,7 @@ fn starter(place: &Place) -> LeftoverRecord {
 }
 
 #[test]
-fn what_a_state_file_says_is_not_believed_without_a_look() {
+fn entries_of_a_state_file_are_verified() {
     let place = Place::new().knob("BASE_CGROUP = htc-hooks-no-such-base");
     let own = std::process::id().cast_signed();
     let victim = place.path("victim");
@@ -207,7 +207,7 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
 
 /// The parent of a starter whose runner was killed may be slow to wait for it. What the starter left must be removed even so.
 #[test]
-fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
+fn leftovers_of_a_zombie_starter_are_removed() {
     let place = Place::new();
     let mut zombie = std::process::Command::new("true").spawn().unwrap();
     let pid = zombie.id().cast_signed();
@@ -231,7 +231,7 @@ fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
 
 /// Only starters of root write to the directory that all EXECUTE directories share.
 #[test]
-fn what_a_starter_left_whose_execute_is_gone_too_is_removed_by_whoever_cleans() {
+fn leftovers_of_a_starter_are_removed_although_its_execute_is_missing() {
     if !is_root() {
         println!("skipped: not root");
         return;
@@ -285,7 +285,7 @@ fn asked(place: &Place) -> String {
 }
 
 #[test]
-fn a_container_is_removed_when_it_bears_our_label_and_left_when_not() {
+fn only_containers_with_our_label_are_removed() {
     let name = format!("HTCJob7_1_slot1@host_PID{NOBODY}");
     for (label, goes) in [("True", true), ("<no value>", false)] {
         let mut place = Place::new();
@@ -370,7 +370,7 @@ fn is_root() -> bool {
 /// A job with hooks and files is killed with its starter at random times. There are 25 trials; for more, use
 /// `HTC_HOOKS_KILL_TRIALS=1000 cargo test --test it killed_at_any_moment`.
 #[test]
-fn starters_killed_at_any_moment_leave_nothing_that_clean_does_not_find_and_their_jobs_are_told() {
+fn clean_finds_all_leftovers_of_killed_starters_and_names_their_jobs() {
     let count = std::env::var("HTC_HOOKS_KILL_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
     let (place, base) = with_base("moments");
     let mut place = place.noting().option(&["--as", "shadow"]);

@@ -100,7 +100,7 @@ impl Drop for Base {
 const EATS: &str = "x=a; while :; do x=$x$x; done";
 
 #[test]
-fn a_job_that_eats_memory_is_held_with_the_sentence_and_nothing_is_left() {
+fn a_job_that_exceeds_its_memory_is_held_and_leaves_nothing() {
     let Some(base) = Base::new("eats") else { return };
     let place = base.place();
     let ran = place.run(&format!("{}\nRequestMemory = 32", shell(EATS)));
@@ -115,7 +115,7 @@ fn a_job_that_eats_memory_is_held_with_the_sentence_and_nothing_is_left() {
 }
 
 #[test]
-fn a_job_goes_back_when_it_is_the_machine_that_has_no_memory_left() {
+fn a_job_is_requeued_if_the_machine_has_no_memory_left() {
     let Some(base) = Base::new("machine") else { return };
     base.limit(["memory.max", "memory.limit_in_bytes"], "33554432");
     let place = base.place().knob("STARTER_ALWAYS_HOLD_ON_OOM = false");
@@ -127,7 +127,7 @@ fn a_job_goes_back_when_it_is_the_machine_that_has_no_memory_left() {
 }
 
 #[test]
-fn a_job_that_forks_without_end_is_stopped_and_told() {
+fn a_job_that_forks_endlessly_is_stopped_and_reported() {
     let Some(base) = Base::new("forks") else { return };
     base.limit(["pids.max", "pids.max"], "200");
     let storm = "n=0; while [ $n -lt 100 ]; do sleep 600 & n=$((n+1)); done; wait";
@@ -171,7 +171,7 @@ fn members(group: &Path) -> Vec<i32> {
 }
 
 #[test]
-fn words_that_set_no_limit_are_told() {
+fn words_that_set_no_limit_are_reported() {
     let Some(base) = Base::new("words") else { return };
     let ad = format!(
         "{}\nRequestMemory = 4",
@@ -193,7 +193,7 @@ fn words_that_set_no_limit_are_told() {
 
 /// 25.14 ends with an exception when it creates the group (`param_longlong`).
 #[test]
-fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
+fn an_invalid_limit_prevents_the_start_of_a_job_with_control_groups() {
     let custom = "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.No";
     let least = i64::MIN;
     for (knobs, words) in [
@@ -217,7 +217,7 @@ fn a_limit_that_is_no_number_starts_no_job_where_groups_are_made() {
 }
 
 #[test]
-fn where_no_group_can_be_made_one_line_says_why() {
+fn one_line_says_why_no_control_group_can_be_created() {
     let place = Place::new().noting().knob(&format!("BASE_CGROUP = {}", "x".repeat(5000)));
     let ran = place.run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
     let lines = ran.told.lines().filter(|line| line.contains("control group")).count();
@@ -229,7 +229,7 @@ fn where_no_group_can_be_made_one_line_says_why() {
 
 /// The rehearsal shows the limits, whether or not control groups are available.
 #[test]
-fn a_soft_limit_lets_a_job_use_the_memory_of_all_slots_and_25_14_sets_none() {
+fn a_soft_limit_is_the_memory_of_all_slots_and_25_14_sets_none() {
     let run = |quirks: &str, slot: &str| {
         let place = Place::new()
             .knob("CGROUP_MEMORY_LIMIT_POLICY = soft\nCREATE_CGROUP_WITHOUT_ROOT = true")

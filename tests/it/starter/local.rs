@@ -40,7 +40,7 @@ fn assert_ends(place: &Place, ran: &Ran, lines: &[&str], numbers: &[&str]) {
 }
 
 #[test]
-fn policies_send_the_signals_that_are_theirs_and_the_starter_logs_each_end() {
+fn policies_send_their_signals_and_the_starter_logs_each_end() {
     let cases: [(&str, i32, &[&str], &[&str]); 3] = [
         ("Hold", 12, &["JobStatus = 5", "HoldReasonCode = 3"], &["000", "001", "004", "012"]),
         ("Remove", 10, &["JobStatus = 3"], &["000", "001", "004", "009"]),
@@ -77,7 +77,7 @@ fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
 }
 
 #[test]
-fn job_exit_hears_of_a_vacate_by_policy_as_of_an_end_that_nobody_asked_for() {
+fn job_exit_gets_exit_after_a_vacate_by_policy() {
     for (kind, word) in [("Vacate", "exit"), ("Remove", "remove"), ("Hold", "hold")] {
         let place = local().noting();
         let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = JobCurrentStartExecutingDate > 0"));
@@ -87,7 +87,7 @@ fn job_exit_hears_of_a_vacate_by_policy_as_of_an_end_that_nobody_asked_for() {
 }
 
 #[test]
-fn a_job_that_does_not_heed_its_signal_is_waited_for_without_end() {
+fn a_local_job_that_ignores_its_signal_is_waited_for_forever() {
     let place = local().noting().knob("MachineMaxVacateTime = 1");
     let script = "trap : USR1; echo up; n=0; while [ $n -lt 30 ]; do sleep 0.1; n=$((n+1)); done; exit 7";
     let ran =
@@ -182,7 +182,7 @@ fn starts_are_counted_in_the_queue_and_the_starter_of_a_run_knows_those_before()
 }
 
 #[test]
-fn max_retries_of_a_local_job_end_though_25_14_runs_it_for_ever() {
+fn max_retries_limits_a_local_job_that_25_14_runs_forever() {
     let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode is 0\nNumJobCompletions = 0";
     for (quirks, runs, status) in [("none", 3, "JobStatus = 4"), ("reference", 5, "JobStatus = 1")] {
         let place = local().option(&["--until", "5", "--quirks", quirks]);
@@ -202,7 +202,7 @@ fn max_retries_of_a_local_job_end_though_25_14_runs_it_for_ever() {
 
 /// The result is that of a real schedd.
 #[test]
-fn the_last_of_several_reasons_holds_a_local_job_and_the_queue_does_not_hear_how_a_held_job_ended() {
+fn a_local_job_is_held_for_its_last_reason_without_exit_attributes() {
     let place = local();
     let ran = place
         .run(&format!("JobUniverse = 12\nUserLog = \"log\"\nIn = \"no/in\"\nOut = \"no/out\"\n{SLEEPS}"));

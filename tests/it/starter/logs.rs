@@ -42,7 +42,7 @@ fn numbers(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_log_of_all_jobs_has_a_head_and_each_event_whether_the_job_has_a_log_or_not() {
+fn the_global_event_log_has_a_header_and_the_events_of_all_jobs() {
     let place = place("EVENT_LOG_JOB_AD_INFORMATION_ATTRS = Owner, ClusterId");
     run(&place, "");
     let text = all(&place, "all");
@@ -70,7 +70,7 @@ fn the_log_of_all_jobs_has_a_head_and_each_event_whether_the_job_has_a_log_or_no
 }
 
 #[test]
-fn the_log_of_all_jobs_may_be_xml_or_json() {
+fn the_global_event_log_may_be_xml_or_json() {
     let place = self::place("EVENT_LOG_FORMAT_OPTIONS = XML, UTC");
     run(&place, "");
     let text = all(&place, "all");
@@ -86,7 +86,7 @@ fn the_log_of_all_jobs_may_be_xml_or_json() {
 }
 
 #[test]
-fn a_log_that_has_grown_too_large_is_moved_and_its_head_says_what_it_was() {
+fn a_large_log_is_rotated_and_its_header_has_its_statistics() {
     let place = place("EVENT_LOG_MAX_SIZE = 400\nEVENT_LOG_MAX_ROTATIONS = 2\nEVENT_LOG_COUNT_EVENTS = true");
     for _ in 0..3 {
         run(&place, "");
@@ -114,7 +114,7 @@ fn a_log_that_has_grown_too_large_is_moved_and_its_head_says_what_it_was() {
 }
 
 #[test]
-fn one_rotation_is_called_old_and_none_lets_the_log_grow() {
+fn one_rotated_log_is_named_old_and_without_rotations_the_log_grows() {
     let place = self::place("EVENT_LOG_MAX_SIZE = -1\nMAX_EVENT_LOG = 300");
     run(&place, "");
     assert!(place.path("logs/all.old").exists() && place.path("logs/all.lock").exists());
@@ -127,7 +127,7 @@ fn one_rotation_is_called_old_and_none_lets_the_log_grow() {
 }
 
 #[test]
-fn several_runs_write_into_one_log_and_lose_no_event_while_it_is_rotated() {
+fn several_runs_share_a_rotated_log_without_losing_events() {
     let place = place("EVENT_LOG_MAX_SIZE = 1500\nEVENT_LOG_MAX_ROTATIONS = 50\nEVENT_LOG_LOCKING = true");
     let ad = format!("{}\n{QUEUED}", shell("exit 0"));
     let ad = place.whole(&ad);
@@ -160,7 +160,7 @@ fn several_runs_write_into_one_log_and_lose_no_event_while_it_is_rotated() {
 }
 
 #[test]
-fn a_log_of_all_jobs_that_cannot_be_written_is_told_and_the_job_s_own_is_there() {
+fn an_unwritable_global_event_log_is_reported_and_the_jobs_log_is_written() {
     let place = Place::new().option(&["--as", "shadow"]);
     let place = place.knob("EVENT_LOG = /proc/no/such/log");
     let ran = place.run(&format!("{}\n{QUEUED}\nUserLog = \"log\"", shell("exit 0")));
@@ -170,7 +170,7 @@ fn a_log_of_all_jobs_that_cannot_be_written_is_told_and_the_job_s_own_is_there()
 }
 
 #[test]
-fn the_option_names_the_log_wherever_the_job_s_own_would_be() {
+fn the_option_log_overrides_the_jobs_log() {
     let place = Place::new().option(&["--log", "iwd/given"]);
     let ran = place.run(&format!("{}\nStarterUserLog = \"own\"", shell("exit 0")));
     assert_eq!(ran.status, 0, "{}", ran.told);
@@ -189,7 +189,7 @@ fn the_option_names_the_log_wherever_the_job_s_own_would_be() {
 
 /// The event is that of a pool with GPUs and tokens; `populateExecuteEvent` (remoteresource.cpp).
 #[test]
-fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
+fn the_execute_event_has_the_resources_of_the_slot() {
     let slot = "MachineResources = \"Cpus Memory GPUs\"\nCpus = 2\nMemory = 128\nDisk = 7\nGPUs = 1\nArch = \"X86_64\"\n\
                 AvailableGPUs = { GPUs_a }\nGPUs_a = [ Id = \"a\"; ]\nGPUs_b = [ Id = \"b\"; ]\nPlace = Arch\n";
     let told = |slot: &str, more: &str| {
@@ -225,7 +225,7 @@ fn the_event_of_an_execution_tells_what_the_slot_has_for_the_job() {
 
 /// As in a pool, the rows come from the durations that a shadow records.
 #[test]
-fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
+fn the_terminated_event_has_run_time_and_slot_time() {
     let rows = |log: &str, number: &str| -> Vec<String> {
         let event = log.split("...\n").find(|event| event.starts_with(number)).unwrap();
         let rows = event.lines().filter_map(|line| line.strip_prefix("\t   ")?.split_once(" : "));
@@ -264,7 +264,7 @@ fn the_end_of_a_job_tells_how_long_it_ran_and_held_its_slot() {
 }
 
 #[test]
-fn a_result_that_cannot_be_printed_is_kept_for_whoever_cleans_up() {
+fn a_result_that_cannot_be_printed_is_kept_for_clean() {
     let place = Place::new();
     let ad = place.whole(&shell("exit 5"));
     let mut command = place.command();
@@ -289,7 +289,7 @@ fn a_result_that_cannot_be_printed_is_kept_for_whoever_cleans_up() {
 }
 
 #[test]
-fn a_queue_of_the_local_universe_is_told_again_and_again_until_it_is_given_up() {
+fn the_report_to_a_local_queue_is_retried_a_limited_number_of_times() {
     let place = Place::new()
         .option(&["--as", "local"])
         .knob("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY = 0\nLOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES = 3");

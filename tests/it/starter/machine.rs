@@ -84,7 +84,7 @@ fn scripts() -> StarterSettings {
 }
 
 #[test]
-fn what_keeps_the_job_from_starting_decides_the_temporary_directory_of_the_exit_hook() {
+fn the_exit_hooks_tmpdir_depends_on_the_failure_to_start() {
     let world = RealWorld::new();
     let mounting =
         || StarterSettings { mount_under_scratch: "\"/tmp,/var/tmp\"".into(), ..StarterSettings::default() };
@@ -120,7 +120,7 @@ fn what_keeps_the_job_from_starting_decides_the_temporary_directory_of_the_exit_
 }
 
 #[test]
-fn a_missed_time_is_told_by_an_update_before_the_exit_hook() {
+fn a_missed_deferral_time_is_reported_by_an_update_before_the_exit_hook() {
     let world = RealWorld::new();
     let (_, out) = begun(&world, QuirkMode::Reference, "DeferralTime = 5", StarterSettings::default());
     let updates = calls(&out, HookType::UpdateJobInfo);
@@ -142,7 +142,7 @@ fn an_initial_interval_of_zero_updates_as_soon_as_the_job_runs() {
 }
 
 #[test]
-fn a_script_that_breaks_its_promise_is_told_with_what_it_did() {
+fn a_script_without_its_required_exit_is_reported_with_its_exit() {
     let world = RealWorld::new();
     let ad = "PreCmd = \"/bin/false\"\nSuccessPreExitCode = 0";
     let (mut machine, _) = begun(&world, QuirkMode::Reference, ad, scripts());
@@ -200,7 +200,7 @@ fn after_an_exception_25_14_does_not_wait_for_the_exit_hook() {
 }
 
 #[test]
-fn a_job_that_its_slot_holds_gets_its_hold_signal_and_the_exit_hook_hears_of_it() {
+fn a_job_held_by_its_slot_gets_the_hold_signal_and_the_exit_hook_hold() {
     let world = RealWorld::new();
     let held = |quirks, fast: bool| {
         let ad = "KillSig = \"SIGINT\"\nHoldKillSig = \"SIGUSR2\"";
@@ -226,7 +226,7 @@ fn a_job_that_its_slot_holds_gets_its_hold_signal_and_the_exit_hook_hears_of_it(
 }
 
 #[test]
-fn hooks_that_are_left_over_die_when_25_14_has_removed_their_directory_and_by_default_before() {
+fn leftover_hooks_are_killed_before_their_directory_is_removed() {
     let world = RealWorld::new();
     let end = |quirks: QuirkMode| {
         let (mut machine, _) = begun(&world, quirks, "", StarterSettings::default());
@@ -249,7 +249,7 @@ fn hooks_that_are_left_over_die_when_25_14_has_removed_their_directory_and_by_de
 }
 
 #[test]
-fn a_job_that_is_to_end_while_it_waits_for_its_time_has_its_exit_hook_waited_for() {
+fn the_exit_hook_of_a_deferred_job_is_waited_for() {
     let world = RealWorld::new();
     let waiting = |quirks: QuirkMode| {
         let (machine, out) = begun(&world, quirks, "DeferralTime = time() + 60", StarterSettings::default());
@@ -272,7 +272,7 @@ fn a_job_that_is_to_end_while_it_waits_for_its_time_has_its_exit_hook_waited_for
 }
 
 #[test]
-fn for_25_14_any_list_of_mounts_makes_the_temporary_directory_that_of_all() {
+fn in_25_14_any_list_of_mounts_sets_tmpdir_to_tmp() {
     let world = RealWorld::new();
     let temporary = |quirks: QuirkMode, list: &str| {
         let settings = StarterSettings { mount_under_scratch: list.into(), ..StarterSettings::default() };
@@ -295,7 +295,7 @@ fn for_25_14_any_list_of_mounts_makes_the_temporary_directory_that_of_all() {
 }
 
 #[test]
-fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_25_14() {
+fn only_25_14_starts_a_job_while_its_exit_hook_runs() {
     let world = RealWorld::new();
     let answered = |call: &StarterHookCall| StarterEvent::CallEnded {
         call: call.id,
@@ -338,7 +338,7 @@ fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_
 }
 
 #[test]
-fn ids_lose_what_is_above_32_bits_in_the_reference_alone() {
+fn ids_are_truncated_to_32_bits_only_in_the_reference() {
     let world = RealWorld::new();
     for (quirks, cluster) in [(QuirkMode::Reference, 7), (QuirkMode::Manual, 4_294_967_303)] {
         let mut ad: ClassAd = long::parse(b"Cmd = \"/bin/true\"\nClusterId = 4294967303\n").0;

@@ -38,7 +38,7 @@ fn an_output_plugin_without_ads_holds_the_job() {
 }
 
 #[test]
-fn as_in_the_reference_it_loses_the_connection_four_times_and_the_job_is_idle_again() {
+fn in_the_reference_it_reconnects_four_times_and_requeues_the_job() {
     let mut wanted = vec!["000", "040", "040", "001"];
     for _ in 0..4 {
         wanted.extend(["040", "040", "022", "023"]);

@@ -27,7 +27,7 @@ fn assert_has(ran: &Ran, lines: &[&str]) {
 }
 
 #[test]
-fn a_knob_that_no_run_can_begin_with_is_told_before_anything_happens() {
+fn a_parameter_that_prevents_every_run_is_reported_first() {
     for name in [
         "STARTER_UPDATE_INTERVAL",
         "POLLING_INTERVAL",
@@ -52,7 +52,7 @@ fn a_knob_that_no_run_can_begin_with_is_told_before_anything_happens() {
 }
 
 #[test]
-fn a_policy_of_the_configuration_that_is_no_expression_is_named() {
+fn an_invalid_policy_of_the_configuration_is_named() {
     let place = queue()
         .knob("SYSTEM_PERIODIC_HOLD = (((\nSYSTEM_PERIODIC_REMOVE_NAMES = A\nSYSTEM_PERIODIC_REMOVE_A = 1 +");
     let ran = run(&place, &shell("exit 0"));
@@ -78,7 +78,7 @@ fn limits_of_transfers_may_be_expressions_over_the_job() {
 }
 
 #[test]
-fn a_policy_that_would_remove_the_job_when_it_has_ended_lets_it_go_as_one_that_is_done() {
+fn a_remove_policy_after_the_end_completes_the_job() {
     for policy in [
         "PeriodicRemove = ExitCode is 3",
         "TimerRemove = 1",
@@ -103,7 +103,7 @@ fn a_job_is_vacated_with_the_codes_of_the_policy_before_it_is_held() {
 }
 
 #[test]
-fn a_job_that_is_not_to_be_removed_gracefully_is_killed_at_once() {
+fn a_job_without_graceful_removal_is_killed_at_once() {
     let deaf = shell("trap : TERM; echo up > pipe; while :; do sleep 600 & wait; done");
     for (knob, more, signal) in [
         ("GRACEFULLY_REMOVE_JOBS = false", "", 9),
@@ -123,7 +123,7 @@ fn a_job_that_is_not_to_be_removed_gracefully_is_killed_at_once() {
 }
 
 #[test]
-fn the_ad_of_the_queue_counts_what_was_not_in_vain_and_has_nothing_that_is_the_starters_own() {
+fn the_queue_ad_counts_committed_time_and_has_no_starter_attributes() {
     let place = queue();
     let pipe = place.pipe();
     let ad = format!(
@@ -161,7 +161,7 @@ fn the_ad_of_the_queue_counts_what_was_not_in_vain_and_has_nothing_that_is_the_s
 }
 
 #[test]
-fn a_checkpoint_has_its_number() {
+fn checkpoints_are_numbered() {
     let place = queue();
     let ran = place.run(&format!(
         "JobUniverse = 5\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
@@ -174,7 +174,7 @@ fn a_checkpoint_has_its_number() {
 
 /// As in a schedd's starter, a failed upload is a temporary failure (`VanillaProc::restartCheckpointedJob`).
 #[test]
-fn a_job_goes_on_from_its_checkpoint_also_where_files_are_not_transferred() {
+fn a_job_continues_from_its_checkpoint_without_file_transfer_too() {
     let place = queue();
     let more = "WantFTOnCheckpoint = true\nSuccessCheckpointExitCode = 85";
     let steps = "cd $_CONDOR_SCRATCH_DIR; echo >> steps; [ $(wc -l < steps) = 3 ] || exit 85";
@@ -187,7 +187,7 @@ fn a_job_goes_on_from_its_checkpoint_also_where_files_are_not_transferred() {
 }
 
 #[test]
-fn that_a_job_is_held_or_removed_and_why_is_said() {
+fn holds_and_removals_are_reported_with_the_reason() {
     let hold = "OnExitHold = ExitCode == 7\nOnExitHoldReason = \"seven\"\nOnExitHoldSubCode = 42";
     let ran = run(&queue(), &format!("{}\n{hold}", shell("exit 7")));
     assert!(ran.told.contains("the job is held (code 3, subcode 42): seven\n"), "{}", ran.told);
@@ -200,7 +200,7 @@ fn that_a_job_is_held_or_removed_and_why_is_said() {
 }
 
 #[test]
-fn a_job_that_its_policy_held_or_removed_counts_as_vacated_by_its_claims_end() {
+fn a_job_held_or_removed_by_policy_counts_as_vacated() {
     for policy in ["PeriodicRemove", "PeriodicHold"] {
         let ran = run(&queue(), &format!("{SLEEPS}\n{policy} = {RUNS}"));
         let vacated = "NumVacatesByReason = [ ClaimDeactivated = 1 ]";
@@ -223,7 +223,7 @@ fn the_queue_never_gets_the_disk_usage_of_a_job_whose_post_script_failed() {
 }
 
 #[test]
-fn ids_of_daemons_that_are_none_are_refused() {
+fn invalid_daemon_ids_are_refused() {
     for (ids, text) in [
         ("abc", "CONDOR_IDS is 'abc'"),
         ("99999", "CONDOR_IDS is '99999'"),
@@ -241,7 +241,7 @@ fn ids_of_daemons_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_job_whose_output_is_newer_than_its_input_is_skipped_if_it_wants_that() {
+fn a_job_with_newer_output_is_skipped_if_skip_if_dataflow_is_set() {
     let place = queue();
     let cmd = place.path("iwd/job.sh");
     crate::support::children::write_executable(&cmd, b"#!/bin/sh\necho > ran\n");
@@ -278,7 +278,7 @@ fn a_job_whose_output_is_newer_than_its_input_is_skipped_if_it_wants_that() {
 }
 
 #[test]
-fn the_access_point_reads_and_writes_where_it_may_alone() {
+fn the_access_point_uses_only_permitted_directories() {
     let place = queue();
     std::fs::create_dir(place.path("iwd/open")).unwrap();
     place.give("iwd/open");
@@ -307,7 +307,7 @@ fn the_access_point_reads_and_writes_where_it_may_alone() {
 }
 
 #[test]
-fn settings_for_what_is_not_here_are_named() {
+fn settings_without_effect_here_are_named() {
     let ran = run(&queue().knob("RECONNECT_BACKOFF_FACTOR = 3"), &shell("exit 0"));
     let text = "RECONNECT_BACKOFF_FACTOR has no effect here: its use by the shadow is unsupported";
     assert!(ran.told.contains(text), "{}", ran.told);
@@ -344,7 +344,7 @@ fn periodic_policies_are_evaluated_at_each_update_of_the_starter() {
 
 /// HTCondor's `test_shadow_hook.py` expects the same result.
 #[test]
-fn a_hook_of_the_shadow_that_sends_the_job_back_is_an_exception_of_the_shadow() {
+fn a_shadow_hook_that_requeues_the_job_is_a_shadow_exception() {
     let reported = "SHADOW_PREPARE_JOB (SHADOW_PREPARE_JOB) failed (reported status 390): Kinda bad";
     let cases = [
         ("cat > /dev/null; echo HookStatusCode = 390; echo 'HookStatusMessage = \"Kinda bad\"'", reported),

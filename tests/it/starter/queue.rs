@@ -14,7 +14,7 @@ fn queue() -> Place {
 }
 
 #[test]
-fn a_job_has_the_group_that_it_asks_for_if_its_owner_is_in_it_and_is_held_if_not() {
+fn a_job_gets_its_requested_group_if_its_owner_is_a_member() {
     if !nix::unistd::geteuid().is_root() {
         let ran = run(&queue(), "exit 0", "PrimaryUnixGroup = \"nogroup\"");
         assert!(ran.told.contains("PrimaryUnixGroup needs root"), "{}", ran.told);
@@ -45,7 +45,7 @@ fn a_job_has_the_group_that_it_asks_for_if_its_owner_is_in_it_and_is_held_if_not
 }
 
 #[test]
-fn a_job_that_has_tries_left_says_so_and_an_attribute_that_does_nothing_is_named() {
+fn remaining_tries_and_attributes_without_effect_are_reported() {
     let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode =?= 0";
     let ran = run(&queue(), "exit 3", policy);
     assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
@@ -62,7 +62,7 @@ fn a_job_that_has_tries_left_says_so_and_an_attribute_that_does_nothing_is_named
 }
 
 #[test]
-fn a_hook_of_the_shadow_that_is_ended_is_waited_for_and_what_it_said_is_told() {
+fn a_killed_shadow_hook_is_waited_for_and_its_output_reported() {
     let place = queue()
         .hook("SHADOW_PREPARE_JOB", "echo waiting >&2; echo > $CALLS.up; exec sleep 600")
         .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
@@ -83,7 +83,7 @@ fn noting(place: &Place, file: &str) -> String {
 }
 
 #[test]
-fn hooks_are_told_where_the_job_runs_and_what_it_was_before_its_files_went_there() {
+fn hooks_get_the_place_of_the_job_and_its_original_paths() {
     let place = queue();
     let (update, exit) = (noting(&place, "updates"), noting(&place, "exit"));
     let place = place.hook("UPDATE_JOB_INFO", &update).hook("JOB_EXIT", &exit);
@@ -114,7 +114,7 @@ fn hooks_are_told_where_the_job_runs_and_what_it_was_before_its_files_went_there
 }
 
 #[test]
-fn the_exit_hook_of_a_job_that_leaves_its_slot_is_told_what_its_startd_says() {
+fn the_exit_hook_of_a_vacated_job_gets_the_startds_reason() {
     let place = queue();
     let exit = noting(&place, "exit");
     let place = place.hook("JOB_EXIT", &exit).knob("PERIODIC_EXPR_INTERVAL = 1");
@@ -125,7 +125,7 @@ fn the_exit_hook_of_a_job_that_leaves_its_slot_is_told_what_its_startd_says() {
 }
 
 #[test]
-fn a_prepare_hook_that_sends_the_job_back_gives_no_subcode() {
+fn a_prepare_hook_that_requeues_the_job_gives_no_subcode() {
     for (script, how) in
         [("echo HookStatusCode = 300", "reported status 300"), ("kill -KILL $$", "died with signal 9")]
     {
@@ -138,7 +138,7 @@ fn a_prepare_hook_that_sends_the_job_back_gives_no_subcode() {
 }
 
 #[test]
-fn the_exit_hook_is_called_with_hold_or_remove_where_a_policy_of_the_queue_ends_the_job() {
+fn the_exit_hook_gets_hold_or_remove_after_a_policy() {
     for (policy, word, left) in [
         ("PeriodicHold = JobStatus == 2", "hold", "JobStatus = 5"),
         ("PeriodicRemove = JobStatus == 2", "remove", "JobStatus = 3"),

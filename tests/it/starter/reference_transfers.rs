@@ -290,7 +290,7 @@ fn the_file_of_all_runs_is_rotated_and_old_files_are_removed() {
 
 /// The files in the table of the reference's tests exist, and those that count as translations name their original.
 #[test]
-fn the_table_of_the_reference_s_tests_is_true() {
+fn the_table_of_the_references_tests_is_correct() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = fs::read_to_string(root.join("tests/data/reference_tests.tsv")).unwrap();
     let rows = table.lines().filter(|line| !line.starts_with('#')).skip(1);

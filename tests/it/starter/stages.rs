@@ -370,57 +370,57 @@ fn assert_told_once(place: &Place, stage: &str, which: &str) {
 }
 
 #[test]
-fn each_end_while_input_comes_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_input_transfer_is_clean_and_reported_once() {
     each_end_at("input", &[1]);
 }
 
 #[test]
-fn each_end_while_the_prepare_hook_hangs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_prepare_hook_is_clean_and_reported_once() {
     each_end_at("prepare", &[1]);
 }
 
 #[test]
-fn each_end_while_a_script_before_the_job_hangs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_pre_script_is_clean_and_reported_once() {
     each_end_at("pre", &[1]);
 }
 
 #[test]
-fn each_end_while_the_job_runs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_job_is_clean_and_reported_once() {
     each_end_at("job", &[1]);
 }
 
 #[test]
-fn each_end_while_a_script_after_the_job_hangs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_post_script_is_clean_and_reported_once() {
     each_end_at("post", &[1, 4]);
 }
 
 #[test]
-fn each_end_while_the_exit_hook_hangs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_exit_hook_is_clean_and_reported_once() {
     each_end_at("exit", &[1, 4]);
 }
 
 #[test]
-fn each_end_while_output_goes_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_output_transfer_is_clean_and_reported_once() {
     each_end_at("output", &[1, 4]);
 }
 
 #[test]
-fn each_end_while_the_hook_before_the_input_hangs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_hook_before_transfer_is_clean_and_reported_once() {
     each_end_at("before", &[1]);
 }
 
 #[test]
-fn each_end_while_a_job_waits_for_its_time_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_deferral_is_clean_and_reported_once() {
     each_end_at("deferred", &[1]);
 }
 
 #[test]
-fn each_end_while_the_hook_of_the_shadow_hangs_leaves_nothing_and_is_told_once() {
+fn each_end_during_the_shadow_hook_is_clean_and_reported_once() {
     each_end_at("shadow", &[1]);
 }
 
 #[test]
-fn a_plugin_that_hangs_or_runs_too_long_leaves_nothing_and_is_told_once() {
+fn the_end_of_a_hanging_plugin_is_clean_and_reported_once() {
     for how in [End::PluginIgnores, End::PluginTimesOut] {
         end_at("input", how, &[1]);
         end_at("output", how, &[1, 4]);

@@ -43,7 +43,7 @@ pub(super) fn assert_held(ran: &Ran, code: i64, subcode: i64) {
 }
 
 #[test]
-fn what_goes_in_comes_out_with_its_modes_and_the_log_tells_it() {
+fn transferred_files_keep_their_modes_and_the_log_records_the_transfer() {
     let place = place();
     give(&place, "a b", "alpha\n");
     fs::set_permissions(place.path("iwd/a b"), fs::Permissions::from_mode(0o640)).unwrap();
@@ -70,7 +70,7 @@ fn what_goes_in_comes_out_with_its_modes_and_the_log_tells_it() {
 }
 
 #[test]
-fn output_goes_into_a_directory_that_is_made_for_its_owner_alone() {
+fn output_is_written_to_a_new_private_directory() {
     let mode = |place: &Place, name: &str| {
         fs::metadata(place.path("iwd").join(name)).unwrap().permissions().mode() & 0o777
     };
@@ -99,7 +99,7 @@ fn output_goes_into_a_directory_that_is_made_for_its_owner_alone() {
 }
 
 #[test]
-fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() {
+fn a_failed_transfer_holds_the_job_with_the_references_reason() {
     let place = place();
     let ran = run(&place, "true", "TransferInput = \"nosuch\"");
     assert_held(&ran, 13, 2);
@@ -132,7 +132,7 @@ fn a_transfer_that_fails_holds_the_job_with_the_reference_s_code_and_sentence() 
 }
 
 #[test]
-fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_its_own() {
+fn transfers_stay_in_the_jobs_directory_and_permissions() {
     let place = place();
     fs::write(place.path("secret"), "secret\n").unwrap();
     fs::set_permissions(place.path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -175,7 +175,7 @@ fn a_job_cannot_have_files_written_outside_its_directory_nor_read_what_is_not_it
 
 /// Virtual environments contain links of this kind.
 #[test]
-fn links_that_lead_nowhere_or_in_a_circle_are_left_out_of_directories() {
+fn dangling_and_circular_links_in_directories_are_skipped() {
     let place = place();
     fs::create_dir(place.path("iwd/t")).unwrap();
     give(&place, "t/f", "beside\n");
@@ -220,7 +220,7 @@ fn common_input_files_are_transferred_as_input() {
 }
 
 #[test]
-fn a_job_of_a_workflow_has_two_logs_and_its_batch_and_node_in_the_first_event() {
+fn a_dag_job_has_two_logs_and_its_batch_and_node_in_event_000() {
     let place = place();
     let more = "JobBatchName = \"my batch\"\nSubmitEventNotes = \"not in text\"\nDAGManNodesLog = \"nodes\"\n\
                 DAGManNodesMask = \"0,5\"";
@@ -247,7 +247,7 @@ fn a_job_of_a_workflow_has_two_logs_and_its_batch_and_node_in_the_first_event() 
 }
 
 #[test]
-fn a_listed_directory_that_cannot_be_read_is_told() {
+fn a_listed_directory_that_cannot_be_read_is_reported() {
     let place = place();
     let ran = run(&place, "mkdir d; echo x > d/y; chmod 0 d", "TransferOutput = \"d\"");
     if nix::unistd::geteuid().is_root() {
@@ -257,7 +257,7 @@ fn a_listed_directory_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn ten_gigabytes_of_nothing_are_more_than_a_limit_of_one_megabyte() {
+fn a_sparse_file_of_ten_gigabytes_exceeds_the_transfer_limit() {
     let place = place();
     let ran = run(&place, "truncate -s 10G big; echo x > zz", "MaxTransferOutputMB = 1");
     assert_held(&ran, 33, 0);
@@ -277,7 +277,7 @@ fn ten_gigabytes_of_nothing_are_more_than_a_limit_of_one_megabyte() {
 }
 
 #[test]
-fn a_job_with_checkpoints_goes_on_where_it_was() {
+fn a_job_with_checkpoints_continues_from_the_last_one() {
     let place = place();
     let script = "if [ -f ck ]; then cat ck; else echo first > ck; exit 85; fi";
     let more = "WantFTOnCheckpoint = true\nSuccessCheckpointExitCode = 85\nTransferCheckpoint = \"ck\"";
@@ -315,7 +315,7 @@ fn policy_runs_a_job_again_holds_it_and_removes_it() {
 }
 
 #[test]
-fn both_hooks_before_the_input_are_called_at_their_moments() {
+fn both_hooks_before_the_input_are_called_at_the_right_time() {
     let place = place()
         .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; echo shadow >> $CALLS; echo FromShadow = 1")
         .hook("PREPARE_JOB_BEFORE_TRANSFER", "grep -c FromShadow >> $CALLS; ls >> $CALLS; echo Before = 2")
@@ -334,7 +334,7 @@ fn both_hooks_before_the_input_are_called_at_their_moments() {
 }
 
 #[test]
-fn a_job_that_is_asked_to_end_while_it_runs_is_evicted_and_nothing_is_left() {
+fn a_running_job_that_must_end_is_evicted_and_leaves_nothing() {
     let place = place();
     let pipe = place.pipe();
     let child = place.start(&format!("{}\n{FILES}", shell(&format!("echo > {}; sleep 600", pipe.display()))));
@@ -359,7 +359,7 @@ fn the_local_universe_has_its_policy_and_transfers_nothing() {
 }
 
 #[test]
-fn a_fetched_job_transfers_nothing_and_says_so() {
+fn a_fetched_job_transfers_nothing_and_reports_it() {
     let place = Place::new();
     give(&place, "a", "x");
     let ran = run(&place, "pwd", "TransferInput = \"a\"");
@@ -368,7 +368,7 @@ fn a_fetched_job_transfers_nothing_and_says_so() {
 }
 
 #[test]
-fn root_writes_no_log_for_an_ad_that_names_nobody_else() {
+fn root_writes_no_log_for_an_ad_without_another_account() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
@@ -391,7 +391,7 @@ fn root_writes_no_log_for_an_ad_that_names_nobody_else() {
 }
 
 #[test]
-fn what_an_evicted_job_kept_is_named_when_nobody_will_have_it() {
+fn kept_files_of_an_evicted_job_without_a_next_run_are_named() {
     let place = place();
     let pipe = place.pipe();
     let script = format!("echo half > state; echo > {}; sleep 600", pipe.display());
@@ -409,7 +409,7 @@ fn what_an_evicted_job_kept_is_named_when_nobody_will_have_it() {
 }
 
 #[test]
-fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
+fn standard_error_of_shadow_prepare_job_is_reported() {
     let place = place()
         .hook("SHADOW_PREPARE_JOB", "cat >/dev/null; echo no quota left >&2")
         .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
@@ -420,7 +420,7 @@ fn what_shadow_prepare_job_says_to_its_standard_error_is_told() {
 /// As in `dollarDollarExpand` of the schedd, the job and SHADOW_PREPARE_JOB get the values of the slot ad, and the queue keeps
 /// the original text.
 #[test]
-fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
+fn slot_references_are_replaced_for_the_run_only() {
     let place = place();
     let slot = place.path("slot.ad");
     fs::write(&slot, "Cpus = 2\nArch = \"X86_64\"\nMachineResources = \"Cpus\"\n").unwrap();
@@ -443,7 +443,7 @@ fn references_to_the_slot_are_replaced_for_the_run_and_kept_in_the_queue() {
 }
 
 #[test]
-fn times_of_standard_files_come_with_the_last_word_of_a_run_that_has_one() {
+fn standard_file_times_are_in_the_final_update_only() {
     let has = |ran: &Ran, name: &str| ran.ad.contains(&format!("\n{name} = "));
     let ran = run(&place(), "echo x > a", "TransferOutput = \"a\"");
     assert!(has(&ran, "StdoutMtime") && has(&ran, "ScratchDirFileCount"), "{}", ran.ad);

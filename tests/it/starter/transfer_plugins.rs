@@ -19,7 +19,7 @@ echo '[ TransferSuccess = true; TransferUrl = "dbl://ok/a"; TransferProtocol = "
 "#;
 
 #[test]
-fn a_plugin_is_asked_with_its_variables_of_the_job_and_called_though_a_file_is_missing() {
+fn a_plugin_gets_its_job_variables_and_runs_although_a_file_is_missing() {
     let place = place();
     let text = NOTES_CALLS.replace("HERE", &place.path("iwd").display().to_string());
     write_executable(&place.path("hooks/pl.sh"), text.as_bytes());
@@ -120,7 +120,7 @@ fn urls_are_fetched_and_stored_by_a_plugin_against_a_server() {
 }
 
 #[test]
-fn what_a_plugin_that_failed_left_does_not_come_back_and_the_queue_counts_it_by_its_protocol() {
+fn a_failed_plugins_files_are_not_returned_and_its_protocol_is_counted() {
     let place = place();
     write_executable(
         &place.path("hooks/web_plugin"),
@@ -153,7 +153,7 @@ exit 1
 }
 
 #[test]
-fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
+fn transfer_statistics_are_those_of_the_other_side() {
     let place = place();
     fs::create_dir_all(place.path("iwd/d/e")).unwrap();
     give(&place, "d/e/f", "123456789");
@@ -200,7 +200,7 @@ fn numbers_of_a_transfer_are_those_that_the_other_side_counted() {
 }
 
 #[test]
-fn a_job_brings_a_plugin_of_its_own_which_runs_as_the_job_and_one_that_hangs_is_ended() {
+fn a_plugin_of_the_job_runs_as_the_job_and_is_killed_if_it_hangs() {
     let place = place();
     let own = "#!/bin/sh\nid -u > who; printf '[ TransferSuccess = true; TransferUrl = \"mine://x/y\" ]' > $4; echo got > y\n";
     write_executable(&place.path("iwd/own"), own.as_bytes());
@@ -218,7 +218,7 @@ fn a_job_brings_a_plugin_of_its_own_which_runs_as_the_job_and_one_that_hangs_is_
 }
 
 #[test]
-fn a_plugin_that_is_not_there_is_named() {
+fn a_missing_plugin_is_named() {
     let place = place().knob("FILETRANSFER_PLUGINS = /no/such/plugin");
     let ran = run(&place, "true", "TransferInput = \"foo://host/x\"");
     let named = "the transfer plugin '/no/such/plugin' is not used: No such file or directory";

@@ -41,7 +41,7 @@ fn a_job_without_a_command_or_directory_is_refused_or_fails_clearly() {
 }
 
 #[test]
-fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
+fn output_of_hooks_is_truncated_and_the_read_part_is_used() {
     // PREPARE_JOB reads nothing and prints 100 MB. Its output is truncated, so by default it is not used.
     let flood = "echo \"Arguments = \\\"-c 'exit 3'\\\"\"; head -c 100000000 /dev/zero | tr '\\0' x 2>/dev/null; exit 0";
     let place =
@@ -60,7 +60,7 @@ fn hooks_that_flood_are_cut_and_the_job_goes_by_what_was_read() {
 }
 
 #[test]
-fn hooks_that_die_of_a_signal_fail_only_where_the_answer_matters() {
+fn hooks_killed_by_a_signal_fail_only_if_their_output_is_used() {
     let place = hooks("kill -KILL $$", "kill -KILL $$", "echo exit $1 >> $CALLS; kill -KILL $$");
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
@@ -73,7 +73,7 @@ fn hooks_that_die_of_a_signal_fail_only_where_the_answer_matters() {
 }
 
 #[test]
-fn grandchildren_of_hooks_hold_nobody_up_and_do_not_outlive_the_starter() {
+fn grandchildren_of_hooks_block_nothing_and_end_with_the_starter() {
     let hook = format!("{GRANDCHILD}; echo $1 >> $CALLS");
     let place = hooks(&hook, &hook, &hook);
     let ran = place.run("Cmd = \"/bin/true\"");
@@ -85,7 +85,7 @@ fn grandchildren_of_hooks_hold_nobody_up_and_do_not_outlive_the_starter() {
 }
 
 #[test]
-fn a_prepare_hook_that_is_given_up_leaves_what_it_had_to_say_and_no_process() {
+fn a_killed_prepare_hook_leaves_its_output_and_no_process() {
     let hook = format!("{GRANDCHILD}; echo 'HookStatusMessage=\"no image\"'; echo waiting >&2; sleep 600");
     let place = hooks(&hook, "exit 0", "echo exit $1 >> $CALLS").option(&["--hook-timeout", "0.5"]);
     let ran = place.run("Cmd = \"/bin/true\"");
@@ -96,7 +96,7 @@ fn a_prepare_hook_that_is_given_up_leaves_what_it_had_to_say_and_no_process() {
 }
 
 #[test]
-fn a_hook_that_succeeds_and_talks_has_not_failed() {
+fn a_successful_hook_with_error_output_has_not_failed() {
     let place = hooks("echo note >&2", "exit 0", "exit 0");
     let ran = place.run("Cmd = \"/bin/true\"");
     assert_eq!(ran.status, 0);
@@ -105,7 +105,7 @@ fn a_hook_that_succeeds_and_talks_has_not_failed() {
 }
 
 #[test]
-fn updates_that_hang_pile_up_and_die_with_the_starter() {
+fn hanging_update_hooks_end_with_the_starter() {
     let place = hooks("exit 0", "echo $$ >> $CALLS.pids; exec sleep 600", "exit 0")
         .knob("STARTER_INITIAL_UPDATE_INTERVAL = 1")
         .knob("STARTER_UPDATE_INTERVAL = 1");
@@ -115,7 +115,7 @@ fn updates_that_hang_pile_up_and_die_with_the_starter() {
 }
 
 #[test]
-fn a_hook_that_closes_everything_and_reads_nothing_of_a_large_ad_just_ends() {
+fn a_hook_that_closes_everything_and_reads_nothing_ends_normally() {
     let place =
         hooks("exec 0<&- 1>&- 2>&-; exit 0", "exec 0<&-; exit 0", "exec 0<&-; echo exit $1 >> $CALLS");
     let big: String = (0..20_000).map(|number| format!("Extra{number} = \"{number}\"\n")).collect();
@@ -155,7 +155,7 @@ fn sigquit_while_a_hook_hangs_ends_the_hook_and_starts_no_job() {
 }
 
 #[test]
-fn a_closed_standard_input_is_no_job_and_closed_outputs_are_no_trouble() {
+fn closed_standard_input_is_not_a_job_and_closed_outputs_are_harmless() {
     let place = Place::new().noting();
     let program = env!("CARGO_BIN_EXE_htc-starter-run");
     let ad = place.path("job.ad");
@@ -181,7 +181,7 @@ fn a_closed_standard_input_is_no_job_and_closed_outputs_are_no_trouble() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_nothing_is_left_on_it() {
+fn a_full_disk_is_reported_and_nothing_is_left_on_it() {
     // Outputs, the job's log and the result ad are on a device that is always full.
     let place = Place::new().noting().option(&["--job-output-ad", "/dev/full"]);
     let ran = place
@@ -244,7 +244,7 @@ fn a_full_disk_is_told_and_nothing_is_left_on_it() {
 }
 
 #[test]
-fn the_scratch_directory_belongs_to_whom_execute_says() {
+fn execute_decides_the_owner_of_the_scratch_directory() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }

@@ -106,7 +106,7 @@ fn read_again(peer: &mut Running, form: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn ads_in_which_names_come_again_are_those_of_the_reference_in_every_form() {
+fn ads_with_repeated_names_are_as_in_the_reference_in_every_format() {
     let Some(mut peer) = Running::start(PROGRAM) else {
         println!("skipped: no Python with the module classad2 (set HTC_PYTHON)");
         return;

@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ad_a_starter_gets_has_nothing_that_came_later() {
+    fn the_starters_ad_has_no_later_attributes() {
         assert!(is_written("NumJobStarts") && is_written("ImageSize_RAW") && is_written("ExitCode"));
         assert!(!is_written("Cmd") && !is_written("RequestCpus") && !is_written("TransferInput"));
     }

@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_cron_job_prints_is_told_apart_by_commas_outside_of_calls() {
+    fn cron_output_is_split_at_commas_outside_of_calls() {
         let printed = assignments(r#"A = f(1, "x, y"), B removed"#);
         assert_eq!(printed, [("A".into(), Some(r#"f(1, "x, y")"#.into())), ("B".into(), None)]);
     }
