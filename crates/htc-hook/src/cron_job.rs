@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_name_the_attributes_that_are_put_together() {
+    fn metrics_name_the_aggregated_attributes() {
         let settings =
             [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("METRICS", "sum:GPUs, PeakOf:GPUsMemory, MIN:X Y")];
         let job = read(&settings, QuirkMode::Manual).unwrap();
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn booleans_are_as_odd_as_the_reference_only_when_asked() {
+    fn booleans_are_read_as_in_25_14_only_with_its_quirk() {
         let settings = [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("KILL", "yes"), ("SLOTS", "1, 2")];
         assert!(read(&settings, QuirkMode::Manual).unwrap().kill);
         let job = read(&settings, QuirkMode::Reference).unwrap();

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn dashes_and_unended_lines_are_as_odd_as_the_reference_only_when_asked() {
+    fn dashes_and_incomplete_lines_are_read_as_in_25_14_only_with_its_quirk() {
         let text = ["A = 1\n-----\nB = 2"];
         assert_eq!(blocks("", QuirkMode::Reference, &text), [(vec!["A = 1".into()], "----".into())]);
         assert_eq!(
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_and_loses_one_byte() {
+    fn a_long_line_is_truncated_and_loses_one_byte() {
         let mut output = CronOutput::new(b"", QuirkMode::Manual);
         output.push_output("x".repeat(MAX_LINE_BYTES + 10).as_bytes());
         let block = &output.finish_run()[0];
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_without_a_good_line_is_no_ad() {
+    fn a_block_without_a_valid_line_gives_no_ad() {
         let block = OutputBlock { lines: vec!["text".into(), "'a' = 1".into()], arguments: "".into() };
         let (ad, bad) = block.to_ad(b"P_", ClockReading::from_epoch(7));
         assert!(ad.is_none() && bad.len() == 2);

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_bad_line_spoils_a_fetched_job() {
+    fn one_bad_line_invalidates_a_fetched_job() {
         let ad = parse_token_lines(b"\r\n  Cmd = \"x\" \r\n\n A = 1\na = 2\r\n\0junk", Dialect::new_syntax())
             .unwrap();
         assert_eq!(ad.len(), 2);

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn both_prepare_hooks_share_one_knob_of_arguments() {
+    fn both_prepare_hooks_share_one_argument_parameter() {
         let knob = |hook: HookType| hook.arguments_parameter(b"Farm").unwrap();
         assert_eq!(knob(HookType::PrepareJobBeforeTransfer), "Farm_HOOK_PREPARE_JOB_ARGS");
         assert_eq!(knob(HookType::PrepareJob), knob(HookType::PrepareJobBeforeTransfer));

@@ -328,14 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn translate_without_a_universe_ends_the_daemon_or_is_given_back() {
+    fn a_translated_job_without_a_universe_aborts_25_14_or_is_released() {
         let ask = |quirks| judge(HookType::TranslateJob, Exit::Code(0), "A = 1\n", quirks).0;
         assert_eq!(ask(QuirkMode::Reference), HookDecision::RouterAbort);
         assert_eq!(ask(QuirkMode::Manual), HookDecision::Dropped);
     }
 
     #[test]
-    fn translate_fails_in_the_words_of_the_reference() {
+    fn translate_failures_have_the_references_message() {
         let ask = |text| judge(HookType::TranslateJob, Exit::Code(0), text, QuirkMode::Reference).1;
         assert_eq!(ask("# note = 1\nJobUniverse = 5"), "failed to submit job: Failed to set # note = 1");
         assert_eq!(
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_names_no_job_not_even_its_own() {
+    fn an_update_may_not_contain_a_job_id() {
         let ask = |text, quirks| judge(HookType::RouterUpdateJobInfo, Exit::Code(0), text, quirks).0;
         assert_eq!(ask("MyType = \"Job\"\nProgress = 1\n", QuirkMode::Reference), HookDecision::Updated);
         assert_eq!(ask("ClusterId = 3\nProgress = 1\n", QuirkMode::Reference), HookDecision::Dropped);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn finalize_cannot_write_what_identifies_the_job() {
+    fn finalize_cannot_write_identifying_attributes() {
         let ask = |text| judge(HookType::JobFinalize, Exit::Code(0), text, QuirkMode::Reference).0;
         assert_eq!(ask("Owner = \"ana\"\nNote = 1\n"), HookDecision::Failed);
         assert_eq!(ask("MyType = \"Job\"\n"), HookDecision::Failed);

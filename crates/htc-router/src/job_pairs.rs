@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_may_have_a_queue_of_their_own() {
+    fn copies_may_have_their_own_queue() {
         let (config, world) = config_of("JOB_ROUTER", "SPOOL = /s\nJOB_ROUTER_SCHEDD2_SPOOL = /t\n");
         let view = config.view(&world);
         assert_eq!(queue_log_path(&view, false).as_deref(), Some(Path::new("/s/job_queue.log")));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn throttles_move_as_in_the_reference() {
+    fn throttles_change_as_in_the_reference() {
         for (before, jobs, succeeded, failed, after) in [
             (0.0, 0, 0, 18, 0.0),
             (0.0, 0, 0, 20, 18.0),

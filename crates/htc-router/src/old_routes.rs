@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_in_a_value_is_found_in_its_file() {
+    fn an_offset_in_a_value_is_found_in_its_file() {
         let text = b"A = 1\nE = \\\n # no\n  [ x = 1; \\\n  y ! 2; ]\n".to_vec();
         let written = ValueSource { name: "f".into(), value_offset: text.find("= \\").unwrap() + 1, text };
         let value = b"[ x = 1;   y ! 2; ]";

@@ -119,7 +119,7 @@ mod tests {
 
     // All cases were tried with 25.14's job router and schedd.
     #[test]
-    fn what_identifies_a_job_is_not_written_again_not_even_unchanged() {
+    fn identifying_attributes_are_not_written_even_if_unchanged() {
         let name =
             |text: &str| refused_in_changes(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
         for line in
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_may_repeat_what_identifies_the_job() {
+    fn an_edit_may_repeat_identifying_attributes() {
         let name = |text: &str| refused_in_edit(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
         assert_eq!(name(JOB), None);
         assert_eq!(name("OsUser = \"x\"\nJobStatus = 5"), None);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_job_may_name_no_other_owner() {
+    fn a_new_job_may_not_have_another_owner() {
         let text = |text: &str| refused_in_submission(&ad(text), &ad(JOB)).map(|refused| refused.to_string());
         for line in ["Owner = \"ana\"", "owner = UNDEFINED", "User = 5", "MyType = \"X\"", "JobSetId = 5"] {
             assert_eq!(text(line), None, "{line}");

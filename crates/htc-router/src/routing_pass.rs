@@ -141,7 +141,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn a_full_router_stops_and_says_so() {
+    fn a_full_router_stops_with_a_reason() {
         let overlay = [
             ("JOB_ROUTER_ROUTE_NAMES", "near"),
             ("JOB_ROUTER_ROUTE_near", "UNIVERSE vanilla\nREQUIREMENTS Owner == \"ana\"\n"),

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_route_is_told_and_one_that_is_left_out_once() {
+    fn names_without_a_route_and_refused_routes_are_reported_once() {
         let (names, said) = loaded(
             "JOB_ROUTER_ROUTE_NAMES = A B C\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n@r\n\
              JOB_ROUTER_ROUTE_B @=r\nREQUIREMENTS = )\n@r\n",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_of_the_old_syntax_are_taken_where_nothing_names_others() {
+    fn old_routes_are_used_if_no_list_names_others() {
         let old = "JOB_ROUTER_ENTRIES = [ Name = \"old\"; Requirements = true; TargetUniverse = 5 ]\n";
         let (names, said) = loaded(old);
         assert_eq!(names, ["old"]);

@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_mapped_as_file_transfer_maps_them() {
+    fn file_names_are_mapped_as_in_file_transfer() {
         for (rules, name, expected) in [
             ("out=/x/out;err=/y", "out", Some("/x/out")),
             (" out = /x/out ; err = /y ", "err", Some("/y")),

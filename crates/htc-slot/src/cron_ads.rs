@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn the_collector_is_told_of_changes_and_of_what_the_job_asks_for() {
+    fn changed_and_requested_attributes_are_sent_to_the_collector() {
         let one = job("ONE", &[]);
         let mut ads = CronAds::new(QuirkMode::Manual);
         ads.configure([&one]);

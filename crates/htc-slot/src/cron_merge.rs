@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_both_sides_know_decides() {
+    fn the_first_rule_that_applies_to_both_sides_decides() {
         let slot = ad(&["Name = \"slot10@h\"", "SlotID = 10", "SlotTypeID = 1", "Cpus = 4"]);
         let ask = |lines: &[&str], quirks| decide_merge(&ad(lines), &[], &slot, &RealWorld::new(), quirks);
         assert_eq!(ask(&["A = 1"], QuirkMode::Manual), (true, "no rule"));

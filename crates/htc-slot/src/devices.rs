@@ -219,7 +219,7 @@ mod tests {
 
     /// 25.14 prints `{ Foo_a_,Foo_b_ }` for ids with quotes.
     #[test]
-    fn odd_characters_of_an_id_leave_one_underscore() {
+    fn special_characters_of_an_id_become_one_underscore() {
         for (id, wanted) in
             [("Foo_\"a\"", "Foo_a_"), ("Foo_{", "Foo_"), ("Foo_1", "Foo_1"), ("GPUs_GPU-a1", "GPUs_GPU_a1")]
         {

@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_condition_that_decides_is_found() {
+    fn the_deciding_condition_is_found() {
         let mut ad = ClassAd::new();
         for line in ["A = 1", "B = 2", "Idle = A > 5", "Quiet = A > 0 && Idle"] {
             ad.insert_line(line.as_bytes()).unwrap();

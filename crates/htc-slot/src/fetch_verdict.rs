@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fetched_job_is_completed_and_taken() {
+    fn a_fetched_job_is_completed_and_accepted() {
         let verdict = judge(SLOT, "Owner = \"ana\"\n", QuirkMode::Manual);
         assert_eq!(verdict.decision, FetchDecision::Accepted);
         assert_eq!(verdict.added_attributes, ["RequestCpus", "RequestMemory", "RequestDisk", "HookKeyword"]);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_slot_wants_a_higher_rank() {
+    fn a_busy_slot_requires_a_higher_rank() {
         let busy = SLOT.replace("Unclaimed", "Claimed").replace("Idle", "Busy");
         let ask =
             |rank: &str, quirks| judge(&busy, &format!("Owner = \"ana\"\nPrio = {rank}\n"), quirks).decision;

@@ -316,7 +316,7 @@ mod tests {
     use crate::runtime_state::alarm::Alarm;
 
     #[test]
-    fn a_slot_asks_in_vain_only_while_each_fetch_is_like_the_last() {
+    fn a_fetch_is_futile_only_if_the_next_one_has_the_same_delay() {
         const HOOK: &str = "STARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true\n";
         for (delay, in_vain) in [("20", true), ("0", false), ("time() % 7", false)] {
             let mut point = point(&format!("{HOOK}FetchWorkDelay = {delay}"), true);
@@ -334,7 +334,7 @@ mod tests {
 
     /// The slot was evaluated at an update on a whole second, and each later poll came slightly later within its second.
     #[test]
-    fn a_timer_that_polls_have_set_anew_has_not_run_out_when_it_would_have() {
+    fn a_timer_that_polls_have_set_again_expires_later() {
         let mut point = point("FetchWorkDelay = 300\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 500", true);
         let begun = point.core.now;
         let after = |millis: u64| begun.plus(Duration::from_millis(millis));

@@ -45,7 +45,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn held_jobs_and_universes_without_slots_are_told() {
+    fn held_jobs_and_universes_without_slots_are_refused() {
         let reason = |text: &str| {
             let job = ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).unwrap();
             refusal_by_job_state(&job, &RealWorld::new()).map(|unfit| unfit.reason)

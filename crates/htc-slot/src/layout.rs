@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn each_volume_has_a_disk_of_its_own() {
+    fn each_volume_has_its_own_disk() {
         let own = Volume { id: "2".into(), free: 5_000_000, ..Volume::default() };
         let missing = Volume { execute_problem: Some("no".into()), ..Volume::default() };
         let volumes = SlotVolumes { slot_volumes: BTreeMap::from([(2, own), (4, missing)]), ..volumes() };
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_one_broken_slot_of_its_type() {
+    fn the_first_slot_that_does_not_fit_is_created_as_broken() {
         let types = [kind(1, "cpus=25%, mem=1/2, disk=10%, swap=20%", 2), kind(2, "cpus=2, memory=500", 2)];
         let slots = lay_out_slots(&machine(), &volumes(), &types, SlotConfigFailureMode::Continue)
             .unwrap_or_default()
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn custom_resources_leave_their_surplus_to_the_first_slots() {
+    fn the_first_slots_get_the_surplus_of_custom_resources() {
         let slots =
             lay_out_slots(&machine(), &volumes(), &[kind(1, "auto", 3)], SlotConfigFailureMode::Continue)
                 .unwrap_or_default()
@@ -555,7 +555,7 @@ mod tests {
 
     /// A slot takes 25 % of 10 units and leaves 7.5, of which three other slots get 3, 3 and 2.
     #[test]
-    fn what_a_fraction_of_a_custom_resource_leaves_is_whole_for_the_others() {
+    fn other_slots_get_whole_units_next_to_a_fraction() {
         let cogs = |quantity: f64, types: &[SlotType]| {
             let custom = vec![CustomResource { tag: "Cogs".into(), quantity, ..CustomResource::default() }];
             let layout = lay_out_slots(
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_slot_of_a_type_is_made_of_what_is_left() {
+    fn only_the_first_slot_of_a_type_gets_the_insufficient_rest() {
         let layout = lay_out_slots(
             &machine(),
             &volumes(),

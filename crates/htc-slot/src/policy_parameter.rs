@@ -69,7 +69,7 @@ mod tests {
     use htc_testing::config_of;
 
     #[test]
-    fn a_knob_was_set_for_its_type_of_slots_or_for_all_or_by_default() {
+    fn a_parameter_is_set_for_its_slot_type_or_for_all_or_by_default() {
         let (config, world) = config_of("STARTD", "START = Cpus > 0\nSLOT_TYPE_2_START = Owner == \"ana\"\n");
         let place =
             |slot_type, knob| parameter_origin(&config, &world, slot_type, knob, &|_, _| "above".to_owned());

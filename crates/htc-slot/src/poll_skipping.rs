@@ -555,7 +555,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_slot_is_looked_at_when_its_policy_can_have_changed_and_at_no_other_time() {
+    fn a_slot_is_evaluated_only_when_its_policy_can_have_changed() {
         let lines = format!("UPDATE_INTERVAL = 300\nIS_OWNER = time() < {}", BEGUN + 1000);
         let mut point = point(&lines, true);
         // The slots are evaluated at the first update after the start, at the first update after the predicted time, and at the
@@ -566,7 +566,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_measurement_wakes_those_whose_policy_looks_at_it() {
+    fn a_measurement_wakes_slots_whose_policy_uses_it() {
         for (start, wakes) in [("True", false), ("LoadAvg < 0.3", true)] {
             let mut point = point(&format!("UPDATE_INTERVAL = 300\nIS_OWNER = !({start})"), true);
             play(&mut point, 10_000);
@@ -581,7 +581,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn fetches_in_vain_are_as_many_as_if_each_were_made() {
+    fn futile_fetches_are_counted_like_real_ones() {
         for delay in ["7", "30", "300"] {
             let lines = format!(
                 "UPDATE_INTERVAL = 77\nFetchWorkDelay = {delay}\nSTARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true"

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_ended_is_left_with_its_process() {
+    fn unfinished_actions_remain_with_their_process() {
         let starter = JournalRecord::StarterBegins {
             starter: 1,
             slot: "slot1".into(),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_job_is_owed_until_evict_claim_begins_or_its_own_starter_has_ended_by_itself() {
+    fn an_accepted_job_must_be_reported_until_evict_claim_or_its_exit() {
         let accepted = |accepted: u64| {
             let job = format!("{accepted}.0");
             JournalRecord::Accepted { accepted, slot: "slot1".into(), job, ad: "a".into() }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_have_many_names() {
+    fn sleep_states_have_several_names() {
         for (text, level) in [("RAM", 3), ("4", 4), ("standby", 1), ("s2", 2), ("Off", 5)] {
             assert_eq!(SleepState::from_name(text).map(SleepState::level), Some(level), "{text}");
         }

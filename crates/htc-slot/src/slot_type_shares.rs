@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_prefixes_and_separators_are_the_strongest_there_is() {
+    fn resource_names_may_be_prefixes_and_the_strongest_separator_applies() {
         let shares = parse("cpus = 1, mem=1/4").unwrap_or_default();
         assert_eq!((shares.cpus, shares.memory), (ResourceShare::Amount(1.0), ResourceShare::Fraction(0.25)));
         assert_eq!(shares.disk, ResourceShare::Auto);
@@ -313,13 +313,13 @@ mod tests {
     }
 
     #[test]
-    fn min_alone_shares_out_parts_of_processors() {
+    fn only_min_divides_processors_into_fractions() {
         assert!(parse("min").is_ok_and(|shares| shares.fractional_cpus));
         assert!(parse("cpus=min").is_ok_and(|shares| !shares.fractional_cpus));
     }
 
     #[test]
-    fn numbers_have_every_spelling_that_strtod_reads() {
+    fn every_number_that_strtod_reads_is_accepted() {
         let shares = parse("cpus=0x2, mem=1e3, disk=1.5e1G, licenses=0x2").unwrap_or_default();
         assert_eq!((shares.cpus, shares.memory), (ResourceShare::Amount(2.0), ResourceShare::Amount(1000.0)));
         assert_eq!(shares.disk, ResourceShare::Amount(15.0 * 1024.0 * 1024.0));

@@ -139,7 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn slots_are_found_and_gone_through_in_order_whatever_came_and_went() {
+    fn slots_are_found_and_iterated_in_order_after_any_changes() {
         let mut point = point("", false);
         let plan = point.slots.get(&SlotKey::from_number(1)).unwrap().plan.clone();
         let mut make = |number: u32, sub: u32| {

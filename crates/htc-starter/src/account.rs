@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_lies_in_a_domain_at_a_dot_only() {
+    fn a_host_is_in_a_domain_only_at_a_dot() {
         assert!(is_in_domain(b"a.b.org", b"B.org") && is_in_domain(b"b.org", b"b.org"));
         assert!(is_in_domain(b"a.b.org", b".b.org") && is_in_domain(b".b.org", b".b.org"));
         assert!(!is_in_domain(b"ab.org", b"b.org") && !is_in_domain(b"org", b"b.org"));

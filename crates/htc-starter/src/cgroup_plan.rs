@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_held_for_its_memory_unless_the_machine_had_no_more() {
+    fn a_job_is_held_for_its_memory_unless_the_machine_has_run_out() {
         let held = |text: &str| OutOfMemoryVerdict::Hold(text.to_owned());
         assert_eq!(
             judge_out_of_memory(128, 5, true),

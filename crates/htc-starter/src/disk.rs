@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_two_digits_and_the_unit_that_fits() {
+    fn sizes_have_two_digits_and_a_suitable_unit() {
         let shown = [5, 1024, 1_048_576, 10 << 20, 3 << 40, 5000 << 40].map(format_byte_units);
         assert_eq!(shown, ["5 B", "1.00 KB", "1.00 MB", "10.00 MB", "3.00 TB", "5000.00 TB"]);
     }

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_known_by_the_surest_thing_there_is() {
+    fn the_most_reliable_tracking_method_is_used() {
         let mut made = ProcessIsolation::default();
         assert_eq!(made.family_tracking(false), FamilyTracking::ProcessMarks);
         made.tracking = Some(1..=2);

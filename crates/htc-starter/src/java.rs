@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_is_told_by_its_last_class_and_its_last_known_kind() {
+    fn an_exception_is_described_by_its_last_class_and_last_known_kind() {
         let (end, thrown) =
             told("abnormal\na java.lang.Exception java.lang.RuntimeException x.Mine \nat x\n");
         assert_eq!(end, JavaEnd::Exception);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_records_are_read_as_far_as_they_go() {
+    fn damaged_records_are_read_partly() {
         assert_eq!(told("").0, JavaEnd::Normal);
         assert_eq!(told(" \n\t").0, JavaEnd::Normal);
         assert_eq!(told("abnormal").1, JavaException::default());

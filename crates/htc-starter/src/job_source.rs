@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_attributes_are_skipped_and_empty_ones_separate_nothing() {
+    fn invalid_lines_are_skipped_and_empty_lines_separate_nothing() {
         let source =
             read_job_file(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3", Dialect::new_syntax());
         assert_eq!((source.lines, source.parts, source.bad.len()), (8, 2, 2));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ad_lacks_comes_from_the_configuration() {
+    fn missing_attributes_come_from_the_configuration() {
         let mut ad = ClassAd::new();
         ad.set("Cmd", "/bin/echo");
         complete_ad(&mut ad, &from("conf"), QuirkMode::Manual).unwrap();
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_with_quotes_of_its_own_is_left_out_whole_and_told() {
+    fn a_value_with_inner_quotes_is_skipped_and_reported() {
         for bad in ["--name \"my host\" --x", "\"--name\" --x y", "\"open"] {
             let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"conf_arguments");
             let table = |name: &[u8]| if is_it(name) { Some(bad.into()) } else { knobs(name) };

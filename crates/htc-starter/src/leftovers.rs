@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_starter_of_a_directory_is_known_by_its_name() {
+    fn the_name_of_a_directory_identifies_its_starter() {
         for (name, pid) in [
             ("dir_12", Some(12)),
             ("dir_12.3", Some(12)),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_container_of_the_starter_is_one() {
+    fn only_containers_of_the_starter_are_recognised() {
         assert!(is_container_of_starter("HTCJob7_1_slot1@host_PID12", 12));
         for name in ["HTCJob7_1__PID13", "web", "HTCJob7_1__PID12;x_PID12", "-f_PID12", "HTCJob\n_PID12"] {
             assert!(!is_container_of_starter(name, 12), "{name}");

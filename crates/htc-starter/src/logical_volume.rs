@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_is_made_and_removed_by_the_commands_of_the_volume_manager() {
+    fn a_volume_is_created_and_removed_by_the_volume_managers_commands() {
         let thick = VolumeParameters { group: "vg-a".into(), pool: None, extra_mib: 2000, on_file: None };
         let volume = thick.volume_for_job(b"slot1_2", 77, 1024);
         let made = volume.create_commands(b"");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_that_is_encrypted_is_opened_by_a_key_before_it_is_formatted() {
+    fn an_encrypted_volume_is_opened_with_a_key_before_it_is_formatted() {
         let knobs = VolumeParameters { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
         let volume = LogicalVolume { encrypted: true, ..knobs.volume_for_job(b"slot1", 77, 1024) };
         let made: Vec<String> =

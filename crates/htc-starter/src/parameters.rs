@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_literal_truth_value_hands_on_everything() {
+    fn only_a_literal_boolean_turns_inheritance_on_or_off() {
         assert!(matches!(parse_environment_inheritance(b"True"), EnvironmentInheritance::All));
         assert!(matches!(parse_environment_inheritance(b"1"), EnvironmentInheritance::All));
         assert!(matches!(parse_environment_inheritance(b"false"), EnvironmentInheritance::Nothing));

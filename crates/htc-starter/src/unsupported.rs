@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_as_condor_submit_makes_it_asks_for_nothing_that_is_not_done() {
+    fn an_ordinary_job_of_condor_submit_has_no_unsupported_request() {
         let plain = "ShouldTransferFiles = \"NO\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferInput = \"a\"\nStreamOut = false\n\
                      OnExitRemove = true\nOnExitHold = false\nPeriodicHold = false\nWantIOProxy = undefined\n\
                      TransferOutput = \"\"\nEncryptExecuteDirectory = false\nWantDocker = false\n";
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_a_cron_tab_which_a_schedd_heeds_are_told_whoever_is_played() {
+    fn crontab_attributes_are_reported_in_every_role() {
         for with in [AccessPointRole::Absent, AccessPointRole::Schedd, AccessPointRole::Shadow] {
             let job = ad("CronMinute = \"*/5\"\nCronHour = \"3\"\nCronMonth = \"*\"\n");
             let told = unsupported_requests(&job, with, &RealWorld::new());
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_shadow_does_is_told_once_and_missing_input_by_name() {
+    fn requests_for_a_shadow_are_reported_once_and_missing_input_is_named() {
         let told = lines(
             "Iwd = \"/\"\nShouldTransferFiles = \"YES\"\nTransferInput = \"etc, no such,http://x/y\"\nPeriodicHold = NumJobStarts > 3\n",
         );
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_starter_would_do_itself_refuses_the_job() {
+    fn unsupported_requests_to_the_starter_refuse_the_job() {
         let refused = |text: &str| refused_request(&ad(text), &RealWorld::new());
         assert!(
             refused("ToolDaemonCmd = \"/bin/gdb\"").is_some_and(|told| told.starts_with("ToolDaemonCmd is"))

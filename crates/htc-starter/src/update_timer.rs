@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_keep_their_interval_whatever_part_of_a_second_the_job_starts_in() {
+    fn updates_keep_their_interval_for_any_fraction_of_the_start_second() {
         for interval in [1, 3, 5, 300] {
             for start in [14_360_000, 14_500_000, 14_720_000] {
                 let interval = Duration::from_secs(interval);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_that_a_pause_has_left_out_are_not_made_up_for() {
+    fn updates_missed_during_a_pause_are_not_repeated() {
         let interval = Duration::from_secs(5);
         let now = at(20_000_000);
         assert_eq!(

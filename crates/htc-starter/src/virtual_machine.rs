@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_machine_is_described_with_the_command_that_would_serve_it() {
+    fn a_virtual_machine_is_described_with_its_gahp_command() {
         let ad =
             "JobUniverse = 13\nJobVMType = \"KVM\"\nJobVMMemory = 512\nVMPARAM_vm_Disk = \"a.img:vda:w\"\n";
         let told = lines(ad, Some("/bin/sh")).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn other_jobs_are_none_and_one_without_a_type_says_so() {
+    fn other_jobs_have_no_description_and_a_missing_type_is_reported() {
         assert_eq!(lines("JobUniverse = 5\nJobVMType = \"kvm\"\n", None), None);
         let told = lines("JobUniverse = 13\n", None).unwrap();
         assert_eq!(told, ["virtual machine: JobVMType cannot be found in job classAd."]);

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_on_a_file_is_made_and_removed_by_the_commands_of_the_volume_manager() {
+    fn a_group_on_a_file_is_created_and_removed_by_the_volume_managers_commands() {
         let group = VolumeGroup {
             file: "/spool/disk.img".into(),
             bytes: 1024,

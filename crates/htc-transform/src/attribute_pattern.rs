@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ads_of_the_same_names_are_looked_at_once_and_others_anew() {
+    fn the_selection_is_cached_for_ads_with_the_same_names() {
         let regex = Regex::compile(b"^Request(.+)$", RegexOptions::CASELESS).unwrap();
         let memo = StepMemo::default();
         let selected = |lines: &[&str], template: &str| {

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_envelope_is_taken_from_anywhere_but_blocks() {
+    fn header_lines_are_removed_everywhere_except_in_blocks() {
         let text =
             b"if false\nNAME a b\nREQUIREMENTS X > 1\nendif\nV @=end\nNAME c\n@end\nSET A 1\nUNIVERSE grid\n";
         let (envelope, lines) =
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_that_do_not_parse_fail_the_load_with_a_place() {
+    fn invalid_requirements_fail_the_load_with_a_location() {
         let error = take_header_from_file(
             RulesText::from_file("r", b"\n REQUIREMENTS $(X)\n"),
             Dialect::new_syntax(),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knob_ends_at_transform() {
+    fn a_parameter_ends_at_transform() {
         let (envelope, lines) = take_header_from_parameter(
             RulesText::from_parameter("k", b"SET A 1\nTRANSFORM 2\nSET B 2"),
             Dialect::new_syntax(),

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn count_variables_and_list_are_told_apart() {
+    fn count_variables_and_list_are_distinguished() {
         let parsed = arguments("2 a,b in (x y, z)").unwrap();
         assert_eq!(parsed.count, 2);
         assert_eq!(parsed.variables, ["a", "b"]);

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_caseless_and_states_come_back() {
+    fn names_are_case_insensitive_and_states_are_restored() {
         let mut macros = MacroTable::default();
         macros.set(b"Abc", "1");
         let mark = macros.mark();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_prefix_wins_and_built_in_names_can_be_hidden() {
+    fn the_prefixed_name_takes_precedence_and_hides_built_in_names() {
         let mut macros = MacroTable::default();
         macros.set(b"V", "plain");
         macros.set(b"XFORM.v", "own");

@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn knob_lines_are_taken_as_they_are() {
+    fn parameter_lines_are_used_unchanged() {
         let rules = RulesText::from_parameter("k", b"a\n\n b \\\nc");
         let lines: Vec<_> = rules.lines.iter().map(|l| (l.text.to_string(), l.number)).collect();
         assert_eq!(lines, [("a".into(), 1), (" b \\".into(), 3), ("c".into(), 4)]);
     }
 
     #[test]
-    fn the_word_alone_or_assigned_is_no_envelope() {
+    fn a_header_keyword_alone_or_assigned_is_not_a_header() {
         assert_eq!(header_arguments(b"  Name  x y", b"name"), Some(&b"x y"[..]));
         assert_eq!(header_arguments(b"name = x", b"name"), None);
         assert_eq!(header_arguments(b"names x", b"name"), None);

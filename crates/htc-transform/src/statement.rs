@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn assignments_are_told_from_commands() {
+    fn assignments_are_distinguished_from_commands() {
         assert_eq!(assigned("V = a b"), Some(("V".into(), AssignmentOperator::Replace, "a b".into())));
         assert_eq!(assigned("SET=5"), Some(("SET".into(), AssignmentOperator::Replace, "5".into())));
         assert_eq!(

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literal_times_are_merged_as_the_bindings_give_them() {
+    fn literal_times_are_merged_as_by_the_python_bindings() {
         let merged =
             |text: &str| after_python_round_trip(&parse_ad(text.as_bytes()).unwrap()).unparse().to_string();
         for (text, expected) in [

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_wants_a_terminal_that_can_and_a_user_who_does_not_refuse() {
+    fn colour_needs_a_capable_terminal_and_no_refusal_by_the_user() {
         let env = |no_color: &'static str, term: &'static str| {
             move |name: &str| match name {
                 "NO_COLOR" => Some(no_color.to_owned()),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_counts_the_word_alone() {
+    fn padding_ignores_escape_sequences() {
         assert_eq!(format!("{:<4}|", Painter::plain().bad("ab")), "ab  |");
         assert_eq!(format!("{:<4}|", Painter { on: true }.bad("ab")), "\x1b[31mab  \x1b[0m|");
     }

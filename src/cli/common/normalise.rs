@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_dash_and_unambiguous_beginnings_are_enough() {
+    fn one_dash_and_unambiguous_prefixes_are_accepted() {
         assert_eq!(give("-constraint x>1"), "--constraint=x>1");
         assert_eq!(give("-conf f -json"), "--config-file=f --json");
         assert_eq!(give("--js -l"), "--json --long");
@@ -337,7 +337,7 @@ mod tests {
 
     /// `--sum` is an option of other programs.
     #[test]
-    fn the_name_of_another_option_is_no_abbreviation() {
+    fn the_name_of_another_option_is_not_an_abbreviation() {
         let command = Command::new("t").arg(Arg::new("summary").long("summary").action(ArgAction::SetTrue));
         let give = |word: &str| normalise(&command, &[OsString::from(word)]);
         assert_eq!(give("--summ").unwrap(), ["--summary"]);
@@ -345,13 +345,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_what_follows_two_dashes_stay() {
+    fn numbers_and_words_after_two_dashes_are_unchanged() {
         assert_eq!(give("-1 - -- -json"), "-1 - -- -json");
         assert_eq!(give("-limit -1"), "--limit=-1");
     }
 
     #[test]
-    fn negative_expressions_are_no_options() {
+    fn negative_expressions_are_not_options() {
         let command = Command::new("t").arg(Arg::new("expr").num_args(0..).allow_negative_numbers(true));
         let words = ["-5 + 3", "-", "-(a)", "-1"].map(OsString::from);
         assert_eq!(
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verb_has_options_of_its_own_and_the_common_ones() {
+    fn a_verb_has_its_own_and_the_common_options() {
         assert_eq!(give("run -on -config f"), "run --once --config-file=f");
         assert_eq!(give("run -once sh -c -once"), "run --once sh -c -once");
         // Options after the first operand, which is a command, are not this program's.
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_left_to_clap() {
+    fn unknown_words_are_left_to_clap() {
         assert_eq!(give("-jsno"), "--jsno");
         assert_eq!(give("-z"), "-z");
         assert_eq!(give("-limit"), "--limit");

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_told_in_plain_words() {
+    fn invalid_numbers_have_a_plain_message() {
         let above_zero = || clap::value_parser!(std::num::NonZero<usize>);
         assert_eq!(told(above_zero(), "0"), "expected a whole number above 0");
         assert_eq!(told(above_zero(), "x"), "expected a whole number");

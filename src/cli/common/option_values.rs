@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn knobs_have_names_that_files_can_set() {
+    fn parameters_have_names_that_files_can_set() {
         assert_eq!(parse_param("STARTD.A/b_1=x y"), Ok(("STARTD.A/b_1".into(), "x y".into())));
         for bad in ["a b=7", "a-b=7", "$(A)=7", "A+=7", "=7", "A"] {
             assert!(parse_param(bad).is_err(), "{bad}");

@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_cut_to_what_the_format_asks() {
+    fn integers_are_truncated_to_the_size_of_the_conversion() {
         assert_eq!(PrintfFormat::new(b"%d|").format_integer(10_000_000_000), b"1410065408|");
         assert_eq!(PrintfFormat::new(b"%lld|").format_integer(10_000_000_000), b"10000000000|");
         assert_eq!(PrintfFormat::new(b"a%%b %5d%%").format_integer(42), b"a%b    42%");

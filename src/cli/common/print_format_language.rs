@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_mean_nothing_are_named() {
+    fn unknown_words_are_named() {
         let format = parse("SELECT FOO\nA PRINTAS NONE\nB OR x\nC WIDTH\n1 +\n");
         assert_eq!(
             format.messages,

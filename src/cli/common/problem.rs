@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_printed_once() {
         let inner = io::Error::new(io::ErrorKind::NotFound, "no such file");
         let error =
             anyhow::Error::new(inner).context("a.ad: no such file").context(Problem::unreadable("oh"));

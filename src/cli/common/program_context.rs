@@ -180,7 +180,7 @@ mod tests {
     use super::shorten_message;
 
     #[test]
-    fn long_lines_of_messages_lose_their_middle() {
+    fn long_lines_of_messages_are_shortened_in_the_middle() {
         assert_eq!(shorten_message("a\nb"), "a\nb");
         let long = format!("first\n{}end", "ü".repeat(100_000));
         let shown = shorten_message(&long);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_relayed_as_timeout_does() {
+    fn the_status_of_a_child_is_relayed_as_by_timeout() {
         assert_eq!(Status::Relayed(Exit::Code(7)).code(), 7);
         assert_eq!(Status::Relayed(Exit::Signal { number: 9, core_dumped: true }).code(), 137);
     }

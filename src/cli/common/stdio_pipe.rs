@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_is_ready_when_it_holds_something_or_is_closed() {
+    fn a_pipe_is_ready_if_it_has_data_or_is_closed() {
         let (reader, mut writer) = io::pipe().unwrap();
         assert!(!is_ready(&reader));
         writer.write_all(b"x").unwrap();

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_in_line_and_lines_end_without_blanks() {
+    fn columns_are_aligned_and_lines_have_no_trailing_blanks() {
         let columns = ["<JOB", ">STATUS", "<WHY"];
         let rows = [["1.0", "0", "done\n"], ["12.0", "143", ""]].map(|row| row.map(str::to_owned));
         assert_eq!(

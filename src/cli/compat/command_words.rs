@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_of_the_least_length_is_enough_after_one_dash() {
+    fn a_prefix_of_the_minimum_length_is_accepted_after_one_dash() {
         assert_eq!(first("-con"), Some('c'));
         assert_eq!(first("-co"), None);
         assert_eq!(first("-constraintx"), None);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn suffixes_and_values_are_handed_over() {
+    fn suffixes_and_values_are_returned() {
         let words = ["-af:hV", "Owner", "-debug:", "-x", "y"].map(OsString::from);
         let mut words = CommandWords::new(RULES, &words);
         assert_eq!(words.next(), Some(CommandWord::Option { id: 'a', suffix: Some("hV".into()) }));

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_slots_are_told_from_conditions() {
+    fn names_of_slots_are_distinguished_from_conditions() {
         for (text, is_name) in
             [("slot1@ep", true), ("a.b.c", true), ("Cpus", false), ("a.b", false), ("Cpus > 1", false)]
         {

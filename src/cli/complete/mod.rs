@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn options_behind_a_verb_are_offered_with_one_dash_or_two() {
+    fn options_after_a_verb_are_offered_with_one_or_two_dashes() {
         assert_eq!(ask("bash", "htc-hook-test prepare --sam"), ["--sample-job", "--sample-slot"]);
         assert_eq!(ask("bash", "htc-hook-test prepare -sample-j"), ["--sample-job"]);
         assert_eq!(ask("bash", "htc-slot-run drain --qu"), ["--quick", "--quiet"]);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_options_are_offered_whatever_way_the_option_is_written() {
+    fn option_values_are_offered_for_every_form_of_the_option() {
         for line in ["--sample-job gr", "-sample-job gr", "-sample-j gr"] {
             assert_eq!(ask("bash", &format!("htc-hook-test prepare {line}")), ["grid"]);
         }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_offers_nothing() {
+    fn an_invalid_line_offers_nothing() {
         let program = PROGRAMS[0];
         for words in [vec![], vec!["x"], vec!["7", "htc-classad-eval"], vec!["0", "htc-classad-eval"]] {
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();

@@ -39,7 +39,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     #[test]
-    fn links_permissions_and_owners_stay() {
+    fn links_permissions_and_owners_are_kept() {
         let place = tempfile::tempdir().unwrap();
         let (file, link) = (place.path().join("real/condor_config"), place.path().join("link"));
         fs::create_dir(place.path().join("real")).unwrap();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_replaced_stays_as_it_is() {
+    fn a_file_that_cannot_be_replaced_is_unchanged() {
         let place = tempfile::tempdir().unwrap();
         let missing = place.path().join("missing");
         assert_eq!(replace_file(&missing, b"new").unwrap_err().kind(), io::ErrorKind::NotFound);

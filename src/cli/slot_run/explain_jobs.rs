@@ -492,7 +492,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_told_once_with_its_place() {
+    fn a_reason_is_printed_once_with_its_location() {
         let detail = |text: &str, place: &str| UnmetCondition {
             clause: EvaluatedCondition {
                 attribute: "START".into(),

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_the_startd_are_understood() {
+    fn options_of_the_startd_are_accepted() {
         let cli = read(&["-f", "-a", "slot1_2", "-job-input-ad", "-"]).unwrap();
         assert_eq!(cli.job.append, Some("slot1_2".into()));
         assert_eq!(cli.job.job_input_ad, Some("-".into()));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_schedd_make_a_starter_of_its_own_universe() {
+    fn options_of_a_schedd_start_a_local_universe_starter() {
         let words = [
             "-f",
             "-job-cluster",
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_options_are_refused() {
         for words in [
             &["-f"][..],
             &["-job-input-ad", "-", "-job-nonsense", "x"],

@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_comments_is_passed_over() {
+    fn any_number_of_comments_is_skipped() {
         let comments = "/**/ //\n/* // */\t".repeat(200_000);
         let text = format!("a{comments}b{comments}");
         let behind = 1 + comments.len();
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_take_as_many_bytes_as_belong_to_them() {
+    fn operators_are_read_with_all_their_bytes() {
         let text = b"< <= << > >= >> >>> = == =?= =!= ! != ? ?: ? : & && | || - / ~ ^";
         let words = text.split(|byte| *byte == b' ').collect::<Vec<_>>();
         let mut at = 0;
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_any_length_end_where_they_end() {
+    fn words_of_any_length_are_read_to_their_end() {
         for length in 1..50 {
             for end in [&b""[..], b" ", b"(", b"\xe4", b"."] {
                 let text = [&b"i".repeat(length)[..], end].concat();

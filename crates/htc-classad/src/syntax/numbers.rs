@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn old_reals_are_percent_16_g() {
+    fn reals_in_old_syntax_are_formatted_as_percent_16_g() {
         for (real, text) in [
             (1.5, "1.5"),
             (100.0, "100.0"),
@@ -355,7 +355,7 @@ mod tests {
 
     /// Generates reals with few decimal places, and the nearest reals above and below each of them.
     #[test]
-    fn decimals_that_end_soon_are_what_all_others_are() {
+    fn short_decimals_are_printed_like_all_others() {
         let parts = [1.0, 3.0, 7.0, 10.0, 64.0, 1024.0, 1e4, 1e5, 1e6, 1e7, 1e9];
         let numbers = (1..3_000_000u64).step_by(997).chain((0..13).map(|power| 10u64.pow(power)));
         let next = |real: f64, by: i64| f64::from_bits((real.to_bits() as i64 + by) as u64);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn strtod_reads_what_c_reads() {
+    fn strtod_reads_the_same_as_c() {
         for (text, value, used) in [
             ("12.9", 12.9, 4),
             ("7abc", 7.0, 1),

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_mistakes_are_seen() {
+    fn common_mistakes_are_found() {
         for (text, part) in [
             ("x == 'a'", "is the name of an attribute"),
             ("x == undefined", "is undefined whatever"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn good_expressions_are_left_in_peace() {
+    fn good_expressions_have_no_findings() {
         for text in [
             "x =?= undefined",
             "a ?: (1 + 1)",

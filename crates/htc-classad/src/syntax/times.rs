@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn civil_time_of_the_summer_is_read_as_standard_time() {
+    fn civil_time_in_summer_is_read_as_standard_time() {
         // 1593659045 is 2020-07-02T03:04:05Z.
         assert_eq!(standard_seconds(1_593_659_045, summer_time), 1_593_659_045 - 3600);
         assert_eq!(standard_seconds(1_577_934_245, summer_time), 1_577_934_245 - 3600);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_times_read_from_the_right() {
+    fn relative_times_are_read_from_the_right() {
         for (text, seconds) in [
             ("1d2", 86402.0),
             ("2m3", 123.0),

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_another_version_is_told_and_those_around_it_are_read() {
+    fn a_record_of_another_version_is_reported_and_its_neighbours_are_read() {
         let mut bytes = encode_record(&1_u32).unwrap();
         bytes.extend(encode_record(&"two").unwrap());
         bytes.extend(encode_record(&3_u32).unwrap());
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_before_a_tear_is_read(records: Vec<String>, cut in 0_usize..400) {
+        fn records_before_a_truncation_are_read(records: Vec<String>, cut in 0_usize..400) {
             let bytes = written(&records);
             let cut = cut.min(bytes.len());
             let journal = read_journal::<String>(&bytes[..cut]);
@@ -125,7 +125,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_byte_costs_the_records_it_touches_and_no_other(
+        fn a_changed_byte_damages_only_the_records_that_contain_it(
             records in prop::collection::vec(".{0,12}", 1..6), at: prop::sample::Index, by in 1_u8..=255,
         ) {
             let mut bytes = written(&records);
@@ -141,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn rubbish_is_read_to_its_end(bytes: Vec<u8>) {
+        fn arbitrary_bytes_are_read_to_their_end(bytes: Vec<u8>) {
             let journal = read_journal::<String>(&bytes);
             let told: usize = journal.damage.iter().map(|damage| damage.place.len()).sum();
             prop_assert_eq!(told, bytes.len());

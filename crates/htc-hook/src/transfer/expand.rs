@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_go_as_they_were_recorded_to() {
+    fn file_lists_are_expanded_as_recorded() {
         assert_eq!(goes("a.txt, /b/d/one", false), ["a.txt", "one"]);
         assert_eq!(goes("d", false), ["d", "d/one", "d/sub", "d/sub/three"]);
         assert_eq!(goes("d/", false), ["one", "sub", "sub/three"]);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_changed_goes_back_and_nothing_else() {
+    fn only_changed_files_are_transferred_back() {
         let text = "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/w\"\nCmd = \"/x/new\"\n";
         let (ad, _) = htc_classad::format::long::parse(text.as_bytes());
         let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_have_the_recorded_sentences() {
+    fn failures_have_the_recorded_messages() {
         let missing = FileTransferError::Reading { path: "/j/nosuch".into(), errno: 2, link: false };
         let carried =
             TransferTaskResult { unsent: 1, first_unsent: Some(missing), ..TransferTaskResult::default() };
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_plugins_say_stands_behind_a_colon_on_the_way_back() {
+    fn plugin_messages_follow_a_colon_for_output() {
         let said = b"FILETRANSFER:1:non-zero exit (1) from /p. |Error: no ( URL file = dbl://x )|";
         let failure = TransferFailure::from_plugin(TransferKind::Output, 256, said, TransferRetry::Never);
         let text = format!(

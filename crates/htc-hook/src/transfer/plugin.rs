@@ -167,7 +167,7 @@ mod tests {
     use htc_classad::System;
 
     #[test]
-    fn a_plugin_tells_its_schemes_and_the_last_one_has_them() {
+    fn the_last_plugin_that_names_a_scheme_handles_it() {
         let mut plugins = TransferPlugins::default();
         let printed = b"MultipleFileSupport = true\n# x\nSupportedMethods = \"dbl, dbl2\"\nnonsense\n";
         plugins.add_configured_plugin(b"/x/job.d/plugin", printed, &System).unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn plugins_of_lists_are_used_as_the_configuration_says() {
+    fn listed_plugins_are_used_as_configured() {
         let lists = MultiFilePluginSettings { enabled: false, ..MultiFilePluginSettings::default() };
         let mut plugins = TransferPlugins { multi_file: lists, ..TransferPlugins::default() };
         let printed = b"MultipleFileSupport = true\nSupportedMethods = \"dbl\"\n";
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_scheme_is_none() {
+    fn a_program_that_names_no_scheme_is_not_a_plugin() {
         let mut plugins = TransferPlugins::default();
         assert_eq!(
             plugins.add_configured_plugin(b"/p", b" \n", &System),

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_what_25_14_was_recorded_to_say() {
+    fn calls_are_as_recorded_from_25_14() {
         let files = [file("dbl://ok/f1", "/s/f1"), file("DBL2://ok/f2", "/s/f2")];
         let calls = plugins().plan_calls(&files, b"/s", false, &|_| None).unwrap();
         assert_eq!(calls.len(), 1);
@@ -467,13 +467,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_for_a_scheme_is_said() {
+    fn a_scheme_without_a_plugin_is_reported() {
         let error = plugins().plan_calls(&[file("x://a/b", "/s/b")], b"/s", false, &|_| None).unwrap_err();
         assert_eq!(error, (-1001, "FILETRANSFER:1:FILETRANSFER: plugin for type x not found!".into()));
     }
 
     #[test]
-    fn answers_mean_what_25_14_was_recorded_to_make_of_them() {
+    fn results_are_interpreted_as_recorded_from_25_14() {
         let call = one("dbl://fail/f1", false);
         let judge = |exit, text: Option<&str>| {
             let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);

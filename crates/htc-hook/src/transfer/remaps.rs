@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_counts_and_rules_apply_to_what_rules_give() {
+    fn the_first_rule_applies_and_rules_apply_to_results() {
         assert_eq!(find("o1 = renamed ; o2 = /x/two", "o1"), Some("renamed".into()));
         assert_eq!(find("o1 = renamed ; o2 = /x/two", "o2"), Some("/x/two".into()));
         assert_eq!(find("a=b;b=c;a=d", "a"), Some("c".into()));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_in_a_circle_end() {
+    fn circular_rules_end() {
         let rules = Remaps::parse(b"a = b ; b = a");
         assert!(rules.find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
         assert!(Remaps::parse(b"a = a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());

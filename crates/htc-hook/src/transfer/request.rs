@@ -412,7 +412,7 @@ mod tests {
         "ShouldTransferFiles = \"yes\"\nWhenToTransferOutput = \"ON_EXIT\"\nIwd = \"/j\"\nCmd = \"/bin/x\"\n";
 
     #[test]
-    fn whether_files_go_at_all() {
+    fn file_transfer_depends_on_the_job_ad() {
         assert_eq!(read("Cmd = \"x\"\n").unwrap(), None);
         assert_eq!(read("ShouldTransferFiles = \"NO\"\n").unwrap(), None);
         let needed = YES.replace("yes", "IF_NEEDED");
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn input_is_all_that_the_job_needs_and_each_once() {
+    fn each_needed_input_file_is_listed_once() {
         let text = format!(
             "{YES}TransferInput = \"a, with blank,d/,a\"\nIn = \"stdin\"\nTransferPlugins = \"p=q;r=s\"\nOut = \"out\"\n"
         );
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_what_is_listed_or_what_has_changed() {
+    fn output_is_the_listed_or_the_changed_files() {
         let text = format!("{YES}Out = \"o\"\nErr = \"o\"\n");
         let request = read(&text).unwrap().unwrap();
         assert_eq!(

@@ -87,7 +87,7 @@ mod tests {
     use htc_classad::System;
 
     #[test]
-    fn totals_go_on_from_run_to_run() {
+    fn totals_continue_from_run_to_run() {
         let mut tally = TransferTally::default();
         tally.add_task_result(
             TransferKind::Input,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_count_as_both_sides_tell_of_them() {
+    fn directories_are_counted_as_both_sides_report_them() {
         let counts = |way, carried: &TransferTaskResult, failed| {
             let mut tally = TransferTally::default();
             tally.add_task_result(way, carried, failed);

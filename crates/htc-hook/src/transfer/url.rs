@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_has_a_scheme_and_something_behind_it() {
+    fn a_url_has_a_scheme_and_a_rest() {
         let schemes = [
             ("http://x", Some("http")),
             ("osdf+http://x/y", Some("http")),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_is_no_part_of_the_name() {
+    fn the_query_is_not_part_of_the_name() {
         assert_eq!(base_name(b"dbl://ok/path/f3?x=1&y=/2"), b"f3");
         assert_eq!(base_name(b"dir/a?b"), b"a?b");
         assert_eq!(without_query(b"http://x/y?secret"), "http://x/y?...");

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_fire_in_the_order_of_the_reference() {
+    fn policies_are_evaluated_in_the_order_of_the_reference() {
         let both = "JobStatus = 1\nPeriodicHold = JobStatus == 1\nPeriodicRemove = true\n";
         let text = "The job attribute PeriodicHold expression 'JobStatus == 1' evaluated to TRUE";
         assert_eq!(at_1000(both, &[]), held(text, HoldCode::JobPolicy, 0));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_of_the_configuration_fire_after_those_of_the_job() {
+    fn configured_policies_are_evaluated_after_those_of_the_job() {
         let knobs = [
             ("SYSTEM_PERIODIC_HOLD_NAMES", "Big NAMES"),
             ("SYSTEM_PERIODIC_HOLD_Big", "Size > 10"),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_runs_is_sent_back_before_it_is_removed_or_held_but_not_before_its_time_is_up() {
+    fn vacate_comes_before_remove_and_hold_but_after_allowed_durations() {
         let running = |job: &str, knobs: &[(&str, &str)]| {
             let (ad, _) = htc_classad::format::long::parse(job.as_bytes());
             let knobs = |name: &[u8]| {

@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_whose_name_is_no_job_id_is_reported_once() {
+    fn each_file_with_an_invalid_name_is_reported_once() {
         let place = tempfile::tempdir().unwrap();
         for name in ["7.ad", "1.0.ad", "notes", ".7.0.12"] {
             fs::write(place.path().join(name), "A = 1\n").unwrap();

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_claimed_and_its_copy_made_without_its_hook() {
+    fn a_job_is_claimed_and_copied_without_its_hook() {
         let job = "[ ClusterId = 1; ProcId = 0; Owner = \"ana\"; JobUniverse = 5 ]";
         let (outcome, told) = routed("SET Site \"there\"\n", job);
         let RoutingOutcome::Routed(pair) = outcome else { panic!("{outcome:?}") };
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_edited_in_place_or_given_back() {
+    fn a_job_is_edited_in_place_or_released() {
         let job = "[ ClusterId = 1; ProcId = 0; Owner = \"ana\"; JobUniverse = 5 ]";
         let (outcome, told) = routed("EditJobInPlace = true\nSET Site \"there\"\n", job);
         let RoutingOutcome::Edited(edited) = outcome else { panic!("{outcome:?}") };

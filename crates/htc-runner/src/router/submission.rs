@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_the_words_of_condor_submit_name_the_copy() {
+    fn the_printed_id_or_condor_submit_output_identifies_the_copy() {
         let id = |text: &str| parse_outcome(Exit::Code(0), text.as_bytes(), false).ok();
         assert_eq!(id("7.2\n"), Some(JobId::new(7, 2)));
         assert_eq!(id("Submitting job(s).\n1 job(s) submitted to cluster 5.\n"), Some(JobId::new(5, 0)));

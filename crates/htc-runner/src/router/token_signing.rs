@@ -132,7 +132,7 @@ mod tests {
     /// A key with another name is not concatenated with itself, and a password ends at its first NUL byte.
     /// condor_token_create printed the expected tokens.
     #[test]
-    fn keys_of_other_names_and_passwords_sign_as_there() {
+    fn other_keys_and_passwords_sign_as_condor_token_create_does() {
         let made = |order: &TokenSpec, key: &[u8], id: &[u8]| {
             let token = sign_token(order, key, b"example.org", 1_795_334_733, id);
             token.rsplit('.').next().unwrap_or_default().to_owned()
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_escaped_and_coded() {
+    fn texts_are_escaped_and_encoded() {
         assert_eq!(json_string(b"a\"b/c\\\n\x01\x7f"), "\"a\\\"b\\/c\\\\\\n\\u0001\\u007f\"");
         let coded = ["", "Zg", "Zm8", "Zm9v", "Zm9vYg"];
         for (at, coded) in coded.into_iter().enumerate() {

@@ -273,7 +273,7 @@ mod tests {
     use htc_classad::Value;
 
     #[test]
-    fn what_wakes_a_machine_is_told_in_the_words_of_25_14() {
+    fn wake_methods_are_published_as_in_25_14() {
         let adapter = |wakes, wakes_now| NetworkAdapter {
             supported_wake_flags: wakes,
             enabled_wake_flags: wakes_now,

@@ -131,7 +131,7 @@ fn every_mode_runs_when_it_did_in_the_recording() {
 }
 
 #[test]
-fn a_new_period_counts_from_the_reconfig_on() {
+fn a_new_period_applies_from_the_reconfig() {
     let mut play = ManagerSimulation::new(QuirkMode::Manual, &[]);
     play.configure(&[job("PER", CronMode::Periodic, 3, |_| {})], 1.0);
     play.advance(45);
@@ -145,7 +145,7 @@ fn a_new_period_counts_from_the_reconfig_on() {
 
 /// Jobs A, B and C with load 0.1 run for 3 s each, with period 2 s and MAX_JOB_LOAD 0.2. D with load 0.5 never starts.
 #[test]
-fn the_load_admits_two_at_a_time_as_recorded() {
+fn the_load_limit_allows_two_jobs_at_a_time_as_recorded() {
     let heavy = |load: f64| move |job: &mut CronJob| job.load = load;
     let jobs: Vec<CronJob> = [("A", 0.1), ("B", 0.1), ("C", 0.1), ("D", 0.5)]
         .map(|(name, load)| job(name, CronMode::Periodic, 2, heavy(load)))
@@ -215,7 +215,7 @@ fn only_the_reference_gives_up_after_a_failed_start() {
 }
 
 #[test]
-fn a_condition_keeps_a_job_ready() {
+fn a_job_with_an_untrue_condition_stays_ready() {
     let mut schedule = CronSchedule::new(QuirkMode::Manual);
     let jobs = vec![job("WAITS", CronMode::Periodic, 5, |_| {})];
     let configured = CronEvent::Configured { jobs, max_load: 1.0 };

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_of_the_reference_sleeps_for_whole_seconds_from_whatever_woke_the_daemon() {
+    fn a_timer_of_the_reference_sleeps_whole_seconds_from_the_last_wake() {
         let at =
             |hundredths: u64| ClockReading::from_epoch(1000).plus(Duration::from_millis(hundredths * 10));
         // A timer of five seconds that was set at 0.05 s.

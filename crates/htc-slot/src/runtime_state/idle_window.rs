@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_stands_in_the_list_of_looks_once() {
+    fn a_slot_is_queued_for_evaluation_once() {
         let mut rest = IdleWindow::default();
         assert_eq!((rest.queue_evaluation(), rest.queue_evaluation()), (Some(EVALUATE_AT_ONCE), None));
         rest.until = 700;

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_found_as_by_counting() {
+    fn periodic_times_are_found_as_by_counting() {
         let steps = PeriodicTimes { at: 103, first: 3, step: 10 };
         for at in 0..140u64 {
             let all = || (0..20).map(|k| 3 + k * 10);
@@ -221,7 +221,7 @@ mod tests {
 
     /// The last poll has set the timer after the last update, so the time that the update had set no longer matters.
     #[test]
-    fn a_timer_that_was_set_after_the_last_update_runs_on() {
+    fn a_timer_set_after_the_last_update_continues() {
         let seconds = |seconds: u64| MonotonicTime(seconds * 1_000_000);
         let updates = PeriodicTimes { at: seconds(747).0, first: seconds(61).0, step: seconds(61).0 };
         let grid = PollSchedule { poll_and_update_times: [None, Some(updates)], wall_clock_offset: 0 };

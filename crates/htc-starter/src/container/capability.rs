@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_that_needs_no_pid_namespace_is_tried_again_without() {
+    fn a_sandbox_test_is_repeated_without_a_pid_namespace() {
         let (asked, found) = play(&knobs(), |argv| match argv.last().unwrap().as_slice() {
             b"--version" => (0, "apptainer version 1.3.2\n"),
             b"/get_user_ns" => (37, "7\n"),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_docker_whose_test_container_does_not_run_is_none() {
+    fn docker_is_not_available_if_its_test_container_fails() {
         let knobs = ContainerParameters::default()
             .with("DOCKER", "/bin/sh")
             .with("DOCKER_TEST_IMAGE_NAME", "t")

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn our_name_of_an_image_holds_the_image() {
+    fn our_tag_contains_the_name_of_the_image() {
         assert_eq!(
             original_image_name(b"htcondor.org/alice_at_x/reg:5000/a:1", false),
             Some("reg:5000/a:1".into())
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_does_not_say_for_which_machine_it_is_fits() {
+    fn an_image_without_an_architecture_is_accepted() {
         assert!(is_architecture_compatible(b"") && is_architecture_compatible(b"\n"));
         if cfg!(target_arch = "x86_64") {
             assert!(is_architecture_compatible(b"amd64\n") && !is_architecture_compatible(b"arm64\n"));

@@ -98,7 +98,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn what_the_access_points_program_says_is_dockers_configuration_or_why_the_job_is_held() {
+    fn producer_output_becomes_dockers_configuration_or_a_hold_reason() {
         let world = RealWorld::new();
         let of =
             |code: u8, output: &str| config_from_producer(Some(Exit::Code(code)), output.as_bytes(), &world);

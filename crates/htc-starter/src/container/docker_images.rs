@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_images_count_each_once_and_in_whole_units() {
+    fn only_our_images_are_counted_once_each_in_whole_units() {
         let sized = |size: &str| parse_size(size.as_bytes());
         assert_eq!([sized("7.38MB"), sized("104kB"), sized("2GB")], [7 << 20, 104 << 10, 2 << 30]);
         assert_eq!([sized("512B"), sized("MB"), sized("")], [512, 0, 0]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_ours_goes_first_and_by_both_names() {
+    fn our_oldest_image_is_removed_first_by_both_names() {
         let mut pruning = ImagePruning::plan_pruning(&images(), b"alpine:3", 2);
         let names = names();
         let mut said = Vec::new();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_for_an_image_that_is_there_or_while_there_is_room() {
+    fn no_image_is_removed_for_a_present_image_or_while_there_is_room() {
         assert_eq!(ImagePruning::plan_pruning(&images(), b"plain:1", 1).next_call(&names(), b"", true), None);
         assert_eq!(
             ImagePruning::plan_pruning(&images(), b"alpine:3", 8).next_call(&names(), b"", true),

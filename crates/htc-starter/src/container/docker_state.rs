@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_in_dockers_error_are_made_single_ones_and_a_short_answer_is_none() {
+    fn double_quotes_in_dockers_error_become_single_and_short_output_is_invalid() {
         let world = RealWorld::new();
         let text = answer(127, "\"create failed: \\\"x\\\" not found\"", "true");
         let state = ContainerState::parse(text.as_bytes(), &world).unwrap();

@@ -137,7 +137,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn the_first_number_of_each_name_counts_whatever_the_kernel() {
+    fn the_first_number_of_each_name_is_used_for_every_kernel() {
         let old = b"HTTP/1.0 200 OK\r\n\r\n{\"memory_stats\":{\"usage\":9,\"stats\":{\"rss_huge\":1,\"rss\":4096}},\"networks\":{\"eth0\":{\"rx_bytes\":5,\"tx_bytes\":6}}}";
         let usage = DockerUsage::parse(old);
         assert_eq!((usage.memory, usage.received, usage.sent), (4096, 5, 6));

@@ -216,7 +216,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn a_program_is_never_found_where_a_job_could_have_laid_it() {
+    fn a_program_is_never_searched_for_in_relative_directories() {
         let world = RealWorld::new();
         let shell = on_path(b"sh", &world).unwrap();
         assert!(shell.starts_with(b"/") && shell.ends_with(b"/sh"), "{shell}");

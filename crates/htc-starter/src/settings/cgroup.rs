@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_base_leads_nowhere_else() {
+    fn the_base_path_stays_in_the_hierarchy() {
         let of = |text: &str| {
             CgroupParameters { base: text.into(), ..CgroupParameters::default() }
                 .base_path()

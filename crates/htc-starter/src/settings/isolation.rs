@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn tracking_groups_are_a_range_that_is_not_turned_round() {
+    fn tracking_groups_are_an_ascending_range() {
         assert_eq!(groups(750, 757), Ok(Some(750..=757)));
         assert_eq!(groups(5, 5), Ok(Some(5..=5)));
         assert_eq!(

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_class_path_has_the_first_character_of_the_separator_and_at_least_a_dot() {
+    fn the_class_path_uses_one_separator_character_and_has_a_dot() {
         let knobs = JavaParameters { program: Some("/usr/bin/java".into()), ..JavaParameters::default() };
         let line = |knobs: &JavaParameters| knobs.command_line(&["a.jar".into()]).unwrap().unwrap();
         assert_eq!(line(&knobs), ["/usr/bin/java", "-classpath", ".:a.jar"]);

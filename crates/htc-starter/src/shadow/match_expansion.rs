@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_keeps_what_was_written_and_what_it_became() {
+    fn the_queue_keeps_the_reference_and_its_value() {
         // The expected values were recorded from 25.14.
         let job = "Environment = \"T_A=$$(Cpus) T_B=14\"\nRequestMemory = 200 + 56\n";
         let (given, kept) = run(job, Some(SLOT)).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn names_give_what_is_written_and_expressions_what_it_is_worth() {
+    fn names_give_the_text_and_expressions_the_value() {
         assert_eq!(given("\"$$(arch)/$$(Nope:none at all)\""), "\"X86_64/none at all\"");
         assert_eq!(given("\"$$([ TARGET.Cpus * 2 ]) $$([MY.A =?= undefined])\""), "\"4 false\"");
         assert_eq!(given("\"$$([strcat(\\\"<\\\", Arch, \\\">\\\")])\""), "\"<X86_64>\"");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_stands_for_holds_the_job() {
+    fn a_reference_without_a_value_holds_the_job() {
         for (text, name) in [
             ("$$(Nope)", "Nope"),
             ("$$(My.Cpus)", "My.Cpus"),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_slot_the_last_match_counts() {
+    fn without_a_slot_ad_the_last_match_is_used() {
         let job = "A = \"$$(Cpus)\"\nMATCH_EXP_A = \"7\"\nB = \"$$(Memory)\"\nMATCH_Memory = 9\nC = \"$$([1 + 1])\"\n";
         let (given, kept) = run(job, None).unwrap();
         let text = |name: &str| given.string(name).unwrap().to_string();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schedd_ends_of_is_told_and_rounds_nothing() {
+    fn values_with_which_a_schedd_aborts_are_reported_and_round_nothing() {
         assert_eq!(Rounding::parse(b"0"), Ok(None));
         for text in ["%", "25%%", "2000%", "-1%", "ten", "10"] {
             assert!(Rounding::parse(text.as_bytes()).is_err(), "{text}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rounded_is_not_rounded_again() {
+    fn rounded_numbers_are_not_rounded_again() {
         let mut ad = ClassAd::new();
         ad.set("ImageSize", 5712i64);
         let percent = Rounding::parse(b"25%").unwrap().unwrap();

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pace_of_a_job_is_that_since_the_last_look() {
+    fn the_cpu_rate_of_a_job_is_since_the_last_measurement() {
         let at = |seconds: u64| MonotonicTime(seconds * 1_000_000);
         let mut pace = CpuRate::new(at(10));
         assert_eq!(pace.measure(Duration::from_secs(4), at(10)), 0.0);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_an_ad_depends_on_whether_it_is_broken() {
+    fn the_end_of_an_ad_depends_on_earlier_errors_in_it() {
         assert_eq!(ads("A = 1\n\nB = 2\n"), ["A=1 ", "B=2 "]);
         assert_eq!(ads("A = 1\r\n\r\nB = 2\r\n"), ["A=1 ", "B=2 "]);
         assert_eq!(ads("A = )\r\nC = 1\r\n\r\nB = 2\r\n"), [""]);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_stand_for_what_they_do_in_the_reference() {
+    fn escapes_have_the_meaning_of_the_reference() {
         for (raw, new, json) in [
             (r"a\nb", Some(&b"a\nb"[..]), Some(&b"a\nb"[..])),
             (r"\b\f\n\r\t\q\\", Some(b"\x08\x0c\n\r\tq\\"), Some(b"\x08\x0c\n\r\tq\\")),
