@@ -505,7 +505,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_of_a_name_wins_under_its_first_spelling() {
+    fn the_last_value_and_the_first_spelling_of_a_name_are_kept() {
         let mut ad = ClassAd::new();
         ad.insert_line(b"  Foo = 1").unwrap();
         ad.insert_line(b"FOO = \"x\"").unwrap();
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_strings_do_not_pile_up() {
+    fn memory_of_replaced_strings_is_reclaimed() {
         let mut ad = ClassAd::new();
         for i in 0..100_000 {
             ad.set("A", format!("some longer text {i}"));
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_hides_what_the_chained_parent_has() {
+    fn removal_hides_the_attribute_of_the_chained_parent() {
         let mut base = ClassAd::new();
         base.set("A", 1);
         let mut ad = ClassAd::new();
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_say_why() {
+    fn invalid_lines_have_a_reason() {
         let mut ad = ClassAd::new();
         assert_eq!(ad.insert_line(b"junk"), Err(LineError::NoEquals));
         assert_eq!(ad.insert_line(b" = 3"), Err(LineError::NoName));

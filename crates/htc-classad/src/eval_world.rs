@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_answers() {
+    fn the_system_world_has_values_of_this_machine() {
         assert!(System.epoch() > 1_700_000_000);
         assert!(System.random_bits() != System.random_bits());
         assert_eq!(System.home(b"no such account"), None);

@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "regex")]
-    fn the_first_line_that_fits_counts() {
+    fn the_first_matching_line_is_used() {
         assert_eq!(groups("* a x\n* a y\n* /./ z\n* b w\n", "a").as_deref(), Some("x"));
         assert_eq!(groups("* a x\n* /./ z\n* b w\n", "b").as_deref(), Some("z"));
         assert_eq!(groups("# * a x\nclaimtobe a x\n", "a"), None);
@@ -451,14 +451,14 @@ mod tests {
 
     #[test]
     #[cfg(feature = "regex")]
-    fn groups_of_a_match_are_put_in() {
+    fn groups_of_a_match_are_inserted() {
         assert_eq!(groups(r"* /^(.)(.)?(x)?/ \2\1\3\9\0\", "ab").as_deref(), Some(r"ba\3\9ab"));
         assert_eq!(groups(r"* /^(q)?(.)/ [\1\2]", "ab").as_deref(), Some("[a]"));
         assert_eq!(groups(r#"* "x y" "a \"b\" \0 \1""#, "x y").as_deref(), Some(r#"a "b" x y \1"#));
     }
 
     #[test]
-    fn beginnings_are_asked_from_the_longest() {
+    fn prefixes_are_tried_from_the_longest() {
         let mut map = UserMap::default();
         map.read("m", b"* /a x\n* /a/b y\n* /a/b z\n", true, None);
         let groups = |user: &[u8]| map.groups(b"*", user).map(|groups| groups.to_string());
@@ -468,13 +468,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_used_are_told() {
+    fn unusable_lines_are_reported() {
         let map = UserMap::parse(b"* /(/ x\nfoo\n@include y\n* a \"b\\");
         assert_eq!(map.problems().len(), 4, "{:?}", map.problems());
     }
 
     #[test]
-    fn without_a_configuration_there_are_no_maps() {
+    fn no_user_maps_exist_without_a_configuration() {
         let why = UserMaps::default().look_up(b"m", b"u").unwrap_err();
         assert_eq!(why.to_string(), "there are no user maps: no configuration was read");
     }

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_files() {
+    fn commands_are_distinguished_from_files() {
         assert_eq!(SourceTarget::new(b"a b", false).command, None);
         let target = SourceTarget::new(b"/bin/echo A=1 | ", false);
         assert_eq!(target.command.as_deref().map(|c| &c[..]), Some(&b"/bin/echo A=1"[..]));

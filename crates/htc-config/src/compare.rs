@@ -218,7 +218,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn what_differs_is_told_of_those_who_see_it_so() {
+    fn differences_are_reported_for_the_daemons_that_they_affect() {
         let home = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = home.path().join(name);

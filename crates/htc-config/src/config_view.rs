@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_without_default_is_no_value_to_functions() {
+    fn functions_get_no_value_for_a_parameter_without_default() {
         let (config, world) = load(
             "E =\nA = $STRING(MASTER_NAME)|$STRING(E)|$STRING(SEC_TOKEN_DIRECTORY)|$BASENAME(MASTER_NAME)\n\
              B = $CHOICE(0,MASTER_NAME)$(MASTER_NAME)\n",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_truth_value_counts_as_the_one_that_it_begins_with() {
+    fn an_invalid_boolean_counts_as_the_boolean_at_its_start() {
         let (config, world) = load(
             "NO_DNS = truely\nENABLE_RUNTIME_CONFIG = 1m\nCOUNT_HYPERTHREAD_CPUS = 0zz\nUPDATE_INTERVAL = maybe so\n",
         );
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_a_slot_type_go_before_the_plain_ones() {
+    fn settings_of_a_slot_type_take_precedence() {
         let (config, world) = load("START = plain\nSLOT_TYPE_1_START = typed\nSLOT_TYPE_2_START =\n");
         let start = |slot_type| {
             let view = config.view_for_slot(slot_type, &world);

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_compare_without_case_and_escapes_are_resolved() {
+    fn names_compare_case_insensitively_and_escapes_are_resolved() {
         assert_eq!(find(b"startd_Debug").map(|p| p.name()), Some(&b"STARTD_DEBUG"[..]));
         assert!(find(b"NO_SUCH_KNOB").is_none());
         let regexp = find(b"LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap().default();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subsystem_has_defaults_of_its_own() {
+    fn a_subsystem_has_its_own_defaults() {
         let entry = find_in_subsystem(b"master.x", b"pid_snapshot_interval").unwrap();
         assert_eq!(entry.default().as_ref(), b"60");
         assert_eq!(entry.subsystem(), Some(&b"MASTER"[..]));

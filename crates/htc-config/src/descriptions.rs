@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_finds_its_own_text_or_that_of_the_narrowest_pattern() {
+    fn a_name_has_its_own_text_or_that_of_the_narrowest_pattern() {
         assert!(starts("farm_hook_fetch_work").unwrap().contains("fetch work"));
         assert!(starts("FARM_HOOK_PREPARE_JOB_BEFORE_TRANSFER").unwrap().contains("input files"));
         assert_eq!(starts("SLOT_TYPE_1_START"), starts("slot_type_22_start"));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_path() {
+    fn paths_are_split_into_their_parts() {
         let path = "/a/b.c/d.e.f";
         for (call, expected) in [
             ("Fn", "d.e"),
@@ -225,14 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn lone_quotes_come_out_where_the_reference_loses_them() {
+    fn lone_quotes_of_empty_parts_are_printed() {
         assert_eq!(f("Fqp", "file"), "\"");
         assert_eq!(f("Fqx", "noext"), "\"");
         assert_eq!(f("Fqd", "file"), "\"\"");
     }
 
     #[test]
-    fn suffixes_of_basename() {
+    fn basename_removes_suffixes() {
         assert_eq!(basename(b"/x/file.tar.gz", Some(b".TAR.GZ")), b"file");
         assert_eq!(basename(b"/x/file.tar.gz", None), b"file.tar.gz");
         assert_eq!(dirname(b"/a/b.c/d"), b"/a/b.c/");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_inside_a_continuation_leave_their_last_character() {
+    fn a_comment_in_a_continuation_leaves_its_last_character() {
         assert_eq!(texts("A = x \\\n# c\nB=1\n"), ["A = x c", "B=1"]);
         assert_eq!(texts("A = x \\\n# c\\\ny\n"), ["A = x y"]);
         assert_eq!(texts("# c \\\nA\n"), ["# c ", "A"]);
@@ -231,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_cuts_its_line_and_joins_the_next() {
+    fn a_nul_byte_ends_its_line_and_joins_the_next_one() {
         assert_eq!(texts("A=1\0zz\nB=2\n"), ["A=1B=2"]);
         assert_eq!(texts("\0\nB=2\n"), ["B=2"]);
     }
 
     #[test]
-    fn places_in_joined_lines_are_found_in_the_file() {
+    fn positions_in_joined_lines_are_found_in_the_file() {
         let source = b"A = one \\\n   two\n";
         let line = LogicalLines::new(source).next_line().unwrap();
         assert_eq!(line.text.as_ref(), b"A = one two");

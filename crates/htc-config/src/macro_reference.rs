@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_to_the_matched_slot_are_two_dollars_and_a_name_or_an_expression() {
+    fn slot_references_are_two_dollars_and_a_name_or_expression() {
         let found = |text: &str| {
             let mut seen = Vec::new();
             let mut at = 0;
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn references_and_what_only_looks_like_one() {
+    fn references_are_distinguished_from_similar_text() {
         assert_eq!(
             found("a$(B)c$(D:x y)"),
             [(MacroFunction::Plain, "$(B)".into()), (MacroFunction::Plain, "$(D:x y)".into())]

@@ -116,7 +116,7 @@ mod tests {
     use crate::of_text::config_of;
 
     #[test]
-    fn what_is_set_stands_between_the_defaults_by_name() {
+    fn settings_and_defaults_are_sorted_together_by_name() {
         let (config, world) = config_of("TOOL", "zzz_MINE = 1\nschedd_log = here\nAAA_MINE = 2\n");
         let names = |rows: &[ParameterRow<'_>]| -> Vec<String> {
             rows.iter().filter(|row| row.is_set()).map(|row| row.name.to_string()).collect()

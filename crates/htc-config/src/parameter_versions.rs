@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_the_versions_of_the_release_notes() {
+    fn parameters_have_the_versions_of_the_release_notes() {
         let release = |major, minor| Some(Release { major, minor });
         let versions = |name: &str| find(name.as_bytes()).map(|found| (found.since, found.until));
         assert_eq!(versions("START"), None);

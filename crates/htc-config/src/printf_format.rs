@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_integers() {
+    fn integers_are_formatted_as_printf_does() {
         assert_eq!(int("%04d", 5).unwrap(), "0005");
         assert_eq!(int("x%dy,z 100%%", 5).unwrap(), "x5y,z 100%");
         assert_eq!(int("%x", -1).unwrap(), "ffffffff");

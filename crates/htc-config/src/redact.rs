@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_masked_and_places_are_not() {
+    fn secrets_are_masked_and_their_locations_are_not() {
         assert_eq!(shown("Foo_Password", "abc"), "********");
         assert_eq!(shown("SEC_PASSWORD_FILE", "/etc/pw"), "/etc/pw");
         assert_eq!(shown("MY_TOKEN", "$(OTHER)"), "********");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_keep_their_places() {
+    fn masked_texts_keep_their_positions() {
         let text = "A = 1\nMY_PASSWORD = ab\\\n  cd\nB_TOKEN @=e\n x y\n@e\nC = token=zz 2\nX_SECRET oops\n";
         let shown = String::from_utf8(redact_source_text(text.as_bytes())).unwrap();
         assert_eq!(shown.len(), text.len());

@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_and_slot_types_before_a_name_do_not_count() {
+    fn slot_and_slot_type_prefixes_of_a_name_are_ignored() {
         for (name, bare) in [
             ("SLOT1_START", "START"),
             ("SLOT1_2_START", "START"),

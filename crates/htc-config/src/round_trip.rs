@@ -126,7 +126,7 @@ mod tests {
     use crate::of_text::config_of;
 
     #[test]
-    fn what_brings_in_what_is_here_already_is_told_from_what_is_set() {
+    fn settings_that_include_sources_are_distinguished_from_others() {
         let (config, world) = config_of(
             "TOOL",
             "A = 1\nTOOL.LOCAL_CONFIG_FILE =\nAUTO_USE_FEATURE_X = 0\nCOLLECTOR_PORT = 9618\n",

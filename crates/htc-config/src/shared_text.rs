@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_not_copied_and_takes_no_more_than_a_vector() {
+    fn a_part_of_a_shared_text_is_not_copied() {
         assert_eq!(size_of::<SharedText>(), size_of::<Vec<u8>>());
         let whole: WholeText = Arc::new(Arc::from(&b"A = one\n"[..]));
         let mut part = SharedText::part_of(&whole, &whole[4..7]);

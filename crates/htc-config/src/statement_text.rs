@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_lines_survive() {
+    fn line_ends_are_preserved() {
         for raw in [
             "",
             "x",

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_finds_its_own_row_or_that_of_its_family_whoever_it_is_for() {
+    fn a_setting_has_its_own_row_or_that_of_its_family() {
         assert_eq!(standing("start"), Some(SupportLevel::Supported));
         assert_eq!(standing("STARTD.START"), Some(SupportLevel::Supported));
         assert_eq!(standing("SLOT_TYPE_12_START"), Some(SupportLevel::Supported));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_sorted_and_say_what_a_pool_would_do() {
+    fn rows_are_sorted_and_describe_the_effect_in_a_pool() {
         let sorted = |names: Vec<String>| assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
         sorted(parameter_entries().map(|row| row.name.to_ascii_lowercase()).collect());
         sorted(attribute_entries().map(|row| row.name.to_ascii_lowercase()).collect());

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn later_parameters_are_lacking_and_dropped_ones_still_read() {
+    fn later_parameters_are_missing_and_removed_ones_are_still_read() {
         assert!(TargetVersion::V24_0.lacks_parameter(b"librarian_database"));
         assert!(TargetVersion::V24_0.lacks_parameter(b"SCHEDD.LIBRARIAN_DATABASE"));
         assert!(TargetVersion::V24_0.lacks_parameter(b"SYSTEM_MAX_RELEASES"));

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_put_in_as_the_reference_does() {
+    fn arguments_are_inserted_as_in_the_reference() {
         assert_eq!(put("[$(0)][$(0#)]", " a, b,,c "), "[a, b,,c][3]");
         assert_eq!(put("[$(1)][$(2)][$(3)][$(4)]", "a, b,,c"), "[a][b][c][]");
         assert_eq!(put("[$(4:d (x) e)][$(4?)][$(1?)][$(0?)]", "a,b,c"), "[d (x) e][0][1][1]");

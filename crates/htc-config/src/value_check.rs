@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn truth_values_are_words_numbers_or_expressions() {
+    fn booleans_are_words_numbers_or_expressions() {
         for good in ["true", "FALSE", "1", "0", "2 > 1", "5", "!true"] {
             assert_eq!(faults("USE_PROCD", good), [], "{good}");
         }
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_allowed_where_the_reader_has_them() {
+    fn units_are_allowed_if_the_reader_supports_them() {
         for good in ["10 Mb", "1000", "2G", "5 GiB", "7d", "1 week", "100MB"] {
             assert_eq!(faults("MAX_STARTD_LOG", good), [], "{good}");
         }
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_lists_and_choices_are_known() {
+    fn words_of_lists_and_choices_are_checked() {
         let levels = |value| faults("STARTD_DEBUG", value);
         assert_eq!(levels("D_FULLDEBUG D_COMMAND:2, -D_PID|D_NETWORK"), []);
         assert_eq!(levels("D_FULLDEGUB"), [ValueFault::UnknownDebugLevel(Some("D_FULLDEBUG"))]);

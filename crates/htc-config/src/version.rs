@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_compare_with_our_own() {
+    fn versions_are_compared_with_our_own() {
         for (text, expected) in [
             (" >= 8.1", Some(true)),
             (" < 25.14.1", Some(true)),

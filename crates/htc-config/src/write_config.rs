@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_set_is_written_below_their_names_or_by_name() {
+    fn settings_are_written_by_file_or_by_name() {
         let by_source = written(RowFilter::default());
         let (head, rest) = by_source.split_once("condor_config\n#\n").unwrap();
         assert!(head.starts_with("\n#\n# from /"), "{head}");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_written_where_they_are_asked_for_and_as_comments_where_that_is() {
+    fn defaults_are_written_on_request_optionally_as_comments() {
         let all =
             written(RowFilter { sort: true, defaults: true, comment_defaults: true, ..RowFilter::default() });
         assert!(

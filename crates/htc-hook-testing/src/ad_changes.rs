@@ -64,7 +64,7 @@ mod tests {
     use htc_classad::Value;
 
     #[test]
-    fn the_ad_that_the_hook_is_about_is_changed() {
+    fn changes_apply_to_the_ad_of_the_hook() {
         let one = |name: &str| vec![(name.to_owned(), Expr::literal(Value::Int(1)))];
         let changes = AdChanges {
             delete: vec!["Owner".to_owned()],

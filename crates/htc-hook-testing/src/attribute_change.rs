@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn added_changed_and_removed_attributes_are_told_apart() {
+    fn added_changed_and_removed_attributes_are_distinguished() {
         let ad = |lines: &[&str]| {
             let mut ad = ClassAd::new();
             for line in lines {

@@ -229,7 +229,7 @@ mod tests {
     use htc_starter::StarterSettings;
 
     #[test]
-    fn a_place_is_used_again_only_as_it_was() {
+    fn a_directory_is_reused_only_if_it_is_unchanged() {
         let (settings, world) = (StarterSettings::default(), RealWorld::new());
         let around = VerdictInputs { settings: &settings, world: &world, quirks: QuirkMode::Manual };
         for hook in [HookType::PrepareJob, HookType::FetchWork] {

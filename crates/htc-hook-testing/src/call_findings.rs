@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn places_point_at_what_is_wrong() {
+    fn locations_point_at_the_error() {
         let found = rules(HookType::PrepareJob, "A = 1 junk\nIwd = \"/x\"\n# note\nB = 2\n", "", 0);
         assert_eq!(
             found,
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_that_nobody_sees_are_named() {
+    fn ignored_exit_statuses_are_reported() {
         assert_eq!(rules(HookType::JobExit, "", "", 3), [("status-ignored", String::new())]);
         assert_eq!(rules(HookType::UpdateJobInfo, "", "", 3), [("status-ignored", String::new())]);
         assert_eq!(rules(HookType::TranslateJob, "JobUniverse = 5\n", "", 1)[0].0, "answer-discarded");
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_are_told_with_the_attribute_that_was_not_there() {
+    fn exceptions_are_reported_with_the_missing_attribute() {
         let died = |last: &str| {
             format!("noise\nTraceback (most recent call last):\n  File \"h\", line 3\n    x\n{last}\n")
         };
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_became_its_value_is_told() {
+    fn an_expression_replaced_by_its_value_is_reported() {
         let found = rules(
             HookType::PrepareJob,
             "Requirements = true\nRank = 1.0\nRequestDisk = RequestMemory\n",
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_queue_or_nobody_takes_is_pointed_at() {
+    fn attributes_that_the_queue_refuses_or_nothing_reads_are_reported() {
         let update = |stdout: &str| rules(HookType::RouterUpdateJobInfo, stdout, "", 0);
         assert_eq!(update("Note = 1\nJobUniverse = 5\n"), [("refused-attribute", "JobUniverse".into())]);
         assert_eq!(update("Note = 1\nOsUser = \"ana\"\n"), []);
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_breaks_off_in_a_string_is_not_said_to_go_on_in_the_next_line() {
+    fn output_that_ends_in_a_string_is_not_reported_as_continued() {
         for text in
             [&b"A = 1\nCmd = \"/bin/ec"[..], b"A = 1\nCmd = \"/bin/ec\0ho\"\nB = 2\n", b"Cmd = \"x\n\n"]
         {
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_that_nobody_sees_is_named() {
+    fn an_invisible_byte_order_mark_is_reported() {
         let found = findings(HookType::PrepareJob, "\u{feff}Memory = 17\n".as_bytes(), 0);
         assert!(found[0].message.contains("byte order mark"), "{found:?}");
         assert!(found[0].advice.contains("without BOM"), "{found:?}");
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_puts_the_job_into_no_container_is_told() {
+    fn an_image_without_effect_is_reported() {
         let told = |text: &str| {
             let found = findings(HookType::PrepareJob, text.as_bytes(), 0);
             found
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_fetch_whose_answer_is_dropped_is_not_said_to_be_used() {
+    fn dropped_output_of_a_failed_fetch_is_not_reported_as_used() {
         let message = |text: &str| {
             let found = findings(HookType::FetchWork, text.as_bytes(), 3);
             found.into_iter().find(|one| one.rule == Rule::StatusIgnored).unwrap().message
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_hook_is_not_said_to_succeed() {
+    fn a_failing_hook_is_not_reported_as_successful() {
         let message = |code| {
             let case = Case::new(HookType::PrepareJob);
             let ended = HookExecution {
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_fits_what_is_missing_and_where() {
+    fn advice_depends_on_what_is_missing() {
         let advice = |hook, stderr: &str| {
             let found = find_in_call(hook, "", stderr, 127);
             found.into_iter().find(|one| one.rule.word().starts_with("missing")).unwrap().advice
@@ -576,14 +576,14 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_the_answer_overrules_is_told() {
+    fn a_status_that_the_output_overrides_is_reported() {
         let found = rules(HookType::PrepareJob, "HookStatusCode = 0\n", "", 3);
         assert_eq!(found, [("status-code", String::new())]);
         assert!(rules(HookType::PrepareJob, "HookStatusCode = 0\n", "", 0).is_empty());
     }
 
     #[test]
-    fn missing_surroundings_are_read_off_the_complaints() {
+    fn missing_variables_and_commands_are_recognised_in_error_messages() {
         for (line, name) in [
             ("./h: line 3: SITE_NAME: unbound variable", "SITE_NAME"),
             ("./h: 3: SITE: parameter not set", "SITE"),

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_without_keyword_says_where_it_looked() {
+    fn a_missing_keyword_is_reported_with_the_searched_places() {
         let (_, done) = configured(HookType::FetchWork, &[], &options());
         let error = done.unwrap_err();
         let text = error.to_string();
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knob_that_nobody_reads_is_named() {
+    fn a_parameter_that_nothing_reads_is_named() {
         let options = CallOptions { keyword: Some("K".to_owned()), ..options() };
         let (_, done) = configured(HookType::FetchWork, &[("K_HOOK_FETCH_JOB", "/bin/true")], &options);
         let error = done.unwrap_err();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_path_refuses_the_job_whichever_hook_is_tried() {
+    fn one_bad_path_refuses_the_job_for_every_hook() {
         let knobs = [("K_HOOK_PREPARE_JOB", "/bin/true"), ("K_HOOK_UPDATE_JOB_INFO", "/no/such/hook")];
         let options = CallOptions { keyword: Some("K".to_owned()), ..options() };
         let (setup, done) = configured(HookType::PrepareJob, &knobs, &options);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_gives_its_words_unless_options_do() {
+    fn options_override_the_settings_of_a_route() {
         let knobs = [
             ("JOB_ROUTER_ROUTE_NAMES", "far"),
             ("JOB_ROUTER_ROUTE_far", "UNIVERSE grid\nGridResource = \"batch slurm\"\nREQUIREMENTS true\n"),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fetch_hook_reads_the_slot_that_the_configuration_makes() {
+    fn a_fetch_hook_reads_the_configured_slot() {
         let knobs = [
             ("STARTD_JOB_HOOK_KEYWORD", "K"),
             ("K_HOOK_FETCH_WORK", "/bin/true"),

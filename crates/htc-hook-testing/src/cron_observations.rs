@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_tell_apart_what_became_of_the_program() {
+    fn words_distinguish_the_ends_of_the_program() {
         let word = |heard: &CronObservations| heard.verdict(ClassAd::new(), &[]).decision.word();
         let mut heard = CronObservations::default();
         assert_eq!(word(&heard), "not-started");

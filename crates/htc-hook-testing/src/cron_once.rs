@@ -111,7 +111,7 @@ mod tests {
     use htc_testing::config_of;
 
     #[test]
-    fn a_machine_without_cron_jobs_runs_none_and_takes_what_is_given() {
+    fn without_cron_jobs_the_given_attributes_are_used() {
         let (config, world) = config_of("STARTD", "NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
         let made = configure(
             &config,

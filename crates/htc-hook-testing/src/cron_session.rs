@@ -431,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_jobs_of_a_list_are_read_and_those_left_out_are_told() {
+    fn listed_jobs_are_read_and_skipped_ones_reported() {
         let knobs = |name: &[u8]| -> Option<BString> {
             let value = match name {
                 b"STARTD_CRON_JOBLIST" => "A B",

@@ -28,7 +28,7 @@ mod tests {
     use htc_simulate::plan::parse_cron_output;
 
     #[test]
-    fn mistaken_values_are_found_and_others_are_not() {
+    fn only_mistaken_values_are_reported() {
         let rules = |text: &str| -> Vec<String> {
             let now = FrozenClockWorld { world: &RealWorld::new(), now: clock::now() };
             let ads = parse_cron_output(text, QuirkMode::Manual, &now).unwrap();

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verdict_has_a_word_of_its_own() {
+    fn every_verdict_has_its_own_word() {
         let words: Vec<&str> = Decision::all_words().collect();
         let different: std::collections::BTreeSet<&str> = words.iter().copied().collect();
         assert_eq!(words.len(), different.len(), "{words:?}");

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ad_shrinks_to_what_matters() {
+    fn an_ad_shrinks_to_the_relevant_attributes() {
         let small = remove_attributes(&ad(40), 500, &mut |ad| ad.contains("A7") && ad.contains("A31"));
         assert_eq!(small.len(), 2);
         let none = remove_attributes(&ad(5), 500, &mut |_| true);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_shrink_to_the_length_that_matters() {
+    fn strings_shrink_to_the_relevant_length() {
         let mut long = ad(2);
         long.set("Text", "x".repeat(20_000).as_str());
         let length = |ad: &ClassAd| match ad.literal("Text") {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_can_be_printed_by_a_shell() {
+    fn a_shell_command_can_print_any_bytes() {
         assert_eq!(
             to_printf_command(b"A = \"it's 5%\\\xff\"\n"),
             "printf 'A = \"it'\\''s 5%%\\\\\\377\"\\n'"

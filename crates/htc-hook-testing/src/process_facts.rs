@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_have_the_words_of_recordings() {
+    fn facts_are_worded_as_in_recordings() {
         let mut spec = ChildSpec::new("/bin/true");
         spec.stdio = [Stdio::Closed, Stdio::Capture { limit: 1 }, Stdio::Null];
         spec.session = SessionMode::NewSession;

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_both_dialects_are_understood() {
+    fn exits_in_both_dialects_are_parsed() {
         assert_eq!(parse_exit("exited 3"), Some(Exit::Code(3)));
         assert_eq!(parse_exit("signal 9 after 0.03 s"), Some(Exit::Signal { number: 9, core_dumped: false }));
         assert_eq!(parse_duration("exited 0 after 0.12 s"), Some(0.12));

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_handed_on_and_kept() {
+    fn streams_are_passed_on_and_recorded() {
         let mut streams = HookStreams::new([false, false, true]).unwrap();
         assert!(matches!(streams.stdio()[2], Stdio::Closed));
         let hooks = [0, 1].map(|number| File::from(streams.hook_ends[number].take().unwrap()));

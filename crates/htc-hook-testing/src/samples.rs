@@ -97,7 +97,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn every_sample_job_fits_every_slot_that_has_what_it_asks_for() {
+    fn every_sample_job_fits_the_slots_with_its_resources() {
         let world = RealWorld::new();
         for slot_kind in slot_kinds() {
             let slot = slot_ad(slot_kind).unwrap();

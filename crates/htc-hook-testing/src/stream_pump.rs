@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_stream_is_kept_in_part_and_says_so() {
+    fn a_long_stream_is_recorded_partly_with_a_mark() {
         let mut kept = StreamCapture::default();
         kept.append(&vec![b'x'; MAX_CAPTURED_BYTES]);
         assert!(kept.is_complete());

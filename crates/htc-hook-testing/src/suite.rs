@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ad_of_its_own_displaces_the_common_one() {
+    fn the_ad_of_a_case_replaces_the_common_one() {
         let suite: SuiteFile = toml::from_str(
             "[defaults]\njob = \"A = 1\"\nslot_file = \"s\"\n[[case]]\nsample_job = \"container\"\n[[case]]\nslot = \"B = 1\"\n",
         )
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_stand_for_nothing_are_found() {
+    fn undefined_names_are_found() {
         let case = CaseText { words: Some(vec!["a".into(), "x${NOPE}".into()]), ..CaseText::default() };
         assert_eq!(unresolved_name(&case), Some("${NOPE}"));
         assert_eq!(
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_make_cases_and_defaults_fill_in() {
+    fn parameters_create_cases_and_defaults_complete_them() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("a.toml");
         std::fs::write(

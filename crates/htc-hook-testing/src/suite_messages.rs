@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_suites_speak_of_keys() {
+    fn errors_of_suites_name_keys() {
         let known = [
             ("[[case]]\ncode = 19\n", "a case has no key 'code' | put it in expect: expect = { code = ... }"),
             ("[[case]]\nhok = 'x'\n", "a case has no key 'hok' | did you mean hook?"),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_quotes_is_shown_with_them() {
+    fn a_text_without_quotes_is_suggested_with_quotes() {
         for (text, hint) in [
             ("[[case]]\nhook = ./prep\n", "a text needs quotes: write hook = \"./prep\""),
             ("[[case]]\ntype = prepare\n", "a text needs quotes: write type = \"prepare\""),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lists_of_keys_are_those_that_suites_have() {
+    fn the_lists_of_keys_are_complete() {
         assert_eq!(keys_of::<CaseText>(), CASE_KEYS);
         assert_eq!(keys_of::<Expect>(), EXPECT_KEYS);
     }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_a_suite_whose_cases_have_names_of_their_own() {
+    fn every_type_has_a_suite_with_distinct_case_names() {
         let crons = ["startd-cron", "schedd-cron", "benchmark"].map(str::to_owned);
         let hooks = HookType::ALL.iter().map(|hook| hook.word().to_owned());
         for kind in hooks.chain(crons) {

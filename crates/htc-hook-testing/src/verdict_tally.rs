@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_differ_in_numbers_alone_are_one_group() {
+    fn reasons_that_differ_only_in_numbers_are_one_group() {
         let tally = tally();
         let groups: Vec<(&str, u64, &str)> =
             tally.groups().iter().map(|group| (group.word, group.count, group.example.as_str())).collect();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_odd_ones_share_and_the_others_have_not_is_found() {
+    fn attributes_common_to_unusual_ads_only_are_found() {
         let tally = tally();
         let texts: Vec<String> =
             tally.common_features(tally.groups()[1]).into_iter().map(|common| common.text).collect();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn one_verdict_alone_has_nothing_to_differ_from() {
+    fn a_single_verdict_has_no_distinguishing_attributes() {
         let mut tally = VerdictTally::default();
         tally.add(&ad("A = 1\n"), 1, "1.0", &Verdict::new(Decision::GoOn, true, ""), true, None);
         assert_eq!(tally.common_features(tally.groups()[0]), []);

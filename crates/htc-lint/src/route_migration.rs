@@ -238,7 +238,7 @@ mod tests {
     use htc_testing::config_of;
 
     #[test]
-    fn old_routes_are_written_anew_and_what_no_router_loads_is_left_out() {
+    fn old_routes_are_converted_and_unloadable_ones_skipped() {
         let old = "[ Name = \"my site\"; Requirements = true; TargetUniverse = 5; set_A = 1 ] [ Name = \"none\"; TargetUniverse = 5 ]";
         let (config, world) = config_of("JOB_ROUTER", &format!("JOB_ROUTER_ENTRIES = {old}\n"));
         let view = config.view(&world);

@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_before_the_cursor_decides() {
+    fn the_text_before_the_cursor_determines_the_completion() {
         for (line, context, typed) in [
             ("STA", CompletionContext::StatementStart, 3),
             ("  STARTD.ST", CompletionContext::StatementStart, 9),
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_routes_have_contexts_of_their_own() {
+    fn lines_of_routes_have_their_own_contexts() {
         for (line, context) in [
             ("SE", CompletionContext::RuleStart),
             ("SET Req", CompletionContext::Attribute),

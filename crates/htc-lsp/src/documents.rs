@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_apply_one_after_the_other() {
+    fn changes_are_applied_in_order() {
         let uri = Uri::from_str("file:///c").unwrap();
         let mut document = Document::new(uri, "condor".into(), 1, "A = ü1\r\nB = 2\n");
         document.apply_changes(
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_is_named_or_found() {
+    fn the_language_is_given_or_detected() {
         let language = |id: &str, text: &str| {
             Document::new(Uri::from_str("file:///c").unwrap(), id.into(), 1, text).language()
         };

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_strings_numbers_and_references() {
+    fn names_are_distinguished_from_strings_numbers_and_references() {
         let text =
             br#"MY.Owner == "a \" b" && regexp("x", 'My Name') =!= undefined || 1K > $(X:$(Y)).Z + Time ()"#;
         let found: Vec<String> = expression_words(text)

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_found_through_continued_lines() {
+    fn positions_are_found_through_continued_lines() {
         let source = b"A = one \\\n   two\n  three\n";
         let mut lines = LogicalLines::new(source);
         let mut text = MappedText::default();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_offset_of_a_character_comes_back() {
+    fn every_offset_of_a_character_survives_a_round_trip() {
         for text in [TEXT, "", "\n", "\r\n\r\n", "a\n"] {
             let index = LineIndex::new(text.as_bytes());
             for (offset, letter) in text.char_indices() {

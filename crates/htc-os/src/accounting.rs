@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn time_of_members_that_have_ended_stays_in_the_sum() {
+    fn the_time_of_ended_members_stays_in_the_sum() {
         let mut tally = UsageTally::default();
         let first = tally.add_sample(&[process(10, 100, 4096), process(11, 50, 8192)]);
         assert_eq!((first.image_kib, first.pids), (12, vec![10, 11]));

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_without_end_is_an_error() {
+    fn endless_input_is_an_error() {
         assert_eq!(read_at_most(&b"abc"[..], 3).unwrap(), b"abc");
         let error = read_at_most(io::repeat(0), 3).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);

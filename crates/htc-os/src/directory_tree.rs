@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_with_closed_directories_links_and_depth_goes_away() {
+    fn a_deep_tree_with_links_and_unreadable_directories_is_removed() {
         let home = tempfile::tempdir().unwrap();
         let outside = home.path().join("outside");
         fs::write(&outside, "keep").unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mounted_in_a_tree_is_none_of_it() {
+    fn mounts_inside_a_tree_are_not_part_of_it() {
         if !crate::mounts::can_mount() {
             return;
         }
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_whose_paths_are_too_long_for_the_system_goes_away() {
+    fn a_tree_with_too_long_paths_is_removed() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("scratch");
         let chain = |top: &Path| {
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_becomes_a_link_at_any_moment_leads_nowhere() {
+    fn a_directory_that_is_replaced_by_a_link_is_not_followed() {
         let count = |path: &Path| fs::read_dir(path).map_or(0, |entries| entries.count());
         // After each number of steps, a directory or the root of the tree is replaced by a link to the
         // outside.
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_told_once_and_directories_get_their_modes_back() {
+    fn remaining_files_are_reported_once_and_modes_restored() {
         let (_home, _, root) = tree();
         let closed = root.join("a/b");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_directories_does_not_pass_through_links() {
+    fn permission_changes_do_not_follow_links() {
         let (_home, outside, root) = tree();
         for open in [&outside, &root.join("a")] {
             fs::set_permissions(open, fs::Permissions::from_mode(0o755)).unwrap();

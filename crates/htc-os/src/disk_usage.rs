@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_count_by_their_size_and_links_as_entries_alone() {
+    fn files_count_with_their_size_and_links_only_as_entries() {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("a")).unwrap();
         fs::write(home.path().join("a/b"), "12345").unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_deeper_than_paths_reach_counts_too() {
+    fn files_below_too_long_paths_are_counted() {
         let home = tempfile::tempdir().unwrap();
         let (part, mut at) = ("d".repeat(200), home.path().to_owned());
         let mut held = None;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_directory_is_looked_through_in_several_pieces() {
+    fn a_large_directory_is_scanned_in_several_steps() {
         let home = tempfile::tempdir().unwrap();
         (0..600).for_each(|number| fs::write(home.path().join(number.to_string()), "x").unwrap());
         let mut walk = DirectoryWalk::new(home.path());

@@ -167,13 +167,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_lock_is_that_of_the_reference() {
+    fn the_name_of_a_lock_is_as_in_the_reference() {
         // The hash is sdbm; for "/a" it is 47 * 65599 + 97.
         assert_eq!(stand_in_path(Path::new("/a")), ["30", "83", "250.lockc"]);
     }
 
     #[test]
-    fn a_lock_is_a_file_of_its_own_with_its_directories() {
+    fn a_lock_is_a_separate_file_with_its_directories() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("log");
         let file = File::create(&path).unwrap();

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_made_with_exactly_their_mode_and_no_other_is_changed() {
+    fn directories_are_created_with_exactly_their_mode() {
         let home = tempfile::tempdir().unwrap();
         let before = mode(home.path());
         let deep = home.path().join("a/b");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_a_directory_gets_nothing() {
+    fn a_link_in_place_of_a_directory_is_not_changed() {
         let home = tempfile::tempdir().unwrap();
         let outside = home.path().join("outside");
         make_directory(&outside, 0o755, None).unwrap();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_could_have_moved_into_the_place_is_not_given_away() {
+    fn the_owner_of_a_directory_placed_by_another_user_is_not_changed() {
         let home = tempfile::tempdir().unwrap();
         let made = HeldDirectory::make(&home.path().join("d")).unwrap();
         made.set_mode_and_owner(0o777, None).unwrap();

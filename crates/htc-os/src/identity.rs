@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_known_by_name_and_number() {
+    fn root_is_found_by_name_and_number() {
         let root = account_by_name(b"root").unwrap();
         assert_eq!(root.uid, 0);
         assert_eq!(account_by_uid(0).unwrap().uid, 0);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn acting_as_another_is_of_one_thread_alone() {
+    fn acting_as_another_account_affects_only_one_thread() {
         let (true, Some(nobody)) = (can_switch_account(), account_by_name(b"nobody")) else { return };
         assert_eq!(run_as(Some(&identity_of_account(&nobody)), effective_uid).unwrap(), nobody.uid);
         assert_eq!(effective_uid(), 0);

@@ -263,7 +263,7 @@ mod tests {
 
     /// Requires root, because the test mounts a small file system.
     #[test]
-    fn on_a_full_disk_no_line_is_torn_and_writing_goes_on_when_there_is_room() {
+    fn a_full_disk_truncates_no_line_and_writing_resumes_later() {
         let home = tempfile::tempdir().unwrap();
         let place = home.path();
         let disk = Some("tmpfs");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_needs_no_reader_yet() {
+    fn a_fifo_can_be_opened_before_its_reader() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("fifo");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_open_for_writing_is_refused() {
+    fn a_descriptor_that_is_not_writable_is_refused() {
         let file = File::open("/dev/null").unwrap();
         assert_eq!(LineOutput::from_descriptor(file.as_fd()).unwrap_err().raw_os_error(), Some(libc::EBADF));
         assert_eq!(

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_of_os_release_are_taken_off() {
+    fn quotes_in_os_release_are_removed() {
         let text = "PRETTY_NAME=\"Debian GNU/Linux 12\"\nID=debian\n";
         assert_eq!(parse_os_release(text), ["debian", "", "Debian GNU/Linux 12"]);
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_comes_into_the_way_takes_no_other_mount_away() {
+    fn a_link_in_the_path_does_not_unmount_anything_else() {
         if !can_mount() {
             return;
         }

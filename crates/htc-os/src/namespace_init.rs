@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_wrote_is_read_and_nothing_else() {
+    fn only_a_complete_status_is_read() {
         assert_eq!(parse_status_file(b"Exited: 1280\n"), Some(NamespaceJobStatus::Exited(1280)));
         assert_eq!(parse_status_file(b"ExecFailed: 2\n"), Some(NamespaceJobStatus::ExecFailed(2)));
         for text in [&b""[..], b"Exited: ", b"Exited", b"Stopped: 3\n", b"\xff: 1"] {

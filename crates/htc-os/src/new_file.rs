@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_old_content_is_there_until_the_new_one_is_complete() {
+    fn the_old_content_remains_until_the_new_one_is_complete() {
         let place = tempfile::tempdir().unwrap();
         let [plain, link, linked, twice] =
             ["plain", "link", "linked", "twice"].map(|name| place.path().join(name));

@@ -161,7 +161,7 @@ mod tests {
     use htc_classad::stream::{AdForm, AdReader};
 
     #[test]
-    fn results_come_in_the_order_of_the_stream_however_many_work() {
+    fn results_are_in_the_order_of_the_stream_for_any_number_of_threads() {
         let text: String = (0..400_000).map(|number| format!("A = {number}\n\n")).collect();
         for threads in [1, 2, 7] {
             let reader = AdReader::new(text.as_bytes(), Some(AdForm::Long));

@@ -197,7 +197,7 @@ mod tests {
 
     /// Uses the write end of a pipe, from which every read fails.
     #[test]
-    fn a_stream_that_cannot_be_read_ends_with_its_error_and_not_as_if_it_were_empty() {
+    fn an_unreadable_stream_ends_with_its_error() {
         let pipe = Pipe::new().unwrap();
         let sink = OutputSink::Capture { limit: 100, captured: Vec::new(), cut: false, dropped: 0 };
         let mut reader = OutputReader::new(pipe.write, sink);

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_blanks_and_brackets_does_not_shift_the_fields() {
+    fn a_process_name_with_blanks_and_brackets_is_parsed() {
         let text =
             b"17 (a) b (c) S 1 17 17 0 -1 4194560 1 0 0 0 5 6 0 0 20 0 1 0 900 4096 3 18446744073709551615";
         let process = parse_stat(text).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_finding_descendants_agree_on_a_process_without_any() {
+    fn both_searches_for_descendants_find_none_for_a_lone_process() {
         // Pid 1 of a container or machine is not a descendant of the test process: it is an ancestor, or the
         // test process itself.
         let own = std::process::id() as i32;

@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_reads_its_input_and_gives_output_and_status() {
+    fn a_command_reads_its_input_and_returns_output_and_status() {
         let mut command = shell("cat; echo problem >&2; exit 3");
         command.stdin = b"text".to_vec();
         command.merge_stderr = true;
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_hangs_floods_or_is_missing_is_an_error_of_its_kind() {
+    fn hanging_endless_and_missing_commands_have_their_own_errors() {
         let world = RealWorld::new();
         let mut hang = shell("exec sleep 1000");
         hang.timeout = Duration::from_millis(50);

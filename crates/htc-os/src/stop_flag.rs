@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_that_waits_ends_when_another_thread_has_enough() {
+    fn a_blocked_read_ends_when_another_thread_stops_it() {
         let (reader, mut writer) = io::pipe().unwrap();
         let enough = StopFlag::new();
         let mut until = StoppableReader::new(reader, &enough);

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_on_a_file_that_was_removed_is_none_on_the_one_that_lies_there_now() {
+    fn a_lock_on_a_removed_file_does_not_lock_its_replacement() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("lock");
         let first = File::create(&path).unwrap();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn each_group_is_handed_out_once_and_again_when_it_is_free() {
+    fn each_group_is_used_once_at_a_time() {
         let home = tempfile::tempdir().unwrap();
         let take = || TrackingGroup::acquire(3_000_000_001..=3_000_000_002, home.path()).unwrap();
         let (first, second) = (take().unwrap(), take().unwrap());

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_adapter_wakes_nobody_and_one_that_is_not_there_neither() {
+    fn the_loopback_and_missing_adapters_support_no_wake() {
         for name in ["lo", "no-such-adapter", "a-name-that-is-longer-than-any"] {
             assert_eq!(wake_flags_of_adapter(name), (0, 0), "{name}");
         }

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_keep_the_value_and_what_was_expected() {
+    fn faults_contain_the_value_and_the_expected_type() {
         let wrong = |found, expected| DeserializeFault::WrongType { found, expected };
         assert_eq!(keys_of::<Table>(), ["count", "number", "word", "texts"]);
         let DeserializeFault::UnknownKey { name, known } = fault("cuont = 1") else { panic!() };
@@ -406,12 +406,12 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_cannot_be_read_has_no_fault() {
+    fn an_unreadable_text_has_no_fault() {
         assert_eq!(read_toml::<Table>("[").unwrap_err().0, None);
     }
 
     #[test]
-    fn a_fault_in_toml_has_its_place() {
+    fn a_fault_in_toml_has_its_location() {
         let (fault, error) = read_toml::<Table>("texts = []\ncuont = 1\n").unwrap_err();
         assert!(matches!(fault, Some(DeserializeFault::UnknownKey { .. })), "{fault:?}");
         assert_eq!(error.span(), Some(11..16));

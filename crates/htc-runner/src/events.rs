@@ -547,7 +547,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_whatever_a_hook_wrote() {
+    fn an_event_is_one_line_for_any_hook_output() {
         let event = RunnerEvent::new(ClockReading::from_epoch(7), RunnerEventKind::HookFailed)
             .slot("slot1")
             .hook("FETCH_WORK")

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_lies_in_the_callers_directory_and_stays_argv0() {
+    fn a_relative_path_is_in_the_callers_directory_and_remains_argv0() {
         let mut call = call(HookType::ReplyFetch, QuirkMode::Manual);
         call.directory = Some("/log".into());
         call.arguments = vec!["accept".into()];
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_nobody_listens_to_have_closed_outputs_only_in_the_reference() {
+    fn hooks_without_a_reader_have_closed_outputs_only_in_the_reference() {
         let spec = call(HookType::UpdateJobInfo, QuirkMode::Reference).child_spec().unwrap();
         assert_eq!(spec.stdio[1..], [Stdio::Closed, Stdio::Closed]);
         let mut call = call(HookType::UpdateJobInfo, QuirkMode::Manual);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mask_of_the_reference_is_the_recorded_one() {
+    fn the_signal_mask_is_the_recorded_one_of_the_reference() {
         let mask = |hook| {
             let spec = call(hook, QuirkMode::Reference).child_spec().unwrap();
             spec.blocked_signals.iter().fold(0u64, |mask, signal| mask | 1 << (signal - 1))
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_startd_and_router_kill_what_a_hook_leaves() {
+    fn only_startd_and_router_kill_leftover_processes_of_hooks() {
         let left = |hook| call(hook, QuirkMode::Manual).child_spec().unwrap().leftover_policy;
         assert_eq!(left(HookType::FetchWork), LeftoverPolicy::Kill);
         assert_eq!(left(HookType::JobCleanup), LeftoverPolicy::Kill);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn root_runs_no_hook() {
+    fn no_hook_runs_as_root() {
         let mut call = call(HookType::FetchWork, QuirkMode::Manual);
         call.identity = Some(ProcessIdentity { uid: 0, gid: 0, groups: vec![] });
         assert_eq!(call.child_spec().unwrap_err(), RootHookError);

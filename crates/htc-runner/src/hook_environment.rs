@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_come_first_and_secrets_do_not_come_at_all() {
+    fn markers_come_first_and_secrets_are_removed() {
         assert_eq!(
             made(QuirkMode::Manual),
             ["_CONDOR_ANCESTOR_7=8:9:1", "BATCH_SYSTEM=HTCondor", "TZ=UTC", "USER=root"]

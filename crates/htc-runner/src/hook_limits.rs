@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_starter_lets_cores_be_as_large_as_a_number_of_32_bits() {
+    fn a_starter_limits_core_files_to_32_bits() {
         let limits = starter_limits(Path::new("/"), Some(1_000_000));
         assert!(limits[0].soft.is_some_and(|core| core <= 2_147_483_647), "{limits:?}");
         assert_eq!(

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_there_for_the_next_who_opens_it() {
+    fn records_are_read_when_the_journal_is_opened_again() {
         let (_directory, path) = place();
         let (mut journal, before) = JournalFile::open::<u32>(&path).unwrap();
         assert!(before.records.is_empty() && before.damage.is_empty() && journal.is_empty());
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_tail_is_told_once_and_written_over() {
+    fn an_incomplete_last_record_is_reported_once_and_overwritten() {
         let (_directory, path) = place();
         JournalFile::open::<u32>(&path).unwrap().0.append(&1).unwrap();
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn room_for_further_records_is_kept_behind_the_last_and_is_no_damage() {
+    fn reserved_space_after_the_last_record_is_not_damage() {
         let (_directory, path) = place();
         let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
         journal.append(&1).unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_writer_is_told_who_the_first_is() {
+    fn a_second_writer_gets_the_pid_of_the_first() {
         let (_directory, path) = place();
         let (mut first, _) = JournalFile::open::<u32>(&path).unwrap();
         first.compact(&[7]).unwrap();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_a_child_of_a_dead_holder_has_is_waited_for() {
+    fn a_lock_held_by_a_child_of_a_dead_process_is_waited_for() {
         let (_directory, path) = place();
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         ended.wait().unwrap();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn compacting_leaves_what_is_named_and_goes_on_behind_it() {
+    fn compaction_keeps_the_given_records_and_appending_continues() {
         let (_directory, path) = place();
         let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
         for record in 0..100 {
@@ -438,7 +438,7 @@ mod tests {
     /// After a kill or a power failure during compaction, either the old journal still exists, possibly with a part
     /// of the new file beside it, or only the new journal exists.
     #[test]
-    fn compacting_may_be_interrupted_at_any_point() {
+    fn compaction_may_be_interrupted_at_any_point() {
         let (_directory, path) = place();
         let new_path = path_with_suffix(&path, COMPACTED_SUFFIX);
         let all: Vec<u32> = (0..9).collect();
@@ -465,7 +465,7 @@ mod tests {
 
     /// The test runs its own executable again with a file size limit of 8 or 16 KiB (shells differ in the unit).
     #[test]
-    fn after_a_full_disk_the_journal_goes_on_with_the_next_record() {
+    fn after_a_full_disk_the_journal_continues_with_the_next_record() {
         const INNER: &str = "HTC_TEST_FULL_DISK";
         if let Some(path) = std::env::var_os(INNER) {
             let (mut journal, read) = JournalFile::open::<String>(path.as_ref()).unwrap();
@@ -480,7 +480,7 @@ mod tests {
         }
         let (_directory, path) = place();
         let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" --exact --test-threads=1 \"$1\"";
-        let name = "journal::tests::after_a_full_disk_the_journal_goes_on_with_the_next_record";
+        let name = "journal::tests::after_a_full_disk_the_journal_continues_with_the_next_record";
         let output = std::process::Command::new("sh")
             .args(["-c", script])
             .args([std::env::current_exe().unwrap().as_os_str(), name.as_ref()])

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_job_that_fares_differently_is_told_with_what_decided() {
+    fn the_first_job_with_another_course_is_reported_with_the_decision() {
         let scenario = "length = '3h'\n[[jobs]]\nruns = '2h'\nowner = 'ana'\n";
         let before = TextCourse::new(CONFIG, scenario);
         let after = TextCourse::new(&format!("{CONFIG}PREEMPT = false\n"), scenario);

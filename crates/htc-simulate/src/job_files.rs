@@ -223,7 +223,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn a_run_is_as_long_as_its_job_ran_in_it() {
+    fn a_run_has_the_length_of_its_job() {
         let world = RealWorld::new();
         for (lines, seconds) in [
             // The job had one run and was suspended during part of it.

@@ -81,7 +81,7 @@ mod tests {
     use crate::of_text::{CONFIG, SCENARIO, TextCourse};
 
     #[test]
-    fn a_knob_was_set_in_a_file_or_in_the_scenario_and_slips_are_told_of_both() {
+    fn parameters_of_files_and_scenario_have_locations_and_suggestions() {
         let config = format!("{CONFIG}PREMPT = true\n");
         let scenario = format!("{SCENARIO}[knobs]\nSTRAT = 'true'\n");
         let course = TextCourse::new(&config, &scenario);

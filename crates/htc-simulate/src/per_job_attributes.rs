@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_looked_at_is_found_through_the_expressions_of_the_ad() {
+    fn references_are_followed_through_the_expressions_of_the_ad() {
         let mut ad = ClassAd::new();
         for line in ["Odd = procid % 2 == 1", "Later = (time() - QDate) > 5", "RequestMemory = 100"] {
             ad.insert_line(line.as_bytes()).unwrap();

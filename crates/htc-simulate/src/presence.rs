@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hours_open_and_close_on_their_days() {
+    fn hours_apply_on_their_days() {
         // The epoch, 1970-01-01, was a Thursday.
         let utc = |_: i64| 0;
         let hours = Some(DayHours { from: 8 * 3600, to: 18 * 3600 });

@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_names_one_course_for_ever() {
+    fn a_seed_always_gives_the_same_course() {
         let mut dice = RandomGenerator::new(&[1, 2, 3]);
         assert_eq!([dice.next_bits(), dice.next_bits()], {
             let mut again = RandomGenerator::new(&[1, 2, 3]);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_the_means_that_are_asked_for() {
+    fn distributions_have_the_requested_means() {
         for (text, mean) in [
             ("exponential 40m", 2400.0),
             ("uniform 10 20", 15.0),

@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_nobody_knows_is_refused_with_the_one_that_was_meant() {
+    fn an_unknown_key_is_refused_with_a_suggestion() {
         for (text, name, near) in [
             ("length = 10\n[[event]]\nat = 1\nidel = 0\n", "idel", "idle"),
             ("length = 10\n[[event]]\nat = 1\ncomand = 'drain'\n", "comand", "command"),
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn times_stand_as_people_write_them() {
+    fn times_are_accepted_in_common_notations() {
         let scenario = Scenario::parse(
             "length = '30d'\nstart = 2026-11-02 08:00:00\n[[jobs]]\ncount = 5\nruns = 'exponential 40m'\n\
              every = '10m'\nowner = { ana = 2, ben = 1 }\ncpus = [1, 2, 4]\nmemory = '2G'\n[[event]]\nat = 'Tue 08:30'\n\

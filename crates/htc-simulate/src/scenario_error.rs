@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_form_is_told_with_its_key_and_the_form_that_is_expected() {
+    fn a_value_of_a_wrong_form_is_reported_with_key_and_expected_form() {
         for (text, message, place) in [
             (
                 "length = 10\nkeyboard = 5\n",
@@ -349,7 +349,7 @@ mod tests {
 
     /// Checks that the error for an invalid value of any key names the key, in terms that users know.
     #[test]
-    fn every_key_is_named_with_whatever_means_nothing_there() {
+    fn every_key_is_named_with_an_invalid_value() {
         let tables = TABLES.iter().map(|(line, _, keys)| (*line, keys()));
         let all = std::iter::once(("", super::top_level_keys())).chain(tables);
         let (mut refused, mut keys) = (0, 0);
@@ -384,13 +384,13 @@ mod tests {
     }
 
     #[test]
-    fn one_table_where_there_may_be_several_is_told_how_it_begins() {
+    fn a_single_table_in_place_of_a_list_has_a_hint() {
         let (told, _, _) = said("length = 10\n[keyboard]\nbusy = '5m'\n");
         assert_eq!(told, "'keyboard' is a table: expected tables, each begun by a line [[keyboard]]");
     }
 
     #[test]
-    fn a_key_that_stands_in_the_wrong_table_is_told_where_it_belongs() {
+    fn a_key_in_the_wrong_table_is_reported_with_the_right_one() {
         for (text, hint) in [
             ("length = 10\nidel = 0\n", "did you mean 'idle', a key of [[event]]?"),
             ("length = 10\ncomand = 'drain'\n", "did you mean 'command', a key of [[event]]?"),
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_told_where_it_stands() {
+    fn invalid_text_is_reported_with_its_location() {
         let hook = "length = 10\n[[hook]]\ntype = 'FETCH_WORK'\n";
         let event = "length = 10\n[[event]]\nat = 1\n";
         for (text, message, place) in [
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_of_the_time_is_told_where_it_stands() {
+    fn times_outside_of_the_simulation_are_reported_with_their_location() {
         let start = "start = 2026-11-02 08:00:00\nlength = '1h'\n";
         let hook = "[[hook]]\ntype = 'FETCH_WORK'\nhangs = true\n";
         for (text, message, place) in [
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_missing_is_told_with_its_table() {
+    fn a_missing_key_is_reported_with_its_table() {
         assert_eq!(said("[[job]]\n").0, "the key 'length' is missing");
         assert_eq!(said("length = 10\n[[event]]\nidle = 0\n").0, "the key 'at' is missing in [[event]]");
     }

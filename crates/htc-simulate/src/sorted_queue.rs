@@ -51,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_smallest_comes_first_in_whatever_order_they_were_added(
+        fn the_smallest_item_comes_first_for_any_order_of_insertion(
             steps in proptest::collection::vec((any::<bool>(), 0u8..40, any::<bool>()), 0..200),
         ) {
             let (mut queue, mut plain) = (SortedQueue::new(), BinaryHeap::new());

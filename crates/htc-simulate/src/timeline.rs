@@ -122,7 +122,7 @@ mod tests {
     use htc_slot::{Activity, SlotState};
 
     #[test]
-    fn time_is_neither_lost_nor_made_when_stays_become_columns() {
+    fn columns_contain_exactly_the_recorded_time() {
         let mut timeline = Timeline::new(7_000_000_000);
         let mut at = 0;
         for turn in 0..70_000u64 {

@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_read_as_people_write_them() {
+    fn durations_are_accepted_in_common_notations() {
         for (text, seconds) in [
             ("90", 90.0),
             ("10m", 600.0),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_time_are_counted_from_the_start() {
+    fn times_are_relative_to_the_start() {
         // The start, 2026-11-02, is a Monday.
         let start = TimePoint::parse("2026-11-02 08:00").unwrap().to_epoch(0, |_| 3600) as i64;
         assert_eq!(CivilTime::from_seconds(start, 3600).hour, 8);

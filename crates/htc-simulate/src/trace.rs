@@ -183,7 +183,7 @@ mod tests {
     use crate::of_text::{CONFIG, SCENARIO, TextCourse};
 
     #[test]
-    fn a_job_is_told_what_decided_about_it_and_where_that_was_set() {
+    fn the_trace_of_a_job_has_the_decision_and_its_origin() {
         let course = TextCourse::new(CONFIG, SCENARIO);
         let story = JobTrace::of_job(&course, "1.0").unwrap().unwrap();
         let what: Vec<&str> = story.happened.iter().map(|step| step.what.as_str()).collect();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_told_its_last_change_and_what_its_policy_says() {
+    fn the_trace_of_a_slot_has_its_last_change_and_policy() {
         let course = TextCourse::new(CONFIG, SCENARIO);
         let SlotLookup::Trace(story) = SlotTrace::of_slot(&course, "slot1", 3610.0).unwrap() else {
             panic!("no slot1")

@@ -100,7 +100,7 @@ mod tests {
     use crate::of_text::{CONFIG, TextCourse};
 
     #[test]
-    fn a_start_that_is_false_without_a_job_is_why_no_slot_asks() {
+    fn a_start_that_is_false_without_a_job_prevents_fetching() {
         let config = format!("{CONFIG}START = TARGET.Site =?= \"x\"\n");
         let course = TextCourse::new(&config, "length = '1h'\n[[jobs]]\nowner = 'ana'\n");
         let mut simulation = course.begin().unwrap();

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_job_keeps_its_place_and_its_like_is_not_offered_to_the_slot_that_refused_it() {
+    fn a_refused_job_keeps_its_place_and_similar_jobs_are_not_offered() {
         let rules = QueueRules { retry: TimeSpan(10.0), ..QueueRules::default() };
         let mut queue = WaitingJobs::new(rules);
         [job(0, 0, 0), job(1, 0, 0), job(2, 1, 0)].into_iter().for_each(|job| queue.push(job));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_taken_from_a_time_on_is_offered_again_then() {
+    fn a_job_that_may_be_accepted_later_is_offered_again_then() {
         let mut queue = WaitingJobs::new(QueueRules::default());
         queue.push(job(0, 0, 0));
         let mut refused = RefusedJobs::default();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_taken_before_the_slot_asks_again_keeps_no_other_from_being_offered() {
+    fn a_job_to_be_offered_later_does_not_block_others() {
         let mut queue = WaitingJobs::new(QueueRules::default());
         [job(0, 0, 0), job(1, 1, 0)].into_iter().for_each(|job| queue.push(job));
         let mut refused = RefusedJobs::default();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn priorities_come_first_where_they_count() {
+    fn jobs_with_higher_priority_come_first_if_priorities_apply() {
         for (order, first) in [(FetchOrder::Fifo, 0), (FetchOrder::Priority, 1)] {
             let mut queue = WaitingJobs::new(QueueRules { order, ..QueueRules::default() });
             queue.push(job(0, 0, 0));

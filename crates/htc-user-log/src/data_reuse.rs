@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_one_keeps_its_lines() {
+    fn a_damaged_event_keeps_its_lines() {
         let text = "041 (007.000.000) 2026-11-21 00:47:08 \n\tBytes reserved: many\n...\n";
         let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
         assert!(event.to_ad().string("Info").unwrap().contains(&b'y'));

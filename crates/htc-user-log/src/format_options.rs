@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_apply_in_their_order() {
+    fn format_words_apply_in_their_order() {
         let legacy = FormatOptions::parse(b"UTC LEGACY");
         assert!(!legacy.utc && !legacy.iso_date);
         let legacy = FormatOptions::parse(b"LEGACY,UTC");

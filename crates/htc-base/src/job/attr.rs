@@ -50,7 +50,7 @@ names! {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_name_stands_twice() {
+    fn no_name_occurs_twice() {
         let mut names: Vec<_> = super::ALL.iter().map(|name| name.to_ascii_lowercase()).collect();
         names.sort();
         names.dedup();

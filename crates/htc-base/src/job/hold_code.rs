@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_keep_their_numbers() {
+    fn hold_codes_have_their_numbers() {
         assert_eq!(HoldCode::HookPrepareJobFailure.number(), 19);
         assert_eq!(HoldCode::from_number(1011), Some(HoldCode::StartdPreemptExpression));
         assert_eq!(HoldCode::from_number(-1), None);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_go_both_ways() {
+    fn numbers_and_names_are_converted_both_ways() {
         for universe in Universe::ALL {
             assert_eq!(Universe::from_number(universe.number()), Some(universe));
             assert_eq!(Universe::from_name(universe.name().to_uppercase().as_bytes()), Some(universe));

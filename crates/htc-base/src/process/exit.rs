@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raw_status_round_trips() {
+    fn a_raw_status_survives_a_round_trip() {
         for raw in [0, 0x300, 9, 11 | 0x80] {
             assert_eq!(Exit::from_raw(raw).map(Exit::to_raw), Some(raw));
         }

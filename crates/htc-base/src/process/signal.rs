@@ -92,14 +92,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_need_their_prefix_and_no_case() {
+    fn signal_names_need_their_prefix_and_ignore_case() {
         assert_eq!(signal_number(b"sigusr2"), Some(12));
         assert_eq!(signal_number(b"TERM"), None);
         assert_eq!(signal_number(b"SIGRTMIN"), None);
     }
 
     #[test]
-    fn descriptions_are_those_of_the_c_library() {
+    fn signal_descriptions_are_those_of_the_c_library() {
         assert_eq!(signal_description(9), "Killed");
         assert_eq!(signal_description(34), "Real-time signal 0");
         assert_eq!(signal_description(114), "Unknown signal 114");

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn reals_are_read_as_far_as_they_go() {
+    fn reals_are_read_to_the_first_other_byte() {
         assert_eq!(real_prefix(b"1.e5"), Some((1e5, 4)));
         assert_eq!(real_prefix(b".5e"), Some((0.5, 2)));
         assert_eq!(real_prefix(b"-1e+x"), Some((-1.0, 2)));

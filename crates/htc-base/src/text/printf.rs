@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn any_precision_is_written_and_one_beyond_the_limit_is_cut() {
+    fn every_precision_up_to_the_limit_is_supported() {
         for precision in [1100, 1101, 65535, 65536, 999_999_999usize] {
             let digits = precision.min(MAX_WIDTH);
             let zeros = |count: usize| "0".repeat(count);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precision_means_nothing_to_a_character() {
+    fn a_precision_has_no_effect_on_a_character() {
         let spec = |text: &str| ConversionSpec::parse(text.as_bytes()).0;
         assert_eq!(spec("3.0").format_character(b'x'), b"  x");
         assert_eq!(spec("-3").format_character(b'x'), b"x  ");

@@ -213,7 +213,7 @@ mod tests {
     use crate::ad_io::format::long;
 
     #[test]
-    fn a_string_that_happens_to_stand_behind_its_name_is_no_finished_line() {
+    fn a_string_stored_after_its_name_is_not_a_complete_line() {
         for lines in [
             &["A = 1", "A = \"x\"", "A = \"y\""][..],
             &["A = 1", "A = \"x\"", "A = \"yz\"", "B = \"hello\""],
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_print_what_was_put_in_whatever_happened_between() {
+    fn lines_print_the_last_value_after_any_changes() {
         let mut ad = ClassAd::new();
         let mut lines: Vec<String> = Vec::new();
         for (name, value) in [

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_stay_in_the_ad_are_those_that_are_taken_out() {
+    fn moves_within_an_ad_equal_removal_and_insertion() {
         let lines: Vec<String> =
             (0..80).map(|n| format!("Name{n} = {}", ["1", "\"text\"", "a + 1", "2.5"][n % 4])).collect();
         for few in [6, 80] {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_texts_do_not_pile_up() {
+    fn memory_of_copied_texts_is_reclaimed() {
         let mut ad = ClassAd::new();
         ad.set("A", "some longer text".repeat(10));
         for _ in 0..10_000 {

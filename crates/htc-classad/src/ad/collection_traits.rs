@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ad_is_the_same_after_its_attributes_were_taken_apart() {
+    fn an_ad_is_equal_after_it_is_rebuilt_from_its_attributes() {
         let ad: ClassAd = "[ b = a + 1; a = 1; c = \"x\" ]".parse().unwrap();
         let mut same = ClassAd::new();
         ad.clone().into_iter().for_each(|(name, expr)| same.insert(name, expr));

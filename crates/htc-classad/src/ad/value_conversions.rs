@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_a_text() {
+    fn bytes_become_a_string() {
         assert_eq!(text(b"ab"), "\"ab\"");
         assert_eq!(text(&b"ab"[..]), "\"ab\"");
         assert_eq!(text(vec![97_u8, 98]), "\"ab\"");
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_of_every_size_become_values_and_come_back() {
+    fn integers_of_every_size_survive_a_round_trip() {
         macro_rules! check {
             ($($t:ty),*) => { $(
                 for number in [<$t>::MIN, 0, 1, <$t>::MAX] {

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_strings_may_differ_and_nothing_else() {
+    fn a_template_matches_texts_that_differ_in_numbers_and_strings() {
         for (known, text, expected) in [
             ("a > 5 && b == \"x\"", "a > 1234 && b == \"\"", true),
             ("a * 1.5", "a * 20.0625", true),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_made_of_numbers_and_strings_as_they_would_be_parsed() {
+    fn trees_from_a_template_equal_parsed_trees() {
         for (known, text, expected) in [
             ("a > 5 && b == \"x\"", "a > 1234 && b == \"longer\"", true),
             ("f(1.5, \"\", { c, -2 }) + d", "f(20.0625, \"xyz\", { c, -123456 }) + d", true),
@@ -400,7 +400,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_fits_is_an_expression_as_the_other_is(texts in texts()) {
+        fn a_text_that_fits_a_template_has_the_same_validity(texts in texts()) {
             let known: String = texts.iter().map(|(_, text, _)| text.as_str()).collect();
             let other: String =
                 texts.iter().map(|(which, text, other)| if *which == 0 { other } else { text }.as_str()).collect();

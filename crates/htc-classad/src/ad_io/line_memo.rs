@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_texts_share_their_tree_and_unique_ones_are_given_up() {
+    fn repeated_texts_share_their_tree_and_unique_ones_are_not_cached() {
         let mut memo = LineMemo::default();
         let mut ad = ClassAd::new();
         // The texts alternate, so that each text follows its name only in every second ad.
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_in_numbers_are_made_of_one_another() {
+    fn texts_that_differ_in_numbers_share_a_template() {
         let mut memo = LineMemo::default();
         let mut ad = ClassAd::new();
         for unique in 0..1000 {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn ads_with_the_names_of_the_ad_before_and_others_are_what_they_are() {
+    fn ads_are_read_correctly_whether_or_not_their_names_repeat() {
         let mut memo = LineMemo::default();
         let texts = [
             "A = 1\nB = 2\nC = 3",

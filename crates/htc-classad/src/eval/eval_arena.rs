@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_stay_where_they_are() {
+    fn elements_of_the_arena_keep_their_addresses() {
         let store = ChunkedStore::default();
         let all: Vec<&usize> = (0..10_000).filter_map(|i| store.add(i)).collect();
         assert!(all.iter().enumerate().all(|(at, value)| at == **value));

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_parentheses_is_followed_and_no_value_is_stated_twice() {
+    fn names_in_parentheses_are_followed_and_each_value_is_stated_once() {
         let slot = "[Limits = MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus; Cpus = 1; Start = false]";
         let job = "[RequestCpus = 4]";
         let limits = "`TARGET.RequestCpus <= MY.Cpus` is false: TARGET.RequestCpus is 4, MY.Cpus is 1";
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clause_that_is_not_true_is_never_the_ad_it_was_looked_for_in() {
+    fn the_untrue_clause_is_never_an_ad_in_which_a_name_was_searched() {
         let (my, target) = (ad("[]"), ad("[Cpus = 1]"));
         let context = Context::new(&System).my(&my).target(&target);
         let clause = |text: &str| {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_refers_to_itself_is_told() {
+    fn a_name_that_refers_to_itself_is_reported() {
         let job = "[Requirements = MY.Requirements && TARGET.Cpus > 1]";
         let slot = "[Cpus = 2]";
         assert_eq!(why(job, slot, "MY.Requirements && TARGET.Cpus > 1"), "MY.Requirements refers to itself");
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "regex")]
-    fn a_function_says_what_it_does_not_accept() {
+    fn a_function_names_the_argument_that_it_does_not_accept() {
         let told = |text: &str| why("[]", "[]", text);
         assert_eq!(
             told("regexp(\"[\", \"a\")"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn reals_and_ads_are_short() {
+    fn reals_and_ads_are_shown_in_short_form() {
         assert_eq!(
             why("[Load = 10.1]", "[]", "Load < 1.5"),
             "`Load < 1.500000000000000E+00` is false: Load is 10.1"

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attribute_that_leads_to_itself_through_an_ad_ends_at_the_depth_of_the_reference() {
+    fn self_reference_through_an_ad_ends_at_the_depth_of_the_reference() {
         for (my, expected) in [
             ("[y = [].y/1 > u]", Some("y")),
             ("[y = (([].y/1)) > u]", Some("y")),

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_that_of_the_reference() {
+    fn the_truth_table_is_that_of_the_reference() {
         use Truth::{Error, False, True, Undefined};
         let all = [True, False, Undefined, Error];
         // Each row is for one left operand, in the order of `all`.

@@ -461,7 +461,7 @@ mod tests {
     use crate::eval_world::System;
 
     #[test]
-    fn the_screen_says_what_the_evaluator_says() {
+    fn the_prefilter_agrees_with_the_evaluator() {
         let values =
             ["1", "0", "2.5", "\"a\"", "\"A\"", "\"\"", "true", "false", "undefined", "error", "1 + 1", "B"];
         let names = ["A", "b", "MY.A", "TARGET.A", "target.C"];

@@ -56,7 +56,7 @@ mod tests {
     use super::{MAX_CACHED, RegexCache, RegexOptions};
 
     #[test]
-    fn the_cache_is_bounded_and_remembers_bad_patterns() {
+    fn the_cache_is_limited_and_remembers_invalid_patterns() {
         let cache = RegexCache::default();
         assert!(cache.get(b"(", RegexOptions::NONE).is_none());
         for number in 0..3 * MAX_CACHED {

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "regex")]
-    fn what_is_taken_for_a_text_is_one_to_pcre2() {
+    fn literal_patterns_match_as_in_pcre2() {
         let subjects = texts(b"a\nB]", 4);
         let mut plain = 0;
         for pattern in texts(b"^aB]\n}-#\0\\$.[|()?*+{", 3) {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn with_options_nothing_is_a_mere_text() {
+    fn with_options_no_pattern_is_literal() {
         for letters in ["i", "m", "s", "x"] {
             assert!(
                 LiteralPattern::from_pattern(b"a b", RegexOptions::from_letters(letters.as_bytes()))

@@ -348,14 +348,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_pattern_says_what_and_where() {
+    fn an_invalid_pattern_has_a_message_and_a_position() {
         let error = Regex::compile(b"a(b", RegexOptions::NONE).expect_err("no closing parenthesis");
         assert_eq!((error.code, error.offset), (114, 3));
         assert!(error.message.contains("parenthesis"), "{}", error.message);
     }
 
     #[test]
-    fn groups_that_took_no_part_are_none() {
+    fn groups_outside_of_the_match_are_none() {
         let captures = regex("(a)|(b)|(c)", "")
             .captures(b"xb", SearchOptions::default())
             .expect("no limit")
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_explodes_is_given_up_the_same_way_after_many_uses() {
+    fn a_pattern_with_exponential_time_is_always_aborted() {
         let bomb = regex("(a+)+$", "");
         let subject = [&b"a".repeat(40)[..], b"b"].concat();
         assert!(bomb.is_match(&subject).is_err());
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_the_same_with_and_without_machine_code() {
+    fn the_result_is_the_same_with_and_without_jit() {
         let pattern = regex("^(ali|bo)(ce|b)$", "");
         for _ in 0..2 * USES_BEFORE_JIT {
             assert_eq!(pattern.is_match(b"alice"), Ok(true));
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pattern_serves_several_threads() {
+    fn several_threads_can_use_one_pattern() {
         let pattern = regex("^(ali|bo)(ce|b)$", "");
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_quote_is_shown_from_where_it_opens() {
+    fn an_unbalanced_quote_is_shown_from_its_start() {
         let error = parse_v2_raw(b"a 'b c").unwrap_err();
         assert_eq!(error.to_string(), "Unbalanced quote starting here: 'b c");
         assert_eq!(error.span(), Some(Span::new(2, 6)));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_quoted_wants_both_quotes_and_nothing_behind() {
+    fn v2_quoted_requires_both_quotes_and_nothing_after_them() {
         assert_eq!(parse_v2_quoted(b" \"a \"\"b\"\" 'c d'\" \t").unwrap(), ["a", "\"b\"", "c d"]);
         assert_eq!(parse_v2_quoted(b"\"a").unwrap_err().to_string(), "Unterminated double-quote.");
         let error = parse_v2_quoted(b"\"a\" b").unwrap_err();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn joining_gives_back_the_same_words() {
+    fn joined_words_are_split_into_the_same_words() {
         for words in [vec!["a b", "", "it's", "''", "\n\t", "\"q\""], vec!["x"], vec![], vec!["'", " '"]] {
             assert_eq!(parse_v2_raw(&join_v2_raw(&words)).unwrap(), words);
             let quoted = format!("\"{}\"", join_v2_raw(&words).to_string().replace('"', "\"\""));

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn weekdays_and_days_of_the_year() {
+    fn weekdays_and_days_of_the_year_are_computed() {
         let leap_day = CivilTime { year: 2024, month: 2, day: 29, ..CivilTime::default() };
         assert_eq!((leap_day.weekday(), leap_day.day_of_year()), (4, 59));
     }

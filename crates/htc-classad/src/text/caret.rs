@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caret_stands_under_the_place() {
+    fn the_caret_is_below_the_position() {
         let text = b"A = 1\n\tSTART = (a &&\nB = 2\n";
         let caret = Caret { source: "conf", text, span: Span::new(17, 19) };
         assert_eq!(caret.to_string(), "conf:2:12");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_at_the_end_of_the_text_still_has_a_line() {
+    fn a_position_at_the_end_of_the_text_has_a_line() {
         let caret = Caret { source: "f", text: b"ab", span: Span::new(2, 9) };
         assert_eq!(caret.render("m"), "f:1:3: m\n    ab\n      ^");
         let caret = Caret { source: "f", text: b"", span: Span::at(7) };
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_caret() {
+    fn a_long_line_is_shortened_around_the_caret() {
         let text = [b'x'; 5000];
         let caret = Caret { source: "f", text: &text, span: Span::new(3000, 3001) };
         let shown = caret.render("m");

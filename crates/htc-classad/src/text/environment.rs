@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_character_that_may_delimit_does() {
+    fn a_first_character_that_may_be_a_delimiter_is_one() {
         assert_eq!(v1("|A=1;x|B=2", None).unwrap(), "A=1;x|B=2");
         assert_eq!(v1("|A=1|B=2", Some(b',')).unwrap(), "A=1|B=2");
         assert_eq!(v1("A=1\n\nB=2", Some(b',')).unwrap(), "A=1|B=2");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_inherited_names_denies_wherever_the_mark_stands() {
+    fn a_marked_name_is_denied_at_any_position_of_the_list() {
         let filter = EnvironmentFilter::parse(b"HTC_*, !htc_secret; PATH");
         assert!(filter.passes(b"htc_x", b"1") && filter.passes(b"Path", b"1"));
         assert!(!filter.passes(b"HTC_SECRET", b"1") && !filter.passes(b"HOME", b"1"));

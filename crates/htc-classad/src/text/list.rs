@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_star_anywhere_and_one_at_the_end() {
+    fn a_pattern_may_have_one_star_anywhere_and_one_at_the_end() {
         for (pattern, name, expected) in [
             ("*", "", true),
             ("**", "abc", true),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_items_are_none() {
+    fn empty_items_are_ignored() {
         assert_eq!(split_by(b"a b; c ", b";").collect::<Vec<_>>(), [&b"a b"[..], b"c"]);
     }
 }

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_collection_finds_what_a_search_finds() {
+    fn a_collection_finds_the_same_names_as_a_search() {
         let mut state = 7u32;
         let mut next = |below: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_of_the_whole_table() {
+    fn distances_are_as_from_the_complete_table() {
         let mut state = 11u32;
         let mut next = |below: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_found() {
+    fn similar_names_are_found() {
         assert_eq!(distance(b"abc", b"ABD", 2), Some(1));
         assert_eq!(distance(b"HOOK_REPLY_CLAIM", b"HOOK_REPLY_FETCH", 2), None);
         assert_eq!(distance(b"ab", b"ba", 1), Some(1));

@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn both_families_are_found_where_both_can_be_reached() {
+    fn addresses_of_both_families_are_found() {
         assert_eq!(texts("192.0.2.2", TABLE, [None; 2]), ["192.0.2.2", "fd00::2"]);
         let public = b"20010db8000000000000000000000007 05 40 00 80 eth1\n";
         assert_eq!(texts("192.0.2.2", &[TABLE, public].concat(), [None; 2]), ["192.0.2.2", "2001:db8::7"]);
     }
 
     #[test]
-    fn an_address_that_nobody_reaches_is_left_out_unless_it_is_asked_for() {
+    fn an_unreachable_address_is_skipped_unless_it_is_requested() {
         let lonely = b"00000000000000000000000000000001 01 80 10 80 lo\n";
         assert_eq!(texts("192.0.2.2", lonely, [None; 2]), ["192.0.2.2"]);
         assert_eq!(texts("192.0.2.2", lonely, [None, Some(true)]), ["192.0.2.2", "::1"]);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_choose_among_the_addresses_of_the_interfaces() {
+    fn patterns_select_addresses_of_interfaces() {
         let one = |name: &str, address: &str, is_up| InterfaceAddress {
             name: name.into(),
             address: address.parse().unwrap(),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_set_later_leaves_that_of_the_other_family() {
+    fn a_later_address_keeps_that_of_the_other_family() {
         let interface = |text: &str| AddressSettings {
             interface: NetworkInterface::Address(text.parse().unwrap()),
             ..AddressSettings::default()

@@ -398,7 +398,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn each_configuration_has_its_own_mode_whichever_was_read_last() {
+    fn each_configuration_has_its_own_mode() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("condor_config");
         let text = "STARTER.STRICT_CLASSAD_EVALUATION = 2 > 1\nNUMBER = 010 + 1\n";

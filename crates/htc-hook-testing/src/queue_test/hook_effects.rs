@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_found_in_files_of_their_own_and_in_lists() {
+    fn records_are_found_in_single_files_and_in_lists() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
         std::fs::create_dir(root.join("done")).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_no_record() {
+    fn a_lock_file_is_not_a_record() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("job7"), "ClusterId = 7\n").unwrap();
         let mut effects = HookEffects::default();

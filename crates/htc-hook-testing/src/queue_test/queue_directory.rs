@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_names_nothing_of_its_original() {
+    fn a_copy_contains_no_path_of_its_original() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().canonicalize().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();

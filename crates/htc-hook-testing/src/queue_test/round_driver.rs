@@ -577,7 +577,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_surely_taken_is_to_come_again() {
+    fn only_jobs_that_were_certainly_fetched_must_return() {
         for (killed, owed) in [(false, true), (true, false)] {
             let mut known = JobProgress::default();
             assert_eq!(known.record_hand_out(0, killed), None);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_both_kinds_of_ads_may_have_belong_to_none() {
+    fn attributes_of_both_kinds_of_ads_have_no_owner() {
         let owner = |name: &str| AttributeOwner::of_attribute(name.as_bytes());
         assert_eq!(owner("Owner"), Some(AttributeOwner::Job));
         assert_eq!(owner("numjobstarts"), Some(AttributeOwner::Job));

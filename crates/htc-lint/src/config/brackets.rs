@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_in_strings_and_comments_do_not_count() {
+    fn brackets_in_strings_and_comments_are_ignored() {
         assert_eq!(find_unbalanced(b"(a[\"(\"] \n # (\n + {1})"), None);
         assert_eq!(
             find_unbalanced(b"a (b"),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_are_never_true_are_seen() {
+    fn conditions_that_are_never_true_are_found() {
         for text in [
             "JobStatus == 5 && JobStatus == 2",
             "JobStatus == 5 && (Foo || Bar) && (JobStatus > 6 || JobStatus < 3)",
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_are_never_false_are_seen() {
+    fn conditions_that_are_never_false_are_found() {
         for text in [
             "JobStatus != 5 || JobStatus != 2",
             "Owner != \"ann\" || Owner != \"bob\"",
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_may_be_both_are_not() {
+    fn conditions_that_may_be_true_or_false_are_not_reported() {
         for text in [
             "true",
             "false && JobStatus == 2",

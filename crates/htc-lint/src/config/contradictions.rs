@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn clauses_that_can_be_true_together_are_not() {
+    fn clauses_that_can_be_true_together_are_not_reported() {
         for good in [
             "Memory > 5 && Memory < 10",
             "Memory >= 5 && Memory <= 5",

@@ -136,7 +136,7 @@ mod tests {
 
     /// Expands all values of random configurations in both ways.
     #[test]
-    fn values_are_those_of_an_expansion_as_a_whole() {
+    fn values_are_as_after_a_complete_expansion() {
         let mut state = 5u32;
         let mut next = |below: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_attributes_have_a_suggestion_and_others_none() {
+    fn only_misspelled_attributes_have_a_suggestion() {
         let near = |name: &str| nearest_attribute(name.as_bytes()).map(|near| String::from_utf8_lossy(near));
         assert_eq!(near("KeybordIdle").as_deref(), Some("KeyboardIdle"));
         assert_eq!(near("JobSatus").as_deref(), Some("JobStatus"));

@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_families_match() {
+    fn names_match_their_families() {
         assert!(
             matches_pattern(b"MAX_*_LOG", b"max_startd_log") && !matches_pattern(b"MAX_*_LOG", b"MAX_LOG")
         );

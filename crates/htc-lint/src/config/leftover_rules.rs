@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn template_marks_have_names_in_them() {
+    fn template_marks_contain_names() {
         let found = |raw: &str| find_template_mark(raw.as_bytes()).map(|span| raw[span].to_owned());
         assert_eq!(found("{{ condor_host }}").as_deref(), Some("{{ condor_host }}"));
         assert_eq!(found("x <%= @a %> y").as_deref(), Some("<%= @a %>"));
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_is_left_over_after_a_blank() {
+    fn a_backslash_after_a_blank_is_not_a_continuation() {
         let found = |raw: &str| find_backslash(raw.as_bytes()).is_some();
         assert!(found("A && \\") && found("A, B, \\"));
         assert!(!found("C:\\condor\\") && !found("a\\b") && !found("\\\\host\\share"));

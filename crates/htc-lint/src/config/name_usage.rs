@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_correction_is_certain_if_each_word_has_one_slip() {
+    fn a_correction_is_certain_if_each_word_has_one_typing_error() {
         for (name, other) in [
             ("MAX_JOBSRUNNING", "MAX_JOBS_RUNNING"),
             ("STRATD_DEBGU", "STARTD_DEBUG"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plural_means_the_list_of_names() {
+    fn a_plural_is_recognised_as_the_list_of_names() {
         let list = |name: &str| find_list_of_names(name.as_bytes()).map(|list| list.to_string());
         assert_eq!(list("JOB_TRANSFORMS").as_deref(), Some("JOB_TRANSFORM_NAMES"));
         assert_eq!(

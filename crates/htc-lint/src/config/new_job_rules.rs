@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_no_new_job_fulfils_are_found() {
+    fn conditions_that_no_new_job_meets_are_found() {
         for wrong in [
             "TARGET.MemoryUsage < 4000",
             "Cpus > 1 && (time() - TARGET.JobStartDate < 3600)",
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_that_a_new_job_can_fulfil_are_not() {
+    fn conditions_that_a_new_job_can_meet_are_not_reported() {
         for good in [
             "TARGET.MemoryUsage =?= undefined || TARGET.MemoryUsage < 4000",
             "(TARGET.MemoryUsage ?: 0) < 4000",

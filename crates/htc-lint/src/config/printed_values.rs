@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_mean_what_they_say_are_not_reported() {
+    fn correct_values_are_not_reported() {
         for line in [
             "Foo = \"bar\"",
             "Foo = Mine",

@@ -493,7 +493,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_and_defaults_stand_inside_references() {
+    fn arguments_and_defaults_are_inside_references() {
         for (raw, inside) in [
             ("$(X)", false),
             ("a (b $(X))", false),

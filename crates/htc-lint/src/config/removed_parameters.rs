@@ -192,7 +192,7 @@ mod tests {
     use crate::config::parameter_names::is_parameter;
 
     #[test]
-    fn nothing_that_is_read_counts_as_removed() {
+    fn no_parameter_that_is_read_counts_as_removed() {
         for (removed, _) in REMOVED_PARAMETERS.iter().filter(|(removed, _)| !removed.contains('*')) {
             assert!(!is_parameter(removed.as_bytes()), "{removed}");
         }

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_has_macros_of_policies() {
+    fn the_policy_template_has_its_macros() {
         for name in ["CpuBusy", "keyboardbusy", "MachineBusy", "NonCondorLoadAvg", "ActivationTimer"] {
             assert!(find_policy_macro(name.as_bytes()).is_some(), "{name}: {MACROS:?}");
         }

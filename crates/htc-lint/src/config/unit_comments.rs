@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_comment_directly_before_counts() {
+    fn only_the_comment_directly_before_is_used() {
         assert_eq!(comment_at_end(b"# 5 h\nA = 1\n# a\n# b\n"), "# a # b");
         assert_eq!(comment_at_end(b"# 5 h\n\n"), "");
         assert_eq!(comment_at_end(b"# 5 h\nA = 1\n"), "");

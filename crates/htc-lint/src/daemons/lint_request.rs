@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_found_in_its_line_and_the_rest_is_looked_at() {
+    fn an_unreadable_part_is_reported_in_its_line_and_the_rest_is_checked() {
         let found = judged("A = 1\nthis is no statement\nSTARTD_JOB_HOOK_KEYWORDS = X\n", false);
         let rules: Vec<_> = found
             .findings
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_comes_out_of_no_finding() {
+    fn no_finding_contains_a_secret() {
         let text = "SEC_PASSWORD = hunter2hunter2\nhunter2hunter2 is no statement\n";
         let shown = |redact| {
             format!(

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_a_file_is_that_of_its_statements() {
+    fn the_statements_of_a_file_determine_its_language() {
         for (text, language) in [
             ("SET A 1\n", FileLanguage::Rules),
             ("# x\nV = 1\nREQUIREMENTS true\nSET A $(V)\n", FileLanguage::Rules),

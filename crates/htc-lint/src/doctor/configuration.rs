@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lint_reports_is_not_called_good() {
+    fn doctor_does_not_approve_what_lint_reports() {
         assert_eq!(statuses("NUM_CPUS = 4\n"), [CheckStatus::Good]);
         assert_eq!(statuses("MEMORY = $INT(DETECTED_MEMORY * 0.8)\n"), [CheckStatus::Fails]);
         assert_eq!(statuses("POLLING_INTERVAL = five\nSTART = True &&\n"), [CheckStatus::Fails; 2]);

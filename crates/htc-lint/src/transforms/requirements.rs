@@ -273,7 +273,7 @@ mod tests {
     use htc_os::RealWorld;
 
     #[test]
-    fn conditions_that_exclude_themselves_are_seen_and_others_are_not() {
+    fn only_contradictory_conditions_are_reported() {
         let world = RealWorld::new();
         let is_never = |text: &str| {
             explain_never_true(&Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).unwrap(), &world)

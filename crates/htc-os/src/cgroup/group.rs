@@ -484,7 +484,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_deeper_than_paths_reach_are_visited_from_the_deepest() {
+    fn groups_below_too_long_paths_are_visited_deepest_first() {
         let home = tempfile::tempdir().unwrap();
         let part = "g".repeat(200);
         let mut open = fs::File::open(home.path()).unwrap();

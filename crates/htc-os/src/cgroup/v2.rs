@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_count_of_kills_counts() {
+    fn the_larger_number_of_kills_is_used() {
         let group = tempfile::tempdir().unwrap();
         fs::write(group.path().join("memory.events"), "low 0\nmax 7\noom 1\noom_kill 3\noom_group_kill 1\n")
             .unwrap();

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_says_what_it_waits_for_and_what_comes_then() {
+    fn a_drain_reports_what_it_waits_for_and_what_follows() {
         let drain = meaning(
             r#"{"command":"drain","how":"quick","check":"SlotID < 9","on_completion":"exit","reason":"why"}"#,
         );
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_not_there_is_told_with_the_one_that_was_meant() {
+    fn an_unknown_slot_is_reported_with_a_similar_one() {
         let check = |slot: &str| {
             let request = SlotControlRequest::Status { slot: Some(slot.into()), counters: false };
             request.check_slot(&["slot1", "slot2_1"])
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_a_job_run_under_another_account_than_his_own() {
+    fn a_user_cannot_run_a_job_under_another_account() {
         let request = || SlotControlRequest::parse(br#"{"command":"claim","slot":"slot1"}"#).unwrap();
         let other = identity::effective_uid() + 1;
         let asked = |uid, strict| RequestContext {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelled_key_or_word_is_refused_with_the_one_that_was_meant() {
+    fn a_misspelled_key_or_word_is_refused_with_a_suggestion() {
         for (text, wanted) in [
             (r#"{"command":"vacate","hows":"fast"}"#, "unknown key 'hows' (did you mean 'how'?)"),
             (r#"{"command":"reconfig","how":"dance"}"#, "'reconfig' has no key 'how'"),

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_keys_is_that_of_the_requests() {
+    fn the_table_of_keys_agrees_with_the_requests() {
         for (command, keys) in COMMANDS {
             let object = request_with_all_keys(command, keys);
             let request = SlotControlRequest::parse(&serde_json::to_vec(&object).unwrap()).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_refuses_one_key_too_many_and_names_it() {
+    fn every_command_refuses_an_extra_key_by_its_name() {
         for (command, keys) in COMMANDS {
             let all = COMMANDS.iter().flat_map(|(_, keys)| keys.iter().map(|(name, _)| *name));
             for extra in all.chain(["hwo", "Command", ""]) {

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_execute_directory_is_noticed_before_a_job_is_fetched() {
+    fn a_full_execute_directory_is_reported_before_a_job_is_fetched() {
         let execute = tempfile::tempdir().unwrap();
         assert_eq!(check_free_bytes(execute.path(), 0), Ok(()));
         let full = check_free_bytes(execute.path(), u64::MAX).unwrap_err();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_killed_starter_left_is_removed() {
+    fn all_leftovers_of_a_killed_starter_are_removed() {
         let execute = tempfile::tempdir().unwrap();
         for name in ["dir_12", "dir_12.1", "dir_123", "dir_13"] {
             std::fs::create_dir_all(execute.path().join(name).join("scratch")).unwrap();

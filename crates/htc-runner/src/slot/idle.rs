@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_of_logins_and_the_console_count_and_others_do_not() {
+    fn only_terminals_of_logins_and_the_console_count() {
         let (home, mut devices) = place(&["/dev/mouse", "nothing"], false);
         for (name, at) in [("pts/3", 900), ("tty1", 990), ("mouse", 500)] {
             used(&home.path().join(name), at);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn without_logins_and_devices_nobody_has_ever_typed() {
+    fn without_logins_and_devices_there_was_no_input() {
         let (home, mut devices) = place(&[], false);
         assert_eq!(devices.measure_idle(1_800_000_000), IdleTimes { keyboard: 1_800_000_000, console: None });
         used(&home.path().join("pts/0"), 700);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_by_another_name_was_never_used() {
+    fn another_name_of_dev_null_was_never_used() {
         let devices = InputDevices::new(vec!["zero".into(), "unix:0".into()], false);
         assert_eq!(
             [

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_of_a_pool_says_why_it_refuses_and_what_another_policy_changes() {
+    fn a_slot_of_a_pool_explains_refusals_and_policy_changes() {
         let world = RealWorld::new();
         let jobs = [
             ad("[ ClusterId = 1; ProcId = 0; Owner = \"ana\" ]"),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_asks_for_are_told_with_what_was_meant() {
+    fn unused_names_are_reported_with_a_suggestion() {
         let mut known = KnownAttributes::default();
         known.add_ads(&[ad("[ HasJava = true; START = TARGET.Owner == \"ana\" ]")]);
         let jobs = [ad("[ Requirements = TARGET.HasGPU ]")];

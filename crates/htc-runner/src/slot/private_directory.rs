@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_run_has_left_is_removed_by_the_next() {
+    fn the_next_run_removes_leftovers_of_a_killed_one() {
         let place = tempfile::tempdir().unwrap();
         let left = place.path().join("htc-slot-run.left");
         fs::create_dir_all(left.join("7")).unwrap();

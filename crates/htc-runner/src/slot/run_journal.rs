@@ -447,7 +447,7 @@ mod tests {
     /// After a power failure each page of the journal and each ad may be missing, because a file system writes them
     /// in any order.
     #[test]
-    fn what_a_power_failure_takes_from_a_journal_is_reported_and_the_rest_is_given_back() {
+    fn lost_records_are_reported_and_jobs_of_the_others_returned() {
         let cleaner = ExecuteCleaner::new(&Default::default(), Vec::new().into(), None);
         let world = htc_os::RealWorld::new();
         let mut random = 0x2545_f491_4f6c_dd1d_u64;
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_is_damaged_it_is_told_in_a_line_with_its_jobs() {
+    fn any_damage_is_reported_in_one_line_with_its_jobs() {
         assert_eq!(summarize_damage(&[]), None);
         let torn = summarize_damage(&[damage("00", JournalFlaw::Truncated)]).unwrap();
         assert!(

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_fetch_nothing_are_odd() {
+    fn slots_that_fetch_nothing_are_reported() {
         let none = odd("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
         assert!(none[0].starts_with("no slot has a hook keyword"), "{none:?}");
         let some = odd("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\nSTARTD_JOB_HOOK_KEYWORD = Q\n");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_macro_that_stands_for_nothing_is_named() {
+    fn an_undefined_macro_is_named() {
         let (config, world) =
             config_of("STARTD", "EXECUTE = $(NOWHERE)/execute\nLOG = /log\nALIVE_INTERVAL = 10\n");
         let view = config.view(&world);

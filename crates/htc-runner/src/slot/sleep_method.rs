@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_states_of_a_file_are_those_that_have_a_name() {
+    fn only_named_sleep_states_of_a_file_are_used() {
         assert_eq!(
             parse_sleep_states("freeze standby mem disk\n"),
             [SleepState::S1, SleepState::S3, SleepState::S4]

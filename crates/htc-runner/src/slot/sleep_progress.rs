@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_that_cannot_sleep_is_awake_after_a_while_and_says_why() {
+    fn a_failed_attempt_to_sleep_ends_with_a_reason() {
         let mut sleep = SleepProgress::asleep_from_now(Some("this machine cannot S3".to_owned()));
         assert!(sleep.wake_time().is_some_and(|at| at > clock::monotonic_now()));
         assert!(sleep.take_wake_event().is_none());

@@ -74,7 +74,7 @@ mod tests {
     use htc_base::job::HoldCode;
 
     #[test]
-    fn a_directory_may_have_a_long_name_and_nobody_waits_for_a_starter() {
+    fn a_directory_may_have_a_long_name_and_requests_never_block() {
         let place = tempfile::tempdir().unwrap();
         let long = place.path().join("x".repeat(150));
         std::fs::create_dir(&long).unwrap();

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_needs_no_program_is_told_as_the_configuration_has_it() {
+    fn abilities_without_a_program_come_from_the_configuration() {
         let of = |urls, networking, name: &str| {
             let found = builtin_capabilities(urls, networking);
             found.into_iter().find(|(it, _)| *it == name).map(|(_, value)| value)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knob_that_is_none_is_why_nothing_can_be_told() {
+    fn an_invalid_parameter_is_the_reason_for_missing_abilities() {
         let (config, world) = htc_testing::config_of("STARTER", "NO_JOB_NETWORKING = perhaps so\n");
         let environment = DaemonEnvironment::from_program(&world, &Default::default());
         let told =

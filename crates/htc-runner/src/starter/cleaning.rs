@@ -487,7 +487,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_belongs_to_the_process_that_may_have_made_it() {
+    fn a_directory_belongs_only_to_a_process_older_than_it() {
         let place = tempfile::tempdir().unwrap();
         let own = std::process::id().cast_signed();
         assert!(!is_starter_gone(place.path(), own));
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_has_waited_for_is_gone_when_it_has_ended() {
+    fn a_zombie_counts_as_ended() {
         let place = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = child.id().cast_signed();

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_have_the_words_of_the_tools_that_give_them() {
+    fn requests_have_the_names_of_the_tools() {
         let hold = |reason: &str, code, subcode| {
             Ok(ControlCommand::Hold(StarterVacateReason { reason: reason.into(), code, subcode }))
         };
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_order_is_refused_with_what_would_be_one() {
+    fn an_invalid_request_is_refused_with_a_suggestion() {
         let error = |text| read(text).unwrap_err();
         assert_eq!(error(r#"{"command": "holt"}"#), "there is no command 'holt'; did you mean hold?");
         assert!(error(r#"{"command": "zzzzzzzz"}"#).contains("there are soft, hard, suspend"));

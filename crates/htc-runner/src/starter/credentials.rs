@@ -324,7 +324,7 @@ mod tests {
 
     /// Imitates `cred_dir_deleter` of `PrepareCredDir`.
     #[test]
-    fn tokens_that_cannot_be_brought_anew_stay_and_in_a_pool_go_until_they_can() {
+    fn tokens_that_cannot_be_refreshed_are_kept_but_not_in_25_14() {
         for goes_unrefreshed in [false, true] {
             let home = tempfile::tempdir().unwrap();
             let (from, directory) = (home.path().join("x"), home.path().join(CREDENTIALS_DIRECTORY));

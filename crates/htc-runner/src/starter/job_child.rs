@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_file_of_a_wrapper_is_read_if_it_is_a_plain_file_and_counts_whatever_it_is() {
+    fn a_wrapper_error_file_always_counts_but_only_a_plain_file_is_read() {
         let home = tempfile::tempdir().unwrap();
         let scratch = home.path();
         let file = scratch.join(".job_wrapper_failure");

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_taken_by_the_starter_or_withdrawn_and_never_both() {
+    fn a_job_is_taken_over_or_withdrawn_and_never_both() {
         let place = tempfile::tempdir().unwrap();
         let taken = place.path().join("1");
         fs::create_dir(&taken).unwrap();

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keywords_without_hooks_have_marks_of_their_own() {
+    fn keywords_without_hooks_are_marked() {
         assert_eq!(no_hook_mark(b"A_1"), "no-hook-A_1");
         assert_eq!(no_hook_mark(b"../b.c"), "no-hook-___b_c");
     }

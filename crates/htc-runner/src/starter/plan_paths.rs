@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_slot_stands_behind_the_dot_in_the_name_of_the_log() {
+    fn the_slot_follows_the_dot_in_the_name_of_the_log() {
         assert_eq!(slot_name_of_log(b"/var/StarterLog.slot2", b"slot"), "slot2");
         assert_eq!(slot_name_of_log(b"StarterLog.x.slot1_3", b"slot"), "slot1_3");
         assert_eq!(slot_name_of_log(b"Log.slot7.x", b"slot"), "slot7.x");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_bytes_stay_what_they_are() {
+    fn paths_of_any_bytes_are_unchanged() {
         let path = resolve(&"/x/\u{e9}".into(), Path::new("/s"));
         assert_eq!(path.as_os_str().as_bytes(), "/x/\u{e9}".as_bytes());
     }

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_kept_under_another_name_where_that_is_wished() {
+    fn the_scratch_directory_is_moved_on_exit_if_configured() {
         let home = tempfile::tempdir().unwrap();
         let mut sandbox = sandbox(home.path());
         sandbox.make().unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_directories_have_their_modes_and_go_away() {
+    fn nested_directories_have_their_modes_and_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let sandbox = sandbox(home.path());
         sandbox.make().unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_there_already_is_a_failure_with_its_path() {
+    fn an_existing_directory_is_a_failure_with_its_path() {
         let home = tempfile::tempdir().unwrap();
         let sandbox = sandbox(home.path());
         fs::create_dir(&sandbox.top).unwrap();

@@ -210,13 +210,13 @@ mod tests {
 
     /// Regression test: a starter may remove its file at the moment when another process reads it.
     #[test]
-    fn a_file_that_goes_while_it_is_looked_at_is_nobodys() {
+    fn a_file_that_is_removed_while_it_is_read_is_ignored() {
         let home = tempfile::tempdir().unwrap();
         assert!(peek(&home.path().join("dir_7.left")).unwrap().is_none());
     }
 
     #[test]
-    fn starters_of_one_number_write_each_a_file_of_their_own() {
+    fn starters_with_the_same_pid_write_separate_files() {
         let home = tempfile::tempdir().unwrap();
         let name = |file: &StateFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
         let pid = std::process::id();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_starter_of_another_pid_namespace_is_in_use_as_long_as_it_holds_its_file() {
+    fn a_starter_in_another_pid_namespace_is_alive_while_its_file_is_locked() {
         let home = tempfile::tempdir().unwrap();
         let gone = 4_194_002;
         for (pid_namespace, there) in [(Some(1), false), (super::pid_namespace(), true), (None, true)] {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_beside_state_files_is_none_of_ours() {
+    fn foreign_files_next_to_state_files_are_ignored() {
         if !nix::unistd::geteuid().is_root() {
             println!("skipped: not root");
             return;
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_stays_for_what_remains_does_not_tell_the_job_again() {
+    fn a_state_file_kept_for_leftovers_does_not_report_the_job_again() {
         let home = tempfile::tempdir().unwrap();
         let mut file = StateFile::new(&home.path().join("dir_7")).unwrap();
         let path = file.path.clone();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_of_a_starter_that_was_killed_while_it_removed_its_file_goes_too() {
+    fn the_lock_of_a_starter_killed_during_removal_is_removed_too() {
         let home = tempfile::tempdir().unwrap();
         let lock = |pid: u32| home.path().join(format!("dir_{pid}.left.lock"));
         let (gone, own) = (4_194_001, std::process::id());

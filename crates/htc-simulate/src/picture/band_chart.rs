@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_band_has_its_name_its_two_areas_and_red_where_it_is_throttled() {
+    fn a_band_has_a_name_two_areas_and_red_throttled_times() {
         let moments = [moment(0, 0, false), moment(50, 4, true), moment(100, 2, false)];
         let picture = draw_band_chart(&["<a>".to_owned()], &moments);
         assert!(picture.contains(">&lt;a&gt; (up to 4)</text>"), "{picture}");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_moments_the_fullest_of_each_stretch_are_drawn() {
+    fn the_maximum_of_each_interval_is_drawn() {
         let moments: Vec<BandSample> =
             (0..10_000).map(|time| moment(time, (time == 5001).into(), false)).collect();
         let thin = thin_out(&moments);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_name_is_markup() {
+    fn markup_in_names_is_escaped() {
         assert_eq!(escape_markup("<script>\0&\"'"), "&lt;script&gt;?&amp;&quot;&#39;");
         assert!(escape_markup(&"x".repeat(10 << 20)).len() < 300);
     }

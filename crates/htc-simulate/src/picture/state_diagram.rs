@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_arrow_passes_behind_a_box() {
+    fn no_arrow_is_hidden_by_a_box() {
         let mut others = BTreeMap::new();
         let boxes: Vec<StateBox<'_>> = STATE_POSITIONS
             .iter()
@@ -288,7 +288,7 @@ mod tests {
 
     /// Suspended is below Busy, so that both curves are upright and large counts would overlap between them.
     #[test]
-    fn counts_of_both_directions_stand_apart_and_above_all_boxes() {
+    fn counts_of_both_directions_do_not_overlap() {
         let change =
             |from: &str, to: &str, count| StateTransition { from: from.into(), to: to.into(), count };
         let changes = [

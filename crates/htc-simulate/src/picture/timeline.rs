@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_any_kind_leave_a_picture_whole() {
+    fn any_name_gives_a_valid_picture() {
         let huge = "x".repeat(10 << 20);
         for name in
             ["<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<", "<script>alert(1)</script>", "a\0b", "\"'&&&&", "", &huge]
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_slots_are_bundled_and_ten_are_not() {
+    fn many_slots_are_bundled_and_few_are_not() {
         let lanes = |count: usize| {
             let stay = |to| vec![LaneStay { name: "Claimed/Busy", from: 0.0, to }];
             (0..count)
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_shows_the_marks_of_its_slots_once_where_they_fall_together() {
+    fn a_bundle_shows_coinciding_marks_of_its_slots_once() {
         let lanes = |marks: usize| -> Vec<SlotLane<'_>> {
             let marks = |lane: usize| match lane {
                 0 => (0..marks).map(|at| (500.0 + at as f64 / 1000.0, MarkKind::Preempted)).collect(),

@@ -271,7 +271,7 @@ mod tests {
     use std::io::Cursor;
 
     #[test]
-    fn backwards_is_forwards_from_the_other_end() {
+    fn reading_backwards_gives_the_records_in_reverse() {
         let text =
             b"A = 1\n*** Offset = 0\nA = 2\nB = \"***\"\n*** Offset = 7\n\nA = 3\n** not one\n*** x\n****\nA = *4**\n***\n";
         for cut in 0..=text.len() {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn records_longer_than_a_block_come_back_whole() {
+    fn records_longer_than_a_block_are_read_completely() {
         let long = format!("A = \"{}\"\n*** Offset = 0\n", "x".repeat(READ_BLOCK_BYTES * 3));
         let text = [long.as_bytes(), b"B = 1\n***\n", long.as_bytes()].concat();
         let sizes: Vec<usize> = BackwardHistoryReader::new(Cursor::new(text))
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_trailers_is_known_by_its_end() {
+    fn the_end_of_a_file_shows_that_it_has_no_trailers() {
         let has_trailer =
             |text: Vec<u8>| BackwardHistoryReader::new(Cursor::new(text)).unwrap().has_trailer().unwrap();
         assert!(has_trailer(b"*** x\n".to_vec()) && has_trailer(b"A = 1\n*** x\nA = 2\n".to_vec()));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_of_a_name_counts() {
+    fn the_last_line_of_a_name_is_used() {
         let record = HistoryRecord { text: "a = 1\nA = 2 \nB=3".into(), trailer: None };
         assert_eq!(record.raw_value(b"A").unwrap(), "2");
         assert_eq!(record.raw_value(b"b").unwrap(), "3");

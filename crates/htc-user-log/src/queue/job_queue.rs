@@ -121,7 +121,7 @@ mod tests {
     use crate::queue::QueueLogReader;
 
     #[test]
-    fn what_a_job_deletes_of_its_cluster_is_hidden_from_it_alone() {
+    fn a_job_hides_a_deleted_cluster_attribute_only_from_itself() {
         let mut reader = QueueLogReader::new();
         reader
             .feed(b"101 01.-1 Job Machine\n101 1.0 Job Machine\n101 1.1 Job Machine\n103 01.-1 Note \"n\"\n");

@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kept_expressions_refer_to_is_missing_unless_it_is_kept() {
+    fn attributes_that_kept_expressions_refer_to_must_be_kept() {
         let missing = |names: &[&str]| read(Some(names)).queue().missing_attributes().clone();
         assert_eq!(missing(&["Owner"]), MissingAttributes::None);
         assert_eq!(missing(&["A"]), MissingAttributes::Names(vec!["b".into()]));
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_kept_is_checked_as_if_it_were() {
+    fn a_value_that_is_not_kept_is_checked_too() {
         let dialect = Dialect::new_syntax();
         let mut queue = ProjectedQueue::new(Some(&["Owner".into()]), dialect);
         queue.create(JobId::new(1, 0));

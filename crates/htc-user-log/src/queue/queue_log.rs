@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_in_the_mode_of_whoever_reads() {
+    fn values_are_read_in_the_mode_of_the_reader() {
         for strict in [false, true] {
             let mut reader = QueueLogReader::new().with_dialect(Dialect::new_syntax().strict(strict));
             reader.feed(b"101 1.0 Job Machine\n103 1.0 X 010\n");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_count_when_they_end_and_bad_records_are_named() {
+    fn transactions_apply_at_their_end_and_bad_records_are_reported() {
         let reader = queue_of(&[LOG]);
         let id = JobId::new(1, 0);
         let job = reader.queue().job(id).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_the_same_however_the_log_is_cut_into_pieces() {
+    fn the_queue_does_not_depend_on_the_block_size() {
         let whole = queue_of(&[LOG]);
         for cut in 0..LOG.len() {
             let (a, b) = LOG.split_at(cut);

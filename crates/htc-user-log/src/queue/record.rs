@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_set_is_read_as_the_general_way_reads_it() {
+    fn a_plain_set_record_is_read_like_any_other() {
         let general = |line: &[u8]| {
             // With two spaces, the fast path does not apply and the general parser reads the line.
             let text = [b"103  ", &line[4..]].concat();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_found_that_several_patterns_match_and_others_do_not() {
+    fn texts_that_match_only_some_patterns_are_found() {
         assert_eq!(made(&[("^cms", true), ("prod$", true)])[0], "cmsprod");
         assert_eq!(made(&[("^a.*b$", true), ("ccc", true), ("d{3}", true)])[0], "acccdddb");
         assert_eq!(made(&[("^(aa)*$", true), ("^(aaa)*$", true), ("a", true)])[0], "aaaaaa");

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_pattern_are_matched_by_it_and_others_only_just_not() {
+    fn texts_of_a_pattern_match_and_their_variants_do_not() {
         for (pattern, expected) in [
             ("^usatlas", &["usatlas", "xusatlas", "usatlasx", "USATLAS"][..]),
             ("^us(atlas|cms)[0-9]{2,3}$", &["usatlas00", "uscms00", "usatlas0", "usatlas000", "usatlas0000"]),

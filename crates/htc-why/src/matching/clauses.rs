@@ -297,7 +297,7 @@ mod tests {
     use htc_classad::{AttrName, ClassAd, Dialect, Expr};
 
     #[test]
-    fn names_of_the_own_ad_are_replaced_by_their_definitions() {
+    fn names_in_the_ad_itself_are_replaced_by_their_definitions() {
         let ad = "[ A = 1; Start = A > 0 && (TARGET.B || C); Limits = MY.Limits && true; Off = false;
                     Requirements = START && (MY.Limits && Off) && A > 0 && true ]";
         let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_circle_are_not_replaced() {
+    fn names_in_a_cycle_are_not_replaced() {
         let ad = "[ Small = Big || A; Big = !Small; Requirements = Small && B ]";
         let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
         let is_circular = |name: &AttrName, _: &Expr| *name == "Small";

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_utf_8_is_noticed_in_json_only() {
+    fn text_that_is_not_utf_8_is_reported_only_for_json() {
         let (ad, _) = long::parse(b"A = \"\xeb\"\n");
         for (form, first) in
             [(ListForm::JsonLines, Some(1)), (ListForm::Json, Some(1)), (ListForm::Long, None)]

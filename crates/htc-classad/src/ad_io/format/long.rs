@@ -399,7 +399,7 @@ mod tests {
     use crate::syntax::{Dialect, Expr};
 
     #[test]
-    fn names_that_begin_alike_are_sorted_to_their_ends() {
+    fn names_with_a_common_prefix_are_sorted() {
         let names = [
             "Request",
             "RequestCpus",
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_long_form_cannot_say_is_known() {
+    fn values_that_the_long_form_cannot_represent_are_detected() {
         let options = PrintOptions::default();
         for (value, misread) in [
             ("\"plain \\\"quoted\\\" text\"", false),
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_the_long_form_cannot_say_are_known() {
+    fn names_that_the_long_form_cannot_represent_are_detected() {
         for (name, misread) in
             [("A", false), ("A b", false), ("X\n", true), ("X\nB", true), ("X = 1", true), (" X", true)]
         {
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ad_is_sorted_whatever_was_printed_before() {
+    fn an_ad_is_sorted_after_any_other_ad() {
         let ads = [
             "B=1\nA=2\nC=3",
             "C=1\nB=2\nA=3",

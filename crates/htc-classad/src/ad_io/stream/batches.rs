@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dealt_to_several_is_what_one_reads() {
+    fn batches_for_several_readers_contain_the_whole_stream() {
         let mut text = String::from("-- Schedd: a\n# c\n\n");
         for number in 0..300 {
             text += &format!("A = {number}\r\nB = \"{}\"\nbad\n", "x".repeat(number));

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_found_however_the_text_is_cut() {
+    fn the_end_is_found_however_the_text_is_split() {
         for (text, end) in [
             ("[a = 1] [b]", 7),
             (r#"{"a": "}", "b\"}": [1,{}]} "#, 26),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_nest() {
+    fn nested_elements_are_recognised() {
         let text = b"<?xml?><classads><c><a n=\"x\"><c></c></a></c><c>";
         assert_eq!(XmlAdScanner::default().find_end(text), Some(text.len() - 3));
         let mut piecewise = XmlAdScanner::default();

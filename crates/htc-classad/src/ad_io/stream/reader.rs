@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_ads_are_noticed_where_the_second_begins() {
+    fn joined_ads_are_reported_at_the_start_of_the_second() {
         let text =
             b"ClusterId = 1\nA = 1\n\nA = 0\nClusterId = 2\nB = 1\nclusterid=3\nB = 2\n\nClusterId = 4\n";
         let mut reader = AdReader::new(&text[..], None);
@@ -522,14 +522,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_ads_costs_a_bounded_number_of_errors() {
+    fn a_file_without_ads_has_a_limited_number_of_errors() {
         let text = "bad\n".repeat(5000);
         let record = AdReader::new(text.as_bytes(), None).next_record().expect("memory").expect("one");
         assert_eq!((record.errors.len(), record.more_errors), (1000, 4000));
     }
 
     #[test]
-    fn all_forms_are_found_out_and_read_from_any_pipe() {
+    fn every_format_is_detected_and_read_from_pipes() {
         for (text, ads) in [
             ("", &[][..]),
             ("\n# c\nA = 1\r\n\r\n\nB = 2", &["3:[ A = 1 ]", "6:[ B = 2 ]"]),
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_on_a_line_of_many_ads_is_that_of_the_line() {
+    fn an_error_in_a_line_of_several_ads_has_its_position_in_the_line() {
         let many = |ad: &str, count: usize| ad.repeat(count);
         for (text, line, column) in [
             (r#"[{"A":1,"B":"x"},{"A":2,"B":"y"#.to_owned(), 1, 29),
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_end_costs_one_ad() {
+    fn a_missing_end_damages_only_one_ad() {
         assert_eq!(all(&b"{\"A\": 1\n{\"B\": 2}\n"[..]), ["1:[  ] !2:1", "2:[ B = 2 ]"]);
         assert_eq!(all(&b"<c><a n=\"A\"><i>1</i></a>"[..]), ["1:[ A = 1 ] !1:1"]);
         assert_eq!(all(&b"[A = \"x ]"[..]), ["1:[  ] !1:6"]);

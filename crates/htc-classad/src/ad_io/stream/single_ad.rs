@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_no_part_of_the_ad_is_skipped() {
+    fn text_outside_of_a_single_ad_is_an_error() {
         for (text, start) in [
             ("A = 1\nbad\n", "2:1 no `=`"),
             ("A = 1\nB = 1 2\n", "2:7 the value ends before this text"),

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_evaluation_sees_its_own_keys_only() {
+    fn an_evaluation_has_only_its_own_keys() {
         for before in [0, 3, 7, 8, 9, 20] {
             let mut active = ActiveAttributes::default();
             (0..before).for_each(|key| active.push(key));

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_of_a_match_holds_both_ads() {
+    fn the_root_of_a_match_contains_both_ads() {
         let root = give("root", "[a=1]", Some("[b=2]")).unwrap_or_default();
         assert!(
             root.starts_with("[ lCtx = [ ad = .LEFT;") && root.contains("; LEFT = [ a = 1 ]; rCtx = "),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reference_overflows_its_stack_on_ends() {
+    fn evaluation_ends_where_the_reference_overflows_its_stack() {
         gives("x", "[x = self[\"x\"]]", None, "error");
         assert_eq!(give("x", "[x = self[\"x\"] + self[\"x\"]]", None), None);
     }

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_trimmed_whatever_the_separators() {
+    fn items_are_trimmed_for_all_separators() {
         let items: Vec<_> = trimmed_items(b" a b ;; c\t", b";").collect();
         assert_eq!(items, [&b"a b"[..], b"c"]);
     }

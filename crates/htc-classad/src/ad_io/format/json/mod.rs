@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn values_go_through_and_come_back() {
+    fn values_survive_a_round_trip_through_json() {
         for text in [
             r#"{}"#,
             r#"{"A": 1,"B": [1,[2,[]],{"C": null,"D": {}}]}"#,
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ad_of_many_is_what_it_is_by_itself() {
+    fn an_ad_in_an_array_is_read_like_a_single_ad() {
         let texts = [
             r#"{"A": 1,"B": "x","E": "\/Expr(a + b)\/"}"#,
             r#"{"A": 2,"B": "y\"z","E": "\/Expr(a + b)\/"}"#,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_json_says_where() {
+    fn invalid_json_has_a_position() {
         for (text, at) in
             [("{\"A\": }", 6), ("{\"A\" 1}", 5), ("[1]", 0), ("{\"A\":[1,]}", 8), ("{\"A\":1} x", 8)]
         {

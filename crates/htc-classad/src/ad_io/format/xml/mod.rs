@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_xml_is_read_back() {
         let text = "<c><a n=\"A\"><i>7</i></a><a n=\"B\"><l><i>1</i><s> x&amp;y </s><c><a n=\"C\"><b v=\"t\"/></a></c></l></a></c>";
         let ad = parse_prefix(text.as_bytes(), Dialect::new_syntax()).expect("good XML").ad;
         let mut out = Vec::new();

@@ -266,7 +266,7 @@ mod tests {
 
     /// Checks that texts with and without characters of markup are written in the same way.
     #[test]
-    fn plain_texts_are_those_that_do_not_change() {
+    fn plain_texts_need_no_escapes() {
         for byte in 0..=255_u8 {
             let text = [b'a', byte, b'z'];
             let (mut escaped, mut out) = (Vec::new(), Vec::new());
