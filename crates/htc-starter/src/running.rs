@@ -218,8 +218,7 @@ impl Starter<'_> {
             }
             StarterCommand::Fast(vacate) => {
                 if std::mem::replace(&mut self.shutdown_requests.fast, FastKill::Yes) != FastKill::No {
-                    // Docker was asked to end the container, but the process that represents the container remains, so
-                    // it is killed directly.
+                    // The process that represents the container remains although docker was asked to end it: kill it.
                     if self.phase == StarterPhase::Running
                         && self.container.is_docker()
                         && !self.has_quirk(Quirk::DockerEndUnforced)
@@ -432,8 +431,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns the exit reported inside the PID namespace, if any. After a request to end the job, 25.14 uses exit
-    /// status 0 (`pidNameSpaceReaper`).
+    /// Returns the exit reported inside the PID namespace. If the end was requested, 25.14 uses 0 (`pidNameSpaceReaper`).
     pub(super) fn exit_inside_namespace(&self, exit: Exit, inside: Option<Exit>) -> Exit {
         match inside {
             Some(_) if self.shutdown_requests.has_any() && self.has_quirk(Quirk::PidnsEvictedIsZero) => {
@@ -469,8 +467,7 @@ impl Starter<'_> {
         promised.is_some_and(|status| status != i64::from(exit.to_raw()))
     }
 
-    /// Returns the failure of a script that did not exit as required. Without a shadow, the failure is not reported
-    /// (`holdJob`, jic_shadow.cpp, jic_local.cpp).
+    /// Returns the failure of a script that did not exit as required. It is not reported without a shadow (`holdJob`).
     fn hold_after_script(&self, text: &str, code: i64) -> StartFailure {
         StartFailure { silent: self.setup.transfer.is_none(), ..StartFailure::new(text, code, 0) }
     }
