@@ -11,6 +11,7 @@ mod macros;
 mod old_statement;
 mod requirements;
 mod self_reference;
+mod value_scopes;
 
 use htc_config::lint_rule::{LintRule, LintSeverity};
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use htc_config::finding::Finding;
 use htc_config::lint_rule::{LintRule, LintSeverity};
 use htc_config::target_version::TargetVersion;
 use htc_config::{LoadOptions, LookupContext};
@@ -18,8 +19,8 @@ const WHOLE: &str = "condor_config";
 /// Name of a file that is a part of a configuration.
 const PART: &str = "50-site.conf";
 
-/// True if lint has an error or a warning about a configuration in a file of this name.
-fn has_finding(file: &str, text: &str) -> bool {
+/// Returns the findings in a configuration in a file of this name.
+fn findings_in(file: &str, text: &str) -> Vec<Finding> {
     let place = tempfile::tempdir().unwrap();
     let files = [place.path().join(file)];
     std::fs::write(&files[0], text).unwrap();
@@ -33,8 +34,12 @@ fn has_finding(file: &str, text: &str) -> bool {
         redact: false,
         checks_corrections: true,
     };
-    let findings = request.lint_config(&RealWorld::new()).unwrap().findings;
-    findings
+    request.lint_config(&RealWorld::new()).unwrap().findings
+}
+
+/// True if lint has an error or a warning about a configuration in a file of this name.
+fn has_finding(file: &str, text: &str) -> bool {
+    findings_in(file, text)
         .iter()
         .any(|finding| finding.rule != LintRule::Elsewhere && finding.rule.severity() != LintSeverity::Note)
 }
@@ -63,7 +68,24 @@ fn one_line_mistakes_are_found() {
         check_set(&format!("one-line-{number}.txt"), WHOLE, |text| format!("{text}\n"));
     }
     check_set("one-line-10.txt", WHOLE, |text| format!("{text}\n"));
+    check_set("one-line-11.txt", WHOLE, |text| format!("{text}\n"));
     check_set("types-4.txt", WHOLE, |text| format!("{text}\n"));
+}
+
+/// A mistake is reported once: not with its consequences, and not by two rules that say the same.
+#[test]
+fn one_mistake_has_one_finding() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint/single-11.txt");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut wrong = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let found = findings_in(WHOLE, &format!("{}\n", line.replace("\\n", "\n")));
+        if found.len() != 1 {
+            let rules: Vec<_> = found.iter().map(|finding| finding.rule.name()).collect();
+            wrong.push(format!("{line}: {rules:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

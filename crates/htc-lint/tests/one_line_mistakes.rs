@@ -127,6 +127,15 @@ fn nothing_is_found_in_good_lines() {
         "CONDOR_ADMIN = root@example.org",
         "ALLOW_WRITE = *.example.org, 10.0.0.0/8",
         "CLAIM_WORKLIFE = 1200",
+        "SCHEDD2.MAX_JOBS_RUNNING = 10",
+        "STARTD.NIGHT.START = true\nSTARTD.NIGHT.STARTD_LOG = /var/log/night",
+        "NFS.HOME_LIMIT = 4",
+        "NUM_SLOTS_TYPE_2 = 1\nSLOT_TYPE_2_START = TARGET.Owner == \"ann\"\nSLOT_TYPE_2 = 50%",
+        "SUBMIT_ATTRS = Where\nWhere = \"$$(Machine)\"",
+        "START = !HasDocker == true && !(TARGET.Owner == \"root\")",
+        "START = TARGET.Rack == 3 && TARGET.Dusk",
+        "STARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\nSTARTD_CRON_A_PERIOD = 90s\nSTARTD_CRON_A_SLOTS = 1, 2",
+        "JOB_TRANSFORM_NAMES = A\nJOB_TRANSFORM_A @=end\n REQUIREMENTS JobUniverse == 5\n SET Rank TARGET.Memory + MY.RequestMemory\n DELETE Foo\n SET PeriodicHold MemoryUsage > RequestMemory\n@end",
     ] {
         assert_eq!(rules(text), Vec::<String>::new(), "{text}");
     }
@@ -359,6 +368,53 @@ fn a_fetch_hook_without_reply_says_when_a_job_is_lost() {
     assert!(message.contains("START is not true for it"), "{message}");
     assert!(message.contains("is lost if the hook does not offer it again"), "{message}");
     assert!(advice.contains("when its argument is 'reject'") && advice.contains("htc: allow"), "{advice}");
+}
+
+/// Lines after a condition that is never true are skipped without a message.
+#[test]
+fn conditions_with_undefined_macros_have_a_note() {
+    for (text, advice) in [
+        ("if $(IS_EXECUTE_NODE)\nSTART = true\nendif", "set IS_EXECUTE_NODE before"),
+        ("if ! $(IS_EXECUTE_NODE)\nSTART = true\nendif", "set IS_EXECUTE_NODE before"),
+        ("if false\nelif $(IS_AP)\nSTART = true\nendif", "set IS_AP before"),
+        ("if defined $(FOO)\nSTART = true\nendif", "write 'defined FOO'"),
+        ("if ! defined $(FOO)\nSTART = true\nendif", "write 'defined FOO'"),
+    ] {
+        assert_eq!(rules(text), ["undefined-condition"], "{text}");
+        assert!(first_advice(text).contains(advice), "{text}: {}", first_advice(text));
+    }
+    for good in [
+        "IS_EXECUTE_NODE = true\nif $(IS_EXECUTE_NODE)\nSTART = true\nendif",
+        "if $(IS_EXECUTE_NODE:false)\nSTART = true\nendif",
+        "if defined FOO\nSTART = true\nendif",
+        "if defined $(NUM_CPUS)\nSTART = true\nendif",
+    ] {
+        assert_eq!(rules(good), Vec::<String>::new(), "{good}");
+    }
+}
+
+/// A number of days or hours that is compared with seconds.
+#[test]
+fn small_numbers_of_time_have_a_note() {
+    for text in [
+        "SYSTEM_PERIODIC_REMOVE = time() - EnteredCurrentStatus > 7",
+        "SYSTEM_PERIODIC_REMOVE = JobStatus == 5 && (time() - EnteredCurrentStatus) > 14",
+        "SYSTEM_PERIODIC_HOLD = time() - JobStartDate >= 48",
+        "SYSTEM_PERIODIC_HOLD = RemoteWallClockTime > 72",
+        "SYSTEM_PERIODIC_HOLD = CumulativeSuspensionTime + 0 > 3 || RemoteWallClockTime > 24",
+    ] {
+        assert_eq!(rules(text), ["suspicious-unit"], "{text}");
+    }
+    for good in [
+        "SYSTEM_PERIODIC_REMOVE = time() - EnteredCurrentStatus > 60",
+        "SYSTEM_PERIODIC_REMOVE = time() - EnteredCurrentStatus > 7 * 24 * 3600",
+        "SYSTEM_PERIODIC_HOLD = RemoteWallClockTime > 90",
+        "SYSTEM_PERIODIC_HOLD = RemoteWallClockTime > 0",
+        "SYSTEM_PERIODIC_HOLD = RemoteWallClockTime < 72",
+        "SYSTEM_PERIODIC_HOLD = NumJobStarts > 7",
+    ] {
+        assert_eq!(rules(good), Vec::<String>::new(), "{good}");
+    }
 }
 
 #[test]

@@ -182,10 +182,14 @@ impl PitfallFinder<'_> {
         }
         if self.token_kind(at + 1) == TokenKind::OpenParenthesis {
             if function_names::function_number(self.token_text(at)) == function_names::UNKNOWN_FUNCTION {
-                let hint = similar_names::nearest(&shown, function_names::function_names()).map_or_else(
-                    || "the manual lists the functions".to_owned(),
-                    |name| format!("did you mean {name}()?"),
-                );
+                let near = || similar_names::nearest(&shown, function_names::function_names());
+                let hint = match replacement_of_foreign_function(&shown) {
+                    Some(replacement) => format!("write {replacement}"),
+                    None => near().map_or_else(
+                        || "the manual lists the functions".to_owned(),
+                        |name| format!("did you mean {name}()?"),
+                    ),
+                };
                 self.add_pitfall(at, format!("there is no function {shown}: the call is an error"), hint);
                 if let Some(added) = self.pitfalls.last_mut() {
                     added.is_unknown_function = true;
@@ -272,6 +276,37 @@ impl PitfallFinder<'_> {
             self.add_pitfall(at, message, "put parentheses around what belongs together");
         }
     }
+}
+
+/// Returns the expression that does what a function of another language does, or `None` if it is not a known one.
+fn replacement_of_foreign_function(name: &str) -> Option<&'static str> {
+    const FUNCTIONS: [(&[&str], &str); 17] = [
+        (
+            &["strftime", "date", "date_format", "format_time", "hour", "weekday"],
+            "formatTime(time(), \"%H\")",
+        ),
+        (&["now", "getdate", "current_time", "currenttime", "systime"], "time()"),
+        (&["len", "length", "strlen"], "size()"),
+        (&["lower", "lcase", "lowercase", "to_lower"], "toLower()"),
+        (&["upper", "ucase", "uppercase", "to_upper"], "toUpper()"),
+        (&["concat", "concatenate", "strconcat"], "strcat()"),
+        (&["str", "tostring", "to_string"], "string()"),
+        (&["toint", "to_int", "integer", "parseint", "atoi"], "int()"),
+        (&["tofloat", "to_float", "float", "double", "atof"], "real()"),
+        (&["if", "iif", "iff", "case"], "ifThenElse(condition, value, other)"),
+        (&["isnull", "is_null", "isnone", "is_undefined"], "isUndefined(attribute)"),
+        (&["defined", "isdefined", "is_defined", "exists"], "attribute =!= undefined"),
+        (&["coalesce", "ifnull", "nvl"], "attribute ?: value"),
+        (
+            &["startswith", "endswith", "match", "matches", "like", "regex", "regexmatch", "regexp_like"],
+            "regexp(\"pattern\", attribute)",
+        ),
+        (&["contains", "stringlistcontains", "inlist", "in_list"], "stringListMember(item, \"a,b\")"),
+        (&["stringlistlength", "stringlistcount"], "stringListSize()"),
+        (&["sqrt"], "pow(x, 0.5)"),
+    ];
+    let is_named = |names: &&(&[&str], &str)| names.0.iter().any(|known| known.eq_ignore_ascii_case(name));
+    FUNCTIONS.iter().find(is_named).map(|(_, replacement)| *replacement)
 }
 
 #[cfg(test)]

@@ -44,6 +44,11 @@ pub(crate) fn is_slot_attribute(name: &[u8]) -> bool {
     AttributeOwner::of_attribute(name) == Some(AttributeOwner::Slot)
 }
 
+/// True if only jobs have an attribute.
+pub(crate) fn is_job_attribute(name: &[u8]) -> bool {
+    AttributeOwner::of_attribute(name) == Some(AttributeOwner::Job)
+}
+
 /// Returns the attribute of jobs that corresponds to one of slots.
 pub(crate) fn job_counterpart(name: &[u8]) -> Option<&'static str> {
     COUNTERPARTS.iter().find(|(slot, _)| caseless::eq(slot.as_bytes(), name)).map(|(_, job)| *job)

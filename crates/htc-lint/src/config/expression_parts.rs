@@ -90,6 +90,20 @@ pub(crate) fn own_references(expr: &Expr) -> Vec<Vec<u8>> {
     names
 }
 
+/// Returns the attributes that an expression refers to, each once, with its scope in upper case.
+pub(crate) fn scoped_references(expr: &Expr) -> Vec<(BString, BString)> {
+    let mut found = Vec::new();
+    for_each_part(expr, &mut |part| {
+        if let Some(name) = reference_name(part) {
+            let reference = (reference_scope(part), name);
+            if !found.contains(&reference) {
+                found.push(reference);
+            }
+        }
+    });
+    found
+}
+
 /// Returns the text of a string literal.
 pub(super) fn quoted_literal(expr: &Expr) -> Option<String> {
     match expr.as_literal() {

@@ -525,6 +525,12 @@ fn check_schedd_owner(reference: &AttributeReference, owner: AttributeOwner) -> 
             );
             (message, Some(Advice::from(format!("write TARGET.{name}"))))
         }
+        (b"MY", AttributeOwner::Slot) if job_counterpart(name).is_some() => {
+            let message = format!(
+                "MY.{name} is always undefined: MY is the schedd's own ad, and {name} is an attribute of slots"
+            );
+            (message, job_counterpart(name).map(|near| Advice::from(format!("write TARGET.{near}"))))
+        }
         (b"TARGET", AttributeOwner::Slot) => {
             let message = format!(
                 "TARGET.{name} is always undefined: a job has no {name}, which is an attribute of slots"

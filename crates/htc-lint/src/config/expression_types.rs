@@ -194,7 +194,48 @@ impl<'a> ExpressionTypes<'a> {
         }
     }
 
+    /// Reports `!a == b`, where `!` belongs to `a` alone; returns false if the comparison may be intended.
+    fn check_negated_operand(&mut self, whole: &Expr, operator: &str, left: &Expr, right: &Expr) -> bool {
+        let ExprKind::Not(operand) = left.kind() else { return false };
+        if !left.unparse().trim_start().starts_with(b"!") {
+            return false;
+        }
+        let (references, faults) = (self.references.len(), self.faults.len());
+        let sets = [self.infer(&operand), self.infer(right)];
+        let is_value = |set: &TypeSet| set.is_only_text() || set.is_only_number();
+        if !sets.iter().any(is_value) {
+            self.references.truncate(references);
+            self.faults.truncate(faults);
+            return false;
+        }
+        let is_error = sets.iter().any(|set| set.is_only_text()) && !matches!(operator, "=?=" | "=!=");
+        let mistake = match is_error {
+            true => ExpressionMistake::AlwaysError,
+            false => ExpressionMistake::AlwaysSame,
+        };
+        let text = |expr: &Expr| shorten(expr).trim().to_owned();
+        let (shown, operand) = (text(whole), text(&operand));
+        let outcome = if is_error { ": the result is an error" } else { "" };
+        let message = format!("`{shown}`: '!' belongs to {operand} alone, not to the comparison{outcome}");
+        let opposite = match operator {
+            "==" => Some("!="),
+            "!=" => Some("=="),
+            "=?=" => Some("=!="),
+            "=!=" => Some("=?="),
+            _ => None,
+        };
+        let fix = match opposite {
+            Some(opposite) => format!("write {operand} {opposite} {}", text(right)),
+            None => format!("write !({operand} {operator} {})", text(right)),
+        };
+        self.add_fault(mistake, whole, message, Some(fix));
+        true
+    }
+
     fn infer_comparison(&mut self, whole: &Expr, operator: &str, left: &Expr, right: &Expr) -> TypeSet {
+        if self.check_negated_operand(whole, operator, left, right) {
+            return TypeSet::BOOLEAN;
+        }
         let sets = [self.infer(left), self.infer(right)];
         let is_identity = matches!(operator, "=?=" | "=!=");
         let are_incompatible = sets[0].is_only_text() && sets[1].is_only_number_or_boolean()
@@ -497,6 +538,10 @@ mod tests {
             "JobStatus =?= \"5\"",
             "Memory + \"5\" > 3",
             "time() - EnteredCurrentActivity > \"3600\"",
+            "!TARGET.Owner == \"root\"",
+            "!Foo =?= \"root\"",
+            "!JobStatus == 5",
+            "!RequestMemory > 5",
         ] {
             assert_eq!(messages(wrong).len(), 1, "{wrong}: {:?}", messages(wrong));
         }
@@ -517,6 +562,10 @@ mod tests {
             "evalInEachContext(Capability > 7, AvailableGPUs)",
             "-Memory < 0",
             "quantize(RequestMemory, {128})",
+            "!HasDocker == true",
+            "!Foo == Bar",
+            "!(Owner == \"ann\")",
+            "(!Foo) == 5",
             "(Owner == \"ann\") * 1000",
             "Cpus =?= TotalCpus",
         ] {

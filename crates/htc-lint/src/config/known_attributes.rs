@@ -138,8 +138,14 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     // Names of four letters are similar to many others: only a misspelling of these three is recognized.
     const SHORT_NAMES: [&[u8]; 3] = [b"Owner", b"State", b"OpSys"];
     let is_slip = |known: &&[u8]| htc_base::text::similar_names::distance(known, name, 1).is_some();
-    if name.len() == 4 && !is_exact_attribute(name) {
-        return SHORT_NAMES.into_iter().find(is_slip);
+    if name.len() == 4
+        && !is_exact_attribute(name)
+        && let Some(known) = SHORT_NAMES.into_iter().find(is_slip)
+    {
+        return Some(known);
+    }
+    if let Some(known) = nearest_short_name(name) {
+        return Some(known);
     }
     if name.len() < 5 || is_exact_attribute(name) {
         return None;
@@ -155,6 +161,28 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
                 || is_transposition(known, name))
     };
     plural_of(name).or_else(|| NAMES.nearest(name, accept).copied()).or_else(|| shortened_name(name))
+}
+
+/// Returns the short attribute of every slot or job of which a name is a certain slip: two letters that changed places, a
+/// doubled letter, or a missing one inside. Other letters may make another word.
+fn nearest_short_name(name: &[u8]) -> Option<&'static [u8]> {
+    const NAMES: [&[u8]; 10] =
+        [b"User", b"Arch", b"Cpus", b"Disk", b"GPUs", b"Name", b"Rank", b"QDate", b"Memory", b"Start"];
+    let is_slip = |known: &&[u8]| {
+        let is_inside = |long: &[u8], short: &[u8]| {
+            long.len() == short.len() + 1
+                && (1..long.len() - 1).any(|at| caseless::eq(&[&long[..at], &long[at + 1..]].concat(), short))
+        };
+        let is_doubled = || {
+            (1..name.len()).any(|at| {
+                name[at].eq_ignore_ascii_case(&name[at - 1])
+                    && caseless::eq(&[&name[..at], &name[at + 1..]].concat(), known)
+            })
+        };
+        is_transposition(known, name) || is_inside(known, name) || is_doubled()
+    };
+    let is_candidate = (3..=6).contains(&name.len()) && !is_exact_attribute(name);
+    NAMES.into_iter().filter(|_| is_candidate).find(is_slip)
 }
 
 /// Returns the attribute of the clock that a name from other systems means.
@@ -223,6 +251,12 @@ mod tests {
         assert_eq!(near("JobSatus").as_deref(), Some("JobStatus"));
         assert_eq!(near("Onwer").as_deref(), Some("Owner"));
         assert_eq!(near("Ower").as_deref(), Some("Owner"));
+        for (wrong, right) in [("Acrh", "Arch"), ("Cppus", "Cpus"), ("Dsk", "Disk"), ("Usre", "User")] {
+            assert_eq!(near(wrong).as_deref(), Some(right), "{wrong}");
+        }
+        for own in ["Rack", "Users", "Dusk", "Used", "Ranks", "GPU", "Cpu"] {
+            assert_eq!(near(own), None, "{own}");
+        }
         assert_eq!(near("TotalCpu").as_deref(), Some("TotalCpus"));
         assert_eq!(attribute_of_command(b"Request_Memory"), Some("RequestMemory"));
         assert!(!is_known_attribute(b"NumJobStart"));

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::sync::LazyLock;
 
 use bstr::{BString, ByteSlice};
 
@@ -12,6 +13,7 @@ use super::parameter_names::{is_parameter, other_names};
 use htc_base::text::caseless;
 use htc_base::text::similar_names::{self, SimilarNames};
 use htc_config::{Advice, Config, ConfigView, defaults};
+use rustc_hash::FxHashMap;
 
 /// Parameter names that contain the name of a daemon, for which `*` stands.
 const DAEMON_NAME_PATTERNS: [&str; 47] = [
@@ -183,6 +185,12 @@ impl KnownParameterNames {
             return unread;
         }
         match self.classify(rest) {
+            NameStatus::Read if !self.site.is_local_name(prefix) && !is_named_by_site(name) && dot > 0 => {
+                let shown = prefix.as_bstr();
+                let why = format!("{shown} is neither a subsystem nor a local name of a daemon");
+                let fix = format!("remove the prefix, or start the daemon with -local-name {shown}");
+                NameStatus::Unread(UnreadReason::new(why, Advice::Text(fix)))
+            }
             NameStatus::SiteOwn if self.site.is_daemon(prefix) => {
                 let joined = [prefix, b"_", rest].concat();
                 match self.classify_bare(&joined) {
@@ -255,8 +263,48 @@ impl KnownParameterNames {
             )
         });
         let near = names.nearest(name, |known| is_misspelling(known, name));
-        near.map(|near| BString::from(&near[..])).or_else(|| families::find_reordered(name))
+        near.map(|near| BString::from(&near[..]))
+            .or_else(|| families::find_reordered(name))
+            .or_else(|| find_abbreviated(name))
     }
+}
+
+/// Parameters by the first three letters of their names, in lower case.
+static BY_START: LazyLock<FxHashMap<[u8; 3], Vec<&'static [u8]>>> = LazyLock::new(|| {
+    let mut by_start: FxHashMap<[u8; 3], Vec<&'static [u8]>> = FxHashMap::default();
+    for name in defaults::all().map(|parameter| parameter.name()).chain(other_names()) {
+        if let Some(start) = name.first_chunk::<3>() {
+            by_start.entry(start.map(|byte| byte.to_ascii_lowercase())).or_default().push(name);
+        }
+    }
+    by_start
+});
+
+/// Returns the only parameter of which a name is an abbreviation: `APPEND_REQ` means APPEND_REQUIREMENTS.
+fn find_abbreviated(name: &[u8]) -> Option<BString> {
+    let start = name.first_chunk::<3>()?.map(|byte| byte.to_ascii_lowercase());
+    let mut found = BY_START.get(&start)?.iter().filter(|known| is_abbreviation(name, known));
+    let only = found.next()?;
+    found.next().is_none().then(|| BString::from(*only))
+}
+
+/// True if each word of a name begins the same word of a parameter, and at least one lacks letters.
+fn is_abbreviation(name: &[u8], known: &[u8]) -> bool {
+    const MIN_WORD: usize = 3;
+    let words = |name: &'_ [u8]| name.split(|&byte| byte == b'_').count();
+    if words(name) != words(known) || words(name) < 2 || known.len() < name.len() + 2 {
+        return false;
+    }
+    name.split(|&byte| byte == b'_').zip(known.split(|&byte| byte == b'_')).all(|(word, whole)| {
+        word.len() == whole.len() && caseless::eq(word, whole)
+            || word.len() >= MIN_WORD && whole.len() > word.len() + 1 && caseless::starts_with(whole, word)
+    })
+}
+
+/// True for a parameter whose name begins with one that a site chooses, which may contain a dot: `NFS.HOME_LIMIT`.
+fn is_named_by_site(name: &[u8]) -> bool {
+    let mut families = NAME_PATTERNS.iter().filter(|pattern| pattern.starts_with('*'));
+    is_parameter(name) || families.any(|family| matches_pattern(family.as_bytes(), name))
 }
 
 /// Maximum length of a parameter name, whatever names a site gives its slots, jobs and daemons.
@@ -356,6 +404,16 @@ fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_abbreviated_name_is_one_of_a_parameter() {
+        let found = |name: &str| find_abbreviated(name.as_bytes()).map(|name| name.to_string());
+        assert_eq!(found("APPEND_REQ").as_deref(), Some("APPEND_REQUIREMENTS"));
+        assert_eq!(found("MAX_JOBS_RUN").as_deref(), Some("MAX_JOBS_RUNNING"));
+        for own in ["SITE_REQ", "APPEND_RE", "APPEND", "LOCAL_CONFIG", "SCHEDD_BIN", "NUM_CPU"] {
+            assert_eq!(found(own), None, "{own}");
+        }
+    }
 
     #[test]
     fn names_match_their_families() {

@@ -52,8 +52,11 @@ pub(super) fn check_leftovers(
             let fix = "put the comment on its own line";
             (LintRule::CommentInValue, span, message, fix.into())
         }),
-        find_braced_function(raw)
-            .map(|(span, reference)| (span, Advice::Write(reference.into())))
+        find_job_reference(&entry.name, raw, parameter)
+            .map(|(span, reference)| (span, advise_reference(subject, entry, reference)))
+            .or_else(|| {
+                find_braced_function(raw).map(|(span, reference)| (span, Advice::Write(reference.into())))
+            })
             .or_else(|| {
                 let (span, reference) = find_shell_variable(subject, raw, parameter)?;
                 Some((span, advise_reference(subject, entry, reference)))
@@ -86,11 +89,13 @@ pub(super) fn check_leftovers(
             let message = format!("the arguments '{shown}' are a part of the path of the program");
             (LintRule::TrailingText, span, message, fix.into())
         }),
-        find_relative_path(raw, parameter).or_else(|| find_relative_item(raw, parameter)).map(|span| {
-            let path = BStr::new(&raw[span.clone()]);
-            let message = format!("the path {path} is relative to the directory of each daemon");
-            (LintRule::RelativePath, span, message, "write an absolute path".into())
-        }),
+        find_relative_path(&entry.name, raw, parameter).or_else(|| find_relative_item(raw, parameter)).map(
+            |span| {
+                let path = BStr::new(&raw[span.clone()]);
+                let message = format!("the path {path} is relative to the directory of each daemon");
+                (LintRule::RelativePath, span, message, "write an absolute path".into())
+            },
+        ),
     ];
     let mut is_spoilt = false;
     for (rule, span, message, fix) in leftovers.into_iter().flatten() {
@@ -237,6 +242,27 @@ fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
     })
 }
 
+/// Finds `$$(NAME)`, which is replaced in ads of jobs only; returns its place and the reference to a macro of that name.
+fn find_job_reference(
+    name: &[u8],
+    raw: &[u8],
+    parameter: Option<&RegisteredParameter>,
+) -> Option<(Range<usize>, String)> {
+    let own = unqualified_name(name);
+    let is_of_jobs = ["SUBMIT_", "JOB_", "APPEND_", "DAGMAN_"]
+        .iter()
+        .any(|start| caseless::starts_with(own, start.as_bytes()));
+    if is_of_jobs || parameter?.value_type.is_expression() {
+        return None;
+    }
+    let start = raw.find(b"$$(")?;
+    let body = start + b"$$(".len();
+    let end = body + raw[body..].find_byte(b')')?;
+    let reference = format!("$({})", BStr::new(&raw[body..end]));
+    let is_name = raw[body..end].iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte));
+    is_name.then_some((start..end + 1, reference))
+}
+
 /// Returns the correction of `$NAME`. If no macro has this name, a variable of the environment or of a
 /// template may be meant.
 fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: String) -> Advice {
@@ -348,7 +374,11 @@ fn find_semicolon(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option
         parameter?.value_type,
         ValueType::Hosts | ValueType::Permissions | ValueType::List | ValueType::Interfaces
     );
-    let is_host_list = parameter.is_some_and(|found| found.name.starts_with("FLOCK_"));
+    // The address of a daemon, `<10.0.0.1:9618?...>`, may contain semicolons.
+    let is_host_list = parameter.is_some_and(|found| {
+        let is_of_hosts = matches!(found.value_type, ValueType::Hosts | ValueType::Permissions);
+        found.name.starts_with("FLOCK_") || is_of_hosts && !raw.contains(&b'<')
+    });
     let at = memchr::memchr_iter(b';', raw).find(|&at| {
         let is_between = raw.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
         if is_host_list && is_between && !is_quoted(raw, at) {
@@ -373,7 +403,11 @@ fn find_backslash(raw: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Finds a relative path in a parameter whose value daemons use unchanged.
-fn find_relative_path(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
+fn find_relative_path(
+    name: &[u8],
+    raw: &[u8],
+    parameter: Option<&RegisteredParameter>,
+) -> Option<Range<usize>> {
     const DIRECTORIES: [&str; 17] = [
         "EXECUTE",
         "SPOOL",
@@ -393,6 +427,11 @@ fn find_relative_path(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Op
         "CERTIFICATE_MAPFILE",
         "*_CRON_*_EXECUTABLE",
     ];
+    // The program that prints the names of a resource (`init_machine_resources`, ResAttributes.cpp).
+    if caseless::starts_with(unqualified_name(name), b"MACHINE_RESOURCE_INVENTORY_") {
+        let is_relative = raw.first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'.');
+        return (is_relative && raw.get(1) != Some(&b':')).then_some(0..raw.len());
+    }
     let parameter = parameter?;
     let text = raw.trim();
     let first = *text.first()?;

@@ -12,115 +12,13 @@ use super::brackets::find_unbalanced;
 use super::families::accounting_groups;
 use super::known_attributes::{is_exact_attribute, is_known_attribute};
 use super::lint_subject::LintSubject;
-use super::name_status::UnreadReason;
+use super::list_families::{NAMED_LIST_FAMILIES, NamedListFamily};
+use super::name_status::{NameStatus, UnreadReason};
 use super::parameter_names::{DAEMON_NAMES, is_attribute_list, list_items};
 use htc_base::text::similar_names::{self, SimilarNames};
 use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
-
-/// List of names, with the prefix and suffix of the parameters that define its members.
-struct NamedListFamily {
-    lists: &'static [&'static str],
-    prefix: &'static str,
-    suffix: &'static str,
-    /// Suffixes of parameters that are settings of a member rather than a member.
-    member_suffixes: &'static [&'static str],
-    member_noun: &'static str,
-}
-
-/// Family whose list is `<prefix>NAMES`.
-const DEFAULT_FAMILY: NamedListFamily =
-    NamedListFamily { lists: &[], prefix: "", suffix: "", member_suffixes: &["NAMES"], member_noun: "" };
-
-static NAMED_LIST_FAMILIES: [NamedListFamily; 13] = [
-    NamedListFamily {
-        lists: &["JOB_ROUTER_ROUTE_NAMES"],
-        prefix: "JOB_ROUTER_ROUTE_",
-        member_noun: "route",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"],
-        prefix: "JOB_ROUTER_TRANSFORM_",
-        member_noun: "route transform",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["JOB_TRANSFORM_NAMES"],
-        prefix: "JOB_TRANSFORM_",
-        member_noun: "job transform",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["SUBMIT_REQUIREMENT_NAMES"],
-        prefix: "SUBMIT_REQUIREMENT_",
-        member_suffixes: &["NAMES", "_REASON", "_IS_WARNING"],
-        member_noun: "submit requirement",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["SYSTEM_PERIODIC_HOLD_NAMES"],
-        prefix: "SYSTEM_PERIODIC_HOLD_",
-        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON", "SUBCODE"],
-        member_noun: "hold policy",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["SYSTEM_PERIODIC_RELEASE_NAMES"],
-        prefix: "SYSTEM_PERIODIC_RELEASE_",
-        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
-        member_noun: "release policy",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["SYSTEM_PERIODIC_REMOVE_NAMES"],
-        prefix: "SYSTEM_PERIODIC_REMOVE_",
-        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
-        member_noun: "remove policy",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["SYSTEM_PERIODIC_VACATE_NAMES"],
-        prefix: "SYSTEM_PERIODIC_VACATE_",
-        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
-        member_noun: "vacate policy",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["STARTD_CRON_JOBLIST"],
-        prefix: "STARTD_CRON_",
-        suffix: "_EXECUTABLE",
-        member_suffixes: &[],
-        member_noun: "startd cron job",
-    },
-    NamedListFamily {
-        lists: &["SCHEDD_CRON_JOBLIST"],
-        prefix: "SCHEDD_CRON_",
-        suffix: "_EXECUTABLE",
-        member_suffixes: &[],
-        member_noun: "schedd cron job",
-    },
-    NamedListFamily {
-        lists: &["JOB_ROUTER_CREATE_IDTOKEN_NAMES"],
-        prefix: "JOB_ROUTER_CREATE_IDTOKEN_",
-        member_noun: "identity token",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["DOCKER_VOLUMES", "DOCKER_MOUNT_VOLUMES"],
-        prefix: "DOCKER_VOLUME_DIR_",
-        member_suffixes: &["_MOUNT_IF"],
-        member_noun: "docker volume",
-        ..DEFAULT_FAMILY
-    },
-    NamedListFamily {
-        lists: &["SUBMIT_TEMPLATE_NAMES"],
-        prefix: "SUBMIT_TEMPLATE_",
-        member_noun: "submit template",
-        ..DEFAULT_FAMILY
-    },
-];
 
 /// Parameters of the old router language, which 24.10.2 removed. JOB_ROUTER_ENTRIES_REFRESH still has a timer that reads the
 /// routes again (`JobRouter::config`).
@@ -169,6 +67,12 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if let Some(entry) = subject.config.set.find_exact(accounting_groups::GROUP_LIST.as_bytes()) {
         let listed = accounting_groups::listed_groups(&subject.view);
         for (group, part) in list_words(subject, entry) {
+            let is_misspelt = ["GROUP_QUOTA_", "GROUP_QUOTA_DYNAMIC_"]
+                .iter()
+                .any(|start| is_misspelt_member(subject, &format!("{start}{group}")));
+            if is_misspelt {
+                continue;
+            }
             if let Some(UnreadReason { why, fix, holds_in_part }) =
                 accounting_groups::check_listed_group(BStr::new(&group), &listed, &subject.view)
             {
@@ -325,6 +229,8 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
     let near_names = LazyCell::new(|| SimilarNames::new(defined.iter().map(|(name, _)| *name)));
     let mut named: Vec<BString> = Vec::new();
     let unlisted = unlisted_members(subject, family, &defined);
+    // Members in no list that the finding about a name in the list suggests.
+    let mut suggested: FxHashSet<Vec<u8>> = FxHashSet::default();
     for list in family.lists {
         let names = list_items(&subject.view, list);
         let Some(entry) = subject.config.set.find_exact(list.as_bytes()) else {
@@ -342,13 +248,24 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
             if is_written_somewhere(subject, knob.as_bytes()) || is_defined_for_other(subject, family, name) {
                 continue;
             }
-            let message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
+            if is_misspelt_member(subject, &knob) {
+                continue;
+            }
+            let mut message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
             // A name of one or two letters is similar to every other short name.
             let near = near_names.nearest(name, |near| near.len() > 2 && name.len() > 2);
             let fix = match near {
                 Some(near) => Advice::DidYouMean((*near).into()),
                 None => advise_undefined_member(subject, family, name, &unlisted),
             };
+            let is_suggested = |member: &&BString| {
+                let advice = fix.to_string();
+                advice.contains(&format!("did you mean {member}?"))
+            };
+            if let Some(member) = unlisted.iter().find(is_suggested) {
+                message.push_str(&format!(", and {} '{member}' is in no list", family.member_noun));
+                suggested.insert(member.to_ascii_lowercase());
+            }
             // A file that contains the list and one member is expected to contain all of them.
             let is_beside = |other: &MacroEntry| other.current.place.source == entry.current.place.source;
             let holds_in_part = defined.iter().any(|(member, other)| {
@@ -360,7 +277,19 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         }
         named.extend(names);
     }
+    let defined: Vec<_> =
+        defined.into_iter().filter(|(name, _)| !suggested.contains(&name.to_ascii_lowercase())).collect();
     check_unlisted_members(subject, family, &defined, &named, findings);
+}
+
+/// True if a parameter whose name is a misspelling of this one is set, which has a finding of its own.
+fn is_misspelt_member(subject: &LintSubject<'_>, knob: &str) -> bool {
+    let Some(near) = subject.names_set().nearest(knob.as_bytes(), |_| true) else { return false };
+    let meant = match subject.known.classify(near) {
+        NameStatus::Unread(UnreadReason { fix: Advice::DidYouMean(meant), .. }) => meant,
+        _ => return false,
+    };
+    caseless::eq(&meant, knob.as_bytes())
 }
 
 /// Returns the members that are defined and that no list contains.
@@ -394,6 +323,13 @@ fn advise_undefined_member(
     if let Some(related) = accounting_groups::find_related(name, unlisted) {
         return format!("did you mean {related}?").into();
     }
+    // The only member in no list may be an abbreviation of the name, or the reverse.
+    if let [only] = unlisted
+        && only.first().map(u8::to_ascii_lowercase) == name.first().map(u8::to_ascii_lowercase)
+        && is_subsequence(name, only)
+    {
+        return format!("did you mean {only}?").into();
+    }
     // JOB_ROUTER_PRE_ROUTE_TRANSFORM_x, which looks like a member of the list JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES.
     let starts = family.lists.iter().filter_map(|list| list.strip_suffix("NAMES"));
     let mut others = starts.filter(|start| *start != family.prefix).map(|start| format!("{start}{shown}"));
@@ -401,6 +337,14 @@ fn advise_undefined_member(
         Some(other) => format!("rename {other} to {}", member(shown)).into(),
         None => format!("set {}, or remove the name", member(shown)).into(),
     }
+}
+
+/// True if the letters of the shorter name appear in the longer one in the same order.
+fn is_subsequence(a: &[u8], b: &[u8]) -> bool {
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let mut rest = long.iter();
+    2 * short.len() >= long.len()
+        && short.iter().all(|byte| rest.any(|other| other.eq_ignore_ascii_case(byte)))
 }
 
 /// Reports members that no list contains.

@@ -41,11 +41,17 @@ pub struct PrintedValueFinding {
 
 /// Returns advice about a number with a unit as the value of an attribute: `in MiB: print RequestMemory = 2048` for 2 GB.
 pub fn suggest_quantity(attribute: &[u8], value: &[u8]) -> Option<String> {
+    let (unit, converted) = convert_quantity(attribute, value)?;
+    Some(format!("in {unit}: print {} = {converted}", attribute.as_bstr()))
+}
+
+/// Returns the unit of an attribute, and the number that a quantity such as `2 GB` is in this unit.
+pub(crate) fn convert_quantity(attribute: &[u8], value: &[u8]) -> Option<(&'static str, String)> {
     let unit = find_facts(attribute)?.unit.and_then(unit_of_attribute)?;
     let value = value.trim();
     let end = value.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let converted = unit.convert(&value[..end], value[end..].trim())?;
-    Some(format!("in {}: print {} = {converted}", unit.name, attribute.as_bstr()))
+    Some((unit.name, converted))
 }
 
 /// Checks the value of an attribute of a job; `is_defined` is true for the attributes of the ad.

@@ -3,7 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::environment_names::environment_reference;
 use super::invalid_references::find_invalid_references;
@@ -12,15 +12,16 @@ use super::template_macros::{find_policy_macro, use_statement};
 use htc_base::text::space::trim;
 use htc_base::text::{caseless, similar_names, unqualified_name};
 use htc_classad::Expr;
-use htc_config::FunctionFailure;
-use htc_config::expand::MAX_LENGTH;
+use htc_config::expand::{ExpandErrorKind, MAX_LENGTH};
 use htc_config::finding::Finding;
 use htc_config::macro_definition::Definition;
 use htc_config::macro_reference::{MacroFunction, next_reference};
 use htc_config::statement::is_name_byte;
+use htc_config::{ExpandError, FunctionFailure};
 
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let mut lengths = ExpandedLengths::default();
+    let mut cycles: FxHashSet<Vec<Vec<u8>>> = FxHashSet::default();
     for entry in subject.user_written_entries() {
         let definition = &entry.current;
         if memchr::memchr(b'$', &definition.raw).is_none() {
@@ -31,8 +32,13 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         if lengths.is_finite(subject, &definition.raw) {
             // Expanding each value of a long chain takes quadratic time.
         } else if let Err(error) = subject.expand_entry(entry) {
-            let message = format!("{} cannot be expanded: {error}", entry.name);
-            findings.push(subject.make_finding(LintRule::Endless, definition, None, message, None));
+            // One finding for each cycle: the other members and those that refer to them have the same mistake.
+            let cycle = members_of_cycle(&error);
+            let is_member = cycle.is_empty() || cycle.contains(&entry.name.to_ascii_lowercase());
+            if is_member && (cycle.is_empty() || cycles.insert(cycle)) {
+                let message = format!("{} cannot be expanded: {error}", entry.name);
+                findings.push(subject.make_finding(LintRule::Endless, definition, None, message, None));
+            }
         }
         let failures = subject.view.take_messages();
         check_function_failures(subject, definition, &failures, findings);
@@ -41,6 +47,18 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
     check_replaced_domains(subject, findings);
     check_empty_self_references(subject, findings);
+}
+
+/// Returns the sorted names, in lower case, of the values that refer to each other; nothing for another error.
+fn members_of_cycle(error: &ExpandError) -> Vec<Vec<u8>> {
+    let Some((last, before)) = error.chain.split_last().filter(|_| error.kind == ExpandErrorKind::Cycle)
+    else {
+        return Vec::new();
+    };
+    let start = before.iter().position(|name| caseless::eq(name, last)).unwrap_or(0);
+    let mut members: Vec<Vec<u8>> = before[start..].iter().map(|name| name.to_ascii_lowercase()).collect();
+    members.sort_unstable();
+    members
 }
 
 /// Reports `A = $(A)` where A has no earlier value and no default.

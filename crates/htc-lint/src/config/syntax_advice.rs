@@ -269,6 +269,8 @@ fn find_unit(value: &[u8], at: usize, unit: Option<Unit>) -> Option<InvalidPart>
         let is = |words: &[(&str, f64)]| words.iter().any(|(known, _)| caseless::eq(known.as_bytes(), word));
         match () {
             () if is(&TIME_WORDS) => Some(Unit::SECONDS),
+            // `(time() - EnteredCurrentActivity) > 10 m`
+            () if caseless::eq(word, b"m") && caseless::contains(rest, b"time") => Some(Unit::SECONDS),
             () if is(&SIZE_WORDS) && caseless::contains(attribute, b"disk") => Some(Unit::KIB),
             () if is(&SIZE_WORDS) => Some(Unit::MIB),
             () => None,

@@ -6,7 +6,7 @@ use htc_config::lint_rule::LintRule;
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
 use htc_base::quirks::QuirkMode;
-use htc_base::text::{caseless, unqualified_name};
+use htc_base::text::{caseless, list, unqualified_name};
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
@@ -102,6 +102,14 @@ fn check_job(
             return;
         }
     };
+    check_numbers(subject, &knob, entries, findings);
+    let mut tell = |at: &str, message: String| {
+        let own = entries.find(at);
+        let entry = own.unwrap_or(executable);
+        let place = own.map(|own| (0, own.current.raw.len()));
+        let fix = own.and_then(|own| advise_setting(at, own.raw()));
+        findings.push(subject.make_finding(LintRule::CronJob, &entry.current, place, message, fix));
+    };
     let config_val = config_val_parameter(manager);
     for warning in &job.warnings {
         let at = warning.split([' ', ':']).next().unwrap_or_default();
@@ -118,6 +126,40 @@ fn check_job(
     }
     if manager != CronManager::Benchmarks && job.mode == CronMode::OnDemand {
         tell(&knob("MODE"), format!("{}: nothing ever starts a job that is OnDemand", knob("MODE")));
+    }
+}
+
+/// Reports text after the unit of a period, and items of a list of slots that are not numbers, both of which are ignored
+/// (`CronJobParams::InitPeriod`, `StartdCronJobParams::Initialize`).
+fn check_numbers(
+    subject: &LintSubject<'_>,
+    knob: &dyn Fn(&str) -> String,
+    entries: &CronEntries<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let value_of = |item: &str| {
+        let entry = entries.find(&knob(item))?;
+        Some((entry, subject.expand_entry(entry).ok()?))
+    };
+    let mut tell = |entry: &MacroEntry, message: String, fix: &str| {
+        let place = Some((0, entry.raw().len()));
+        findings.push(subject.make_finding(LintRule::CronJob, &entry.current, place, message, fix));
+    };
+    if let Some((entry, value)) = value_of("PERIOD") {
+        let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let rest = value.get(digits + 1..).unwrap_or_default();
+        if digits > 0 && rest.first().is_some_and(u8::is_ascii_digit) {
+            let read = BStr::new(&value[..digits + 1]);
+            let message = format!("{}: '{}' after {read} is ignored", entry.name, BStr::new(rest));
+            tell(entry, message, "write one number with one unit, such as 90m");
+        }
+    }
+    if let Some((entry, value)) = value_of("SLOTS") {
+        let is_number = |item: &&[u8]| item.iter().all(u8::is_ascii_digit);
+        if let Some(item) = list::split(&value).find(|item| !is_number(item)) {
+            let message = format!("{}: '{}' is not the number of a slot", entry.name, BStr::new(item));
+            tell(entry, message, "write numbers with commas between them");
+        }
     }
 }
 

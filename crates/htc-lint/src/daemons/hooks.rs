@@ -58,6 +58,12 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         if keyword.is_empty() || with_hooks.iter().any(|known| caseless::eq(known, &keyword)) {
             continue;
         }
+        // A hook of the keyword whose type is misspelled has a finding of its own.
+        let start = [&keyword[..], b"_HOOK_"].concat();
+        if findings.iter().any(|it| it.rule == LintRule::HookKnob && caseless::starts_with(&it.name, &start))
+        {
+            continue;
+        }
         let near =
             htc_base::text::similar_names::nearest(&keyword, with_hooks.iter().map(|known| &known[..]));
         findings.push(subject.make_finding(

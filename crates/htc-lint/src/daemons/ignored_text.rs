@@ -1,5 +1,5 @@
-//! Statements that set another name than intended, or none: text between the name and `=`, and conditions with an undefined
-//! macro (`Parse_macros`, config.cpp).
+//! Statements that set another name than intended, or none: text between the name and `=`, conditions with an undefined
+//! macro, and comments in continued values (`Parse_macros`, config.cpp).
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless};
@@ -31,6 +31,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             if line.text.starts_with(b"#") {
                 continue;
             }
+            findings.extend(find_comment_in_value(subject, id, &line));
             if split_if_keyword(&line.text).is_some() {
                 findings.extend(check_condition(subject, id, &line));
                 continue;
@@ -61,6 +62,28 @@ fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
     findings.extend(own);
 }
 
+/// Reports a comment after a backslash that does not end in a backslash itself: the value ends there, with the last character
+/// of the comment (`getline_implementation`, config.cpp).
+fn find_comment_in_value(
+    subject: &LintSubject<'_>,
+    source: SourceId,
+    line: &LogicalLine<'_>,
+) -> Option<Finding> {
+    let split = statement::split_line(&line.text).ok().filter(|_| line.pieces.len() > 1)?;
+    let place = line_location(subject, source, line.line).filter(|_| line.line > line.first_line)?;
+    let comment = place.text.trim();
+    let last = comment.chars().next_back().filter(|last| *last != '\\')?;
+    if !comment.starts_with(b"#") {
+        return None;
+    }
+    let name = split.name.as_bstr();
+    let message = format!(
+        "this comment ends the value of {name}, and its last character '{last}' becomes a part of it"
+    );
+    let fix = format!("write the comment before the line of {name}");
+    Some(Finding::at(LintRule::CommentInValue, Some(place), message, fix))
+}
+
 /// Reports text between the name and the operator, and a keyword that is set like a parameter.
 fn check_words(
     subject: &LintSubject<'_>,
@@ -83,9 +106,13 @@ fn check_words(
     let joined = [name, b"_", &words.replace(" ", "_")].concat();
     let is_known = |name: &[u8]| defaults::find(name).is_some();
     let last = words.fields().last().unwrap_or_default();
+    // Commands of shells and of other languages that set a variable.
+    let is_command = ["set", "setenv", "export", "declare", "local", "let", "var", "define", "param"]
+        .iter()
+        .any(|command| caseless::eq(command.as_bytes(), name));
     let fix = match () {
         () if is_known(&joined) => format!("did you mean {}?", joined.as_bstr()),
-        () if is_known(last) => format!("write {} = {}", last.as_bstr(), value.as_bstr()),
+        () if is_known(last) || is_command => format!("write {} = {}", last.as_bstr(), value.as_bstr()),
         () => format!("write the text after the operator, or {}", joined.as_bstr()),
     };
     let mut place = line_location(subject, source, line.first_line);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::allow_comments::AllowComments;
+use super::repeated_findings::drop_repeated_findings;
 use super::{
     LintScope, check_unread_sources, check_user_maps, fatal_error_finding, hooks, load_warnings,
     target_version, unsupported_here,
@@ -142,6 +143,7 @@ impl LintRequest<'_> {
             false => warning.to_string(),
         });
         let warnings = warnings.collect();
+        drop_repeated_findings(&mut findings);
         target_version::apply(&subject, self.version, &mut findings);
         AllowComments::of_config(&attempt.config).apply(&mut findings);
         if self.checks_corrections {
@@ -211,6 +213,10 @@ fn drop_type_findings_of_cron_jobs(findings: &mut Vec<Finding>) {
     let cron_jobs = findings.iter().filter(|finding| finding.rule == LintRule::CronJob);
     let reported: Vec<_> = cron_jobs.map(|finding| finding.name.clone()).collect();
     findings.retain(|finding| finding.rule != LintRule::BadValue || !reported.contains(&finding.name));
+    // A finding about the syntax of a condition has the place of the mistake.
+    let expressions = findings.iter().filter(|finding| finding.rule == LintRule::BadExpression);
+    let invalid: Vec<_> = expressions.map(|finding| finding.name.clone()).collect();
+    findings.retain(|finding| finding.rule != LintRule::CronJob || !invalid.contains(&finding.name));
 }
 
 #[cfg(test)]

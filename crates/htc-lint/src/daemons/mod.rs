@@ -11,6 +11,7 @@ mod lint_request;
 mod lint_scope;
 mod load_warnings;
 mod map_lines;
+mod repeated_findings;
 mod routes;
 mod rules;
 pub mod rules_file;

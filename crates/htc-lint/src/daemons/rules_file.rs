@@ -104,7 +104,7 @@ pub fn sets_router_parameters(text: &[u8]) -> bool {
 
 /// Returns the language of a text: that of most of its statements outside of `@=` blocks.
 pub fn detect_language(text: &[u8]) -> FileLanguage {
-    let (mut statements, mut assignments) = (0usize, 0usize);
+    let (mut statements, mut assignments, mut unclear) = (0usize, 0usize, 0usize);
     for (name, rest) in top_level_lines(text).filter(|(name, _)| !name.is_empty()) {
         let operator = rest.trim_start();
         let is_operator = [&b"="[..], b"+=", b"@=", b":"].iter().any(|it| operator.starts_with(it));
@@ -114,17 +114,29 @@ pub fn detect_language(text: &[u8]) -> FileLanguage {
         if is_operator && is_router || caseless::eq(name, b"use") {
             return FileLanguage::Config;
         }
+        // `set NAME = value` is written for a shell, or a statement with an unnecessary operator.
+        let has_second_operator = || {
+            let words = operator.trim_start_with(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+            words.len() < operator.len() && is_equals_sign(words.trim_start())
+        };
         if is_operator {
             assignments += 1;
+        } else if caseless::eq(name, b"set") && has_second_operator() {
+            unclear += 1;
         } else if rest.len() > operator.len() && is_keyword(name) {
             statements += 1;
         }
     }
     match () {
-        () if statements > 0 && 2 * statements >= assignments => FileLanguage::Rules,
+        () if statements > 0 && 2 * (statements + unclear) >= assignments => FileLanguage::Rules,
         () if assignments > 0 => FileLanguage::Config,
         () => FileLanguage::Unclear,
     }
+}
+
+/// True if a text begins with one `=`, which is not a part of another operator.
+fn is_equals_sign(text: &[u8]) -> bool {
+    text.starts_with(b"=") && !text[1..].starts_with(b"=") && !text[1..].starts_with(b"?")
 }
 
 /// Statements after the TRANSFORM that ends the rules; neither HTCondor nor this program executes them.
@@ -344,6 +356,9 @@ mod tests {
             ("X @=e\n SET A 1\n@e\n", FileLanguage::Config),
             ("bad line 1\n", FileLanguage::Unclear),
             ("SET = 1\n", FileLanguage::Config),
+            ("set NUM_CPUS = 3\n", FileLanguage::Unclear),
+            ("A = 1\nset NUM_CPUS = 3\n", FileLanguage::Config),
+            ("SET A = 1\nDELETE B\n", FileLanguage::Rules),
         ] {
             assert_eq!(detect_language(text.as_bytes()), language, "{text}");
         }

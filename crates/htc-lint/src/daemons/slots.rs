@@ -51,6 +51,29 @@ fn check_uncounted_types(subject: &LintSubject<'_>, scope: LintScope, findings: 
             findings.push(Finding { holds_in_part: counts.contains(&entry.current.place.source), ..finding });
         }
     }
+    if scope.is_complete {
+        check_settings_of_missing_types(subject, first, findings);
+    }
+}
+
+/// Reports the first setting of each slot type that has neither shares nor a number of slots.
+fn check_settings_of_missing_types(subject: &LintSubject<'_>, first: u32, findings: &mut Vec<Finding>) {
+    let mut reported = Vec::new();
+    for entry in subject.user_written_entries() {
+        let rest = caseless::strip_prefix(unqualified_name(&entry.name), b"SLOT_TYPE_");
+        let id =
+            rest.and_then(|rest| rest.split_once_str("_")).and_then(|(id, _)| id.to_str().ok()?.parse().ok());
+        let Some(id) = id.filter(|id: &u32| *id >= first && !reported.contains(id)) else { continue };
+        let (shares, count) = (format!("SLOT_TYPE_{id}"), format!("NUM_SLOTS_TYPE_{id}"));
+        let is_made = [&shares, &count].iter().any(|name| subject.is_set_with_any_prefix(name.as_bytes()));
+        if is_made || !subject.known.is_known(&entry.name) {
+            continue;
+        }
+        reported.push(id);
+        let message = format!("there is no slot of type {id}: neither {count} nor {shares} is set");
+        let fix = format!("set {count} and {shares}, or correct the number of the type");
+        findings.push(subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix));
+    }
 }
 
 /// Compares MACHINE_RESOURCE_NAMES with the resources that are defined (`MachAttributes::init_machine_resources`).

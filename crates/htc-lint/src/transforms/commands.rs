@@ -3,7 +3,7 @@
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
-use crate::config::{SyntaxAdvice, advise_syntax, is_known_attribute};
+use crate::config::{SyntaxAdvice, advise_syntax, convert_quantity, is_known_attribute};
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use crate::transforms::macros::route_setting;
 use htc_base::text::Span;
@@ -112,6 +112,18 @@ impl TransformLinter<'_> {
                         place,
                         message,
                         format!("write a space before '{character}'"),
+                    );
+                }
+                let rest = line.text.get(at.end as usize..).unwrap_or_default().trim();
+                if command.keyword == CommandKeyword::Delete && trailing.is_none() && !rest.is_empty() {
+                    let place = Span::new(line.text.len() - rest.len(), line.text.len());
+                    let message = format!("only {name} is deleted; the rest is ignored without a message");
+                    self.report(
+                        LintRule::RestIgnored,
+                        line,
+                        place,
+                        message,
+                        "write a DELETE for each attribute",
                     );
                 }
                 self.lint_attribute_name(line, at, command, name);
@@ -269,6 +281,9 @@ impl TransformLinter<'_> {
             && command.keyword != CommandKeyword::EvalMacro
         {
             self.lint_attribute_value(line, Span::new(offset, offset + end), name, &expr);
+            if !matches!(command.keyword, CommandKeyword::EvalSet) {
+                self.lint_value_scopes(line, Span::new(offset, offset + end), name, &expr);
+            }
         }
         self.lint_single_quotes(line, command);
         self.lint_expression_traps(line, &command.value[..end], offset, dialect);
@@ -300,10 +315,19 @@ impl TransformLinter<'_> {
         let (offset, value) = (command.value_at, &command.value);
         let (start, end) = (error.span.start as usize, error.span.end as usize);
         let comment = value.find(b" #");
+        let own_quantity = match &command.attribute {
+            Some(CommandAttribute::Name { name, .. }) => convert_quantity(name, value),
+            _ => None,
+        };
         let mut replacement = None;
         let (at, fix) = match comment {
             Some(hash) => {
                 (Span::new(offset + hash + 1, line.text.len()), "put the comment on its own line".to_owned())
+            }
+            None if own_quantity.is_some() => {
+                let (unit, number) = own_quantity.unwrap_or_default();
+                replacement = Some(number.clone().into());
+                (Span::new(offset, offset + value.len()), format!("in {unit}: write {number}"))
             }
             None => match self.advise_value(command, error) {
                 Some(advice) => {

@@ -16,6 +16,10 @@ use crate::transforms::finding::TransformLinter;
 const GRID_TYPES: [&str; 13] =
     ["arc", "azure", "batch", "blah", "boinc", "condor", "ec2", "gce", "lsf", "nqs", "pbs", "sge", "slurm"];
 
+/// Batch systems of `batch` resources, for each of which the BLAHP has a script `<system>_submit.sh`.
+const BATCH_SYSTEMS: [&str; 9] =
+    ["condor", "flux", "kubernetes", "lsf", "nqs", "pbs", "sfapi", "sge", "slurm"];
+
 impl TransformLinter<'_> {
     /// Checks a condition, or another expression that the router or the schedd evaluates in a job.
     pub(super) fn lint_job_expression(&mut self, line: &RuleLine, at: Span, expr: &Expr) {
@@ -65,6 +69,7 @@ impl TransformLinter<'_> {
     pub(super) fn lint_grid_resource(&mut self, line: &RuleLine, at: Span, text: &[u8]) {
         let word = text.fields().next().unwrap_or_default();
         if GRID_TYPES.iter().any(|known| caseless::eq(known.as_bytes(), word)) {
+            self.lint_batch_system(line, at, text);
             return;
         }
         let known = GRID_TYPES.iter().map(|known| known.as_bytes());
@@ -72,6 +77,24 @@ impl TransformLinter<'_> {
             let message = format!("there is no type of grid '{}': the job is held", BStr::new(word));
             let advice = format!("did you mean {}?", BStr::new(near));
             self.report(LintRule::Trap, line, at, message, advice);
+        }
+    }
+
+    /// Reports a batch system whose name is similar to a known one: `batch slrum`.
+    fn lint_batch_system(&mut self, line: &RuleLine, at: Span, text: &[u8]) {
+        let mut words = text.fields();
+        let is_batch = words
+            .next()
+            .is_some_and(|word| ["batch", "blah"].iter().any(|known| caseless::eq(known.as_bytes(), word)));
+        let Some(system) = words.next().filter(|_| is_batch) else { return };
+        let is_known = |known: &&str| caseless::eq(known.as_bytes(), system);
+        if BATCH_SYSTEMS.iter().any(|known| is_known(&known)) {
+            return;
+        }
+        if let Some(near) = similar_names::nearest(system, BATCH_SYSTEMS.iter().map(|known| known.as_bytes()))
+        {
+            let message = format!("there is no batch system '{}': the job is held", BStr::new(system));
+            self.report(LintRule::Trap, line, at, message, format!("did you mean {}?", BStr::new(near)));
         }
     }
 

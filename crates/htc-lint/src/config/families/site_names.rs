@@ -14,6 +14,9 @@ pub(in crate::config) struct SiteNames {
     /// Daemons, including those of DAEMON_LIST, and local names.
     pub(in crate::config) daemons: Vec<BString>,
     is_daemon: FxHashSet<Vec<u8>>,
+    /// Prefixes, in lower case, of settings that give a daemon a log, a directory or a name of its own: local names that
+    /// some command line contains.
+    own_prefixes: FxHashSet<Vec<u8>>,
     /// Names of advertised attributes (STARTD_ATTRS, ...) and of requirement clauses (..._CLAUSES).
     pub(in crate::config) attributes: Vec<BString>,
     /// The same names in lower case.
@@ -87,6 +90,7 @@ impl SiteNames {
         SiteNames {
             daemons,
             is_daemon,
+            own_prefixes: find_own_prefixes(config),
             attributes,
             is_attribute,
             slot_prefixes,
@@ -100,6 +104,13 @@ impl SiteNames {
     /// Returns true if a daemon has this name, or a local name.
     pub(in crate::config) fn is_daemon(&self, name: &[u8]) -> bool {
         self.is_daemon.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Returns true if a daemon has this name before the dot of its settings.
+    pub(in crate::config) fn is_local_name(&self, name: &[u8]) -> bool {
+        // SCHEDD2 is a second schedd.
+        let stem = name.trim_end_with(|c| c.is_ascii_digit());
+        self.is_daemon(stem) || self.is_daemon(name) || self.own_prefixes.contains(&name.to_ascii_lowercase())
     }
 
     /// Returns true if a name is that of an advertised attribute, alone or after a prefix and `_`
@@ -146,6 +157,35 @@ impl SiteNames {
             UnreadReason::new(why, Advice::DidYouMean(BString::from(near)))
         })
     }
+}
+
+/// Returns the prefixes, in lower case, of settings that a second daemon of a kind needs.
+fn find_own_prefixes(config: &Config) -> FxHashSet<Vec<u8>> {
+    const ENDINGS: [&str; 11] = [
+        "_LOG",
+        "_NAME",
+        "_HOST",
+        "_PORT",
+        "_ARGS",
+        "_FILE",
+        "_HISTORY",
+        "_DIR",
+        "_CONFIG",
+        "_HISTORY_DIR",
+        "_LOCK",
+    ];
+    const NAMES: [&str; 7] = ["LOG", "SPOOL", "EXECUTE", "LOCAL_DIR", "HISTORY", "LOCK", "RUN"];
+    let is_own = |name: &[u8]| {
+        ENDINGS.iter().any(|end| caseless::ends_with(name, end.as_bytes()))
+            || NAMES.iter().any(|known| caseless::eq(known.as_bytes(), name))
+    };
+    let prefixed = config.set.entries().filter_map(|entry| {
+        // The name of the subsystem may come before the local name.
+        let (before, name) = entry.name.rsplit_once_str(".")?;
+        let prefix = before.rsplit_once_str(".").map_or(before, |(_, prefix)| prefix);
+        is_own(name).then(|| prefix.to_ascii_lowercase())
+    });
+    prefixed.collect()
 }
 
 /// Returns the words after `-local-name` in the arguments of a daemon.
