@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use htc_base::text::caseless;
+use htc_base::text::{Span, caseless};
 use htc_config::Advice;
 use htc_config::SharedText;
 use htc_config::finding::{Finding, Replacement};
@@ -37,9 +37,32 @@ pub struct LineCorrection {
     pub replacement: Replacement,
 }
 
+/// Splits a replacement that inserts lines before a part of the line which it keeps, so that other corrections may change
+/// the part: returns the removal of what follows the part and the insertion before it.
+fn split_insertion(line: &[u8], replacement: &Replacement) -> Option<(Replacement, Replacement)> {
+    let (start, end) = (replacement.span.start as usize, replacement.span.end as usize);
+    let inserted = replacement.text.rfind_byte(b'\n')? + 1;
+    let kept = replacement.text.get(inserted..).filter(|kept| !kept.is_empty())?;
+    let kept_end = start + kept.len();
+    if line.get(start..kept_end) != Some(kept) || kept_end > end {
+        return None;
+    }
+    let insertion = Replacement { span: Span::new(start, start), text: replacement.text[..inserted].into() };
+    Some((Replacement { span: Span::new(kept_end, end), text: BString::default() }, insertion))
+}
+
 /// Applies the corrections of a line from its end to its beginning, without those that overlap; returns their
 /// findings.
-pub fn correct_line(line: &mut BString, mut corrections: Vec<LineCorrection>) -> Vec<usize> {
+pub fn correct_line(line: &mut BString, corrections: Vec<LineCorrection>) -> Vec<usize> {
+    let mut insertions: Vec<LineCorrection> = Vec::new();
+    let corrections = corrections.into_iter().map(|LineCorrection { finding, replacement }| {
+        let Some((removal, insertion)) = split_insertion(line, &replacement) else {
+            return LineCorrection { finding, replacement };
+        };
+        insertions.push(LineCorrection { finding, replacement: insertion });
+        LineCorrection { finding, replacement: removal }
+    });
+    let mut corrections: Vec<LineCorrection> = corrections.collect();
     corrections.sort_by_key(|it| (it.replacement.span.start, it.replacement.span.end));
     let mut done = Vec::new();
     let mut limit = line.len();
@@ -58,6 +81,14 @@ pub fn correct_line(line: &mut BString, mut corrections: Vec<LineCorrection>) ->
         limit = start;
         last = Some(replacement);
         done.push(finding);
+    }
+    // The inserted lines come before all other changes, and only if the rest of their correction was made.
+    for LineCorrection { finding, replacement } in insertions {
+        let start = replacement.span.start as usize;
+        if start <= limit && done.contains(&finding) {
+            line.splice(start..start, replacement.text.iter().copied());
+            limit = start;
+        }
     }
     done
 }
@@ -389,7 +420,6 @@ fn has_fewer_findings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use htc_base::text::Span;
     use htc_config::SourceId;
 
     fn finding(text: &str, rule: LintRule, (start, end): (usize, usize), new: &str) -> Finding {
@@ -409,6 +439,19 @@ mod tests {
         drop_wrong_corrections(&mut findings, &|_| Some(text.into()), &|_| Some(after.to_vec()));
         let [finding] = findings;
         finding.replacement
+    }
+
+    #[test]
+    fn a_comment_is_moved_before_a_corrected_statement() {
+        let mut line = BString::from("NUM_CPU = 4 # cores\n");
+        let correction = |finding, (start, end), text: &str| LineCorrection {
+            finding,
+            replacement: Replacement { span: Span::new(start, end), text: text.into() },
+        };
+        let moved = correction(1, (0, 19), "# cores\nNUM_CPU = 4");
+        let mut done = correct_line(&mut line, vec![moved, correction(2, (0, 7), "NUM_CPUS")]);
+        done.sort_unstable();
+        assert_eq!((line.as_bstr(), done), (b"# cores\nNUM_CPUS = 4\n".as_bstr(), vec![1, 2]));
     }
 
     #[test]

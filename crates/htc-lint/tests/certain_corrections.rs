@@ -56,9 +56,9 @@ fn apply(text: &[u8], findings: &[Finding]) -> (BString, Vec<(u32, LintRule)>) {
     (out, corrected)
 }
 
-/// Corrects a text until there is no correction left, and checks each step.
+/// Corrects a text, checks the result, and checks that there is no further correction.
 fn correct(text: &str, lint: &dyn Fn(&[u8]) -> Vec<Finding>) -> BString {
-    const MAX_STEPS: usize = 5;
+    const MAX_STEPS: usize = 2;
     let mut text = BString::from(text);
     for _ in 0..MAX_STEPS {
         let before = lint(&text);
@@ -81,12 +81,37 @@ fn correct(text: &str, lint: &dyn Fn(&[u8]) -> Vec<Finding>) -> BString {
         }
         text = after;
     }
-    panic!("{text}: the corrections do not end");
+    panic!("{text}: a second run changes the text again");
 }
 
 fn data(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
     std::fs::read_to_string(path).unwrap()
+}
+
+/// All sets of mistakes in configurations.
+const SETS: [&str; 14] = [
+    "one-line-1.txt",
+    "one-line-2.txt",
+    "one-line-3.txt",
+    "one-line-4.txt",
+    "one-line-5.txt",
+    "one-line-6.txt",
+    "one-line-10.txt",
+    "one-line-11.txt",
+    "types-4.txt",
+    "parts-7.txt",
+    "parts-8.txt",
+    "parts-9.txt",
+    "families-8.txt",
+    "families-9.txt",
+];
+
+/// Returns the configurations of a set.
+fn samples(set: &str) -> Vec<String> {
+    let text = data(set);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| format!("{}\n", line.strip_prefix('-').unwrap_or(line).replace("\\n", "\n"))).collect()
 }
 
 fn config_file(place: &tempfile::TempDir) -> PathBuf {
@@ -113,26 +138,28 @@ fn corrected_samples_are_as_intended() {
 fn corrections_of_all_samples_leave_no_error() {
     let place = tempfile::tempdir().unwrap();
     let file = config_file(&place);
-    let sets = [
-        "one-line-1.txt",
-        "one-line-2.txt",
-        "one-line-3.txt",
-        "one-line-4.txt",
-        "one-line-5.txt",
-        "one-line-6.txt",
-        "one-line-10.txt",
-        "types-4.txt",
-        "parts-7.txt",
-        "parts-8.txt",
-        "parts-9.txt",
-        "families-8.txt",
-        "families-9.txt",
-    ];
-    for set in sets {
-        for line in data(set).lines().filter(|line| !line.starts_with('#')) {
-            let text = format!("{}\n", line.strip_prefix('-').unwrap_or(line).replace("\\n", "\n"));
-            correct(&text, &|text| lint_config(&file, text));
-        }
+    for text in SETS.iter().flat_map(|set| samples(set)) {
+        correct(&text, &|text| lint_config(&file, text));
+    }
+}
+
+/// A comment in the value of a line with another mistake, and two mistakes in neighbouring lines, are corrected together.
+#[test]
+fn several_mistakes_are_corrected_in_one_run() {
+    let place = tempfile::tempdir().unwrap();
+    let file = config_file(&place);
+    let all: Vec<String> = SETS.iter().flat_map(|set| samples(set)).collect();
+    let is_one_line = |text: &&String| text.lines().count() == 1;
+    let lines: Vec<&String> = all.iter().filter(is_one_line).step_by(3).collect();
+    let is_name = |line: &&&String| {
+        let found = lint_config(&file, line.as_bytes());
+        found.iter().all(|finding| finding.rule == LintRule::UnknownParameter)
+    };
+    for line in lines.iter().filter(is_name) {
+        correct(&format!("{} # remark\n", line.trim_end()), &|text| lint_config(&file, text));
+    }
+    for pair in lines.chunks(2).filter(|pair| pair.len() == 2) {
+        correct(&format!("{}{}", pair[0], pair[1]), &|text| lint_config(&file, text));
     }
 }
 
