@@ -5,9 +5,9 @@ use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
 /// Line of a source, or `None` if a finding has no place.
-type Line = Option<(u32, u32)>;
+type LinePlace = Option<(u32, u32)>;
 
-fn line_of(finding: &Finding) -> Line {
+fn line_of(finding: &Finding) -> LinePlace {
     finding.spot.as_ref().map(|spot| (spot.source.number(), spot.line))
 }
 
@@ -33,7 +33,7 @@ const CONSEQUENCES: [(LintRule, &[LintRule]); 5] = [
 /// Drops the findings that only repeat another one.
 pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
     for (cause, consequences) in CONSEQUENCES {
-        let lines: FxHashSet<Line> =
+        let lines: FxHashSet<LinePlace> =
             findings.iter().filter(|finding| finding.rule == cause).map(line_of).collect();
         if !lines.is_empty() {
             findings.retain(|finding| {
@@ -50,7 +50,7 @@ pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
 /// Drops the syntax error of the line after a comment that ended a value: it was meant to continue the value.
 fn drop_statements_after_comments(findings: &mut Vec<Finding>) {
     let comments = findings.iter().filter(|finding| finding.rule == LintRule::CommentInValue);
-    let next: FxHashSet<Line> =
+    let next: FxHashSet<LinePlace> =
         comments.filter_map(line_of).map(|(source, line)| Some((source, line + 1))).collect();
     findings.retain(|finding| finding.rule != LintRule::Syntax || !next.contains(&line_of(finding)));
 }
@@ -86,7 +86,7 @@ fn drop_consequences_of_references(findings: &mut Vec<Finding>) {
 
 /// Drops a finding about a string without quotes that is inside the place of one about the same string in other quotes.
 fn drop_findings_inside_others(findings: &mut Vec<Finding>) {
-    let outer: Vec<(Line, u32, u32)> = findings
+    let outer: Vec<(LinePlace, u32, u32)> = findings
         .iter()
         .filter(|finding| matches!(finding.rule, LintRule::MisleadingExpression | LintRule::Trap))
         .filter_map(|finding| {
