@@ -383,3 +383,120 @@ fn a_condition_on_devices_may_lose_the_clauses_that_none_meets() {
         "RequireGPUs true instead of",
     );
 }
+
+fn plain_slot(name: &str, more: &str) -> String {
+    format!("[ Name = \"{name}\"; Cpus = 8; {more} ]")
+}
+
+#[test]
+fn numbers_of_the_clock_are_explained_as_times_and_days() {
+    let day = plain_slot("slot1@a", "ClockMin = 1020; ClockDay = 5; Requirements = MY.ClockMin >= 18 * 60;");
+    expect(
+        &[&day],
+        "[ RequestCpus = 1 ]",
+        "MY.ClockMin >= 18 * 60 is not true: the slot has 1020, that is 17:00; 18 * 60 is 18:00",
+        "",
+    );
+    let late = plain_slot("slot1@b", "ClockMin = 1025; ClockDay = 5; Requirements = MY.ClockMin >= 18 * 60;");
+    expect(&[&day, &late], "[ A = 1 ]", "the slots have 1020 to 1025, that is 17:00 to 17:05", "");
+    let friday = plain_slot("slot1@a", "ClockDay = 5; Requirements = ClockDay == 0 || 6 == ClockDay;");
+    expect(
+        &[&friday],
+        "[ A = 1 ]",
+        "ClockDay == 0 || 6 == ClockDay is not true: the slot has 5, that is Friday; 0 is Sunday, 6 is Saturday",
+        "",
+    );
+    // A number that is no time has no explanation.
+    let wrong = plain_slot("slot1@a", "ClockMin = 600; Requirements = ClockMin > 2400;");
+    let (sentences, _) = explain(&[&wrong], "[ A = 1 ]");
+    assert_eq!(sentences, ["ClockMin > 2400 is not true: the slot has 600, that is 10:00"]);
+}
+
+#[test]
+fn comparisons_of_versions_name_the_version_and_the_one_asked_for() {
+    let version = "CondorVersion = \"$CondorVersion: 24.0.1 2024-10-31 BuildID: 1 $\"; Requirements = true;";
+    let old = plain_slot("slot1@a", version);
+    let older = plain_slot("slot1@b", &version.replace("24.0.1", "23.5.2"));
+    let job = |clause: &str| format!("[ Requirements = {clause} ]");
+    for (clause, said) in [
+        (
+            "versionGE(split(TARGET.CondorVersion)[1], \"25.0.0\")",
+            "the version is 24.0.1, the condition asks for at least 25.0.0",
+        ),
+        (
+            "versionLE(\"25.0.0\", split(TARGET.CondorVersion)[1])",
+            "the version is 24.0.1, the condition asks for at least 25.0.0",
+        ),
+        (
+            "!versionLT(split(TARGET.CondorVersion)[1], \"24.5\")",
+            "the version is 24.0.1, the condition asks for at least 24.5",
+        ),
+        (
+            "version_in_range(split(TARGET.CondorVersion)[1], \"25.0\", \"25.9\")",
+            "the version is 24.0.1, the condition asks for one from 25.0 to 25.9",
+        ),
+        (
+            "versionGE(TARGET.CondorVersion, \"23.0\")",
+            "versionGE() compares the whole text with at least 23.0; write split(TARGET.CondorVersion)[1] for the number of the version",
+        ),
+        (
+            "TARGET.CondorVersion >= \"25.0.0\"",
+            "versions are compared as strings here; write versionGE(split(TARGET.CondorVersion)[1], \"25.0.0\")",
+        ),
+    ] {
+        expect(&[&old], &job(clause), said, "");
+    }
+    expect(
+        &[&old, &older],
+        &job("versionGE(split(TARGET.CondorVersion)[1], \"25.0.0\")"),
+        "the versions are \"23.5.2\" (1), \"24.0.1\" (1), the condition asks for at least 25.0.0",
+        "",
+    );
+}
+
+#[test]
+fn limits_of_time_have_their_unit() {
+    let slot = |clause: &str| plain_slot("slot1@a", &format!("KeyboardIdle = 20; Requirements = {clause};"));
+    for (clause, job, said) in [
+        ("TARGET.MaxWallTimeMins <= 2880", "MaxWallTimeMins = 86400", "the job has 86400 minutes"),
+        ("TARGET.SiteLimitHours < 24", "SiteLimitHours = 72", "the job has 72 hours"),
+        ("KeyboardIdle > 900", "A = 1", "the slot has 20 seconds"),
+        ("TARGET.JobMaxVacateTime < 60", "JobMaxVacateTime = 600", "the job has 600 seconds"),
+    ] {
+        expect(&[&slot(clause)], &format!("[ {job} ]"), said, "");
+    }
+}
+
+/// Custom resources have conditions on their devices, too: `Require<Tag>`.
+#[test]
+fn conditions_on_devices_of_custom_resources_are_explained() {
+    const BOARDS: &str = "[ Fpgas = 2; MachineResources = \"Cpus Memory Fpgas\"; AvailableFpgas = { Fpgas_a, Fpgas_b }; Requirements = true; Arch = \"X86_64\";
+        Fpgas_a = [ Id = \"f-a\"; Speed = 100; Board = \"U50\" ]; Fpgas_b = [ Id = \"f-b\"; Speed = 200; Board = \"U280\" ] ]";
+    let job = |require: &str, more: &str| {
+        format!(
+            "[ RequestFpgas = 1; RequireFpgas = {require}; {more}
+               Requirements = countMatches(MY.RequireFpgas, TARGET.AvailableFpgas) >= RequestFpgas ]"
+        )
+    };
+    expect(
+        &[BOARDS],
+        &job("Speed >= 300", ""),
+        "no Fpga has Speed >= 300, they have 100 to 200",
+        "RequireFpgas",
+    );
+    expect(&[BOARDS], &job("Board == \"U250\"", ""), "no Fpga has Board == \"U250\"", "");
+    expect(
+        &[BOARDS],
+        &job("Speed >= MinSpeed", "MinSpeed = 300;"),
+        "they have 100 to 200, the job has MinSpeed = 300",
+        "MinSpeed 200 instead of 300: 1 more slot",
+    );
+    // The startd counts the devices where the job's Requirements do not.
+    expect(&[BOARDS], "[ RequestFpgas = 1; RequireFpgas = Speed >= 300; ]", "no Fpga has Speed >= 300", "");
+    expect(
+        &[BOARDS],
+        &job("Speed >= 150", "").replace("RequestFpgas = 1", "RequestFpgas = 2"),
+        "at most 1 Fpga of one slot meets RequireFpgas, and the job asks for 2",
+        "RequestFpgas 1",
+    );
+}

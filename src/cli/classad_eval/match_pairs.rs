@@ -18,7 +18,7 @@ use crate::cli::common::{
     compare_sort_keys, open_stdio_pipe, stdin_twice_problem, tool_user_maps, write_to_stdout,
 };
 use crate::os::RealWorld;
-use crate::why::matching::{AdPool, Analysis, JobGrouper};
+use crate::why::matching::{AdPool, Analysis, JobGrouper, PairHints};
 
 /// Pair of ads, and whether they match.
 struct AdPair<'a> {
@@ -354,6 +354,11 @@ fn explain(
             writeln!(out, "    {} {why}", painter.bold("why:"))?;
         }
     }
+    if !pair.matches && !cli.context.strict {
+        for hint in hints_of_pair(pair, world) {
+            writeln!(out, "  {} {hint}", painter.bold("hint:"))?;
+        }
+    }
     Ok(())
 }
 
@@ -367,4 +372,11 @@ fn ad_name(ad: &ClassAd, number: usize, world: &RealWorld) -> String {
         (Some(cluster), Some(process)) => format!("job {cluster}.{process}"),
         _ => format!("ad {number}"),
     }
+}
+
+/// Returns hints about the clauses of both Requirements that are not true.
+fn hints_of_pair(pair: &AdPair<'_>, world: &RealWorld) -> Vec<String> {
+    let right = vec![(pair.right_name.to_owned(), pair.right.clone())];
+    let pool = AdPool::new(right, world).symmetric();
+    PairHints::new(&pool).of_pair(pair.left, 0).to_vec()
 }

@@ -24,7 +24,7 @@ use crate::runner::slot::{
 };
 use crate::slot::{EvaluatedCondition, SlotPlan};
 use crate::text::plural::counted;
-use crate::why::matching::{AdPool, Analysis, JobGrouper, MachineSlots, NegotiatedSlots, SlotSet};
+use crate::why::matching::{AdPool, Analysis, JobGrouper, MachineSlots, NegotiatedSlots, PairHints, SlotSet};
 use crate::world::World;
 
 /// Maximum number of pairs of a job and a slot that are printed one by one.
@@ -186,6 +186,7 @@ fn print_answers(
     let mut offers = Vec::new();
     let as_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
     let set = slot_set(slots, world);
+    let mut hints = arguments.pairs.then(|| PairHints::new(&*set));
     for (ad, number) in jobs.iter().zip(1..) {
         let mut said = slots.consider(ad, world);
         let is_taken = said.iter().any(|it| it.accepted);
@@ -195,11 +196,15 @@ fn print_answers(
             continue;
         }
         let job = job_name(ad, number, set.world());
-        for SlotDecision { slot, accepted, reason, details, .. } in said {
+        for (at, SlotDecision { slot, accepted, reason, details, .. }) in said.into_iter().enumerate() {
             let word = if accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {reason}").context("standard output")?;
             for line in refusal_details(&reason, &details) {
                 writeln!(output, "    {line}").context("standard output")?;
+            }
+            let hints = hints.as_mut().filter(|_| !accepted && set.name(at) == slot);
+            for hint in hints.map(|hints| hints.of_pair(ad, at)).unwrap_or_default() {
+                writeln!(output, "    hint: {hint}").context("standard output")?;
             }
         }
     }

@@ -372,6 +372,34 @@ fn bad_lines_have_the_same_places_whether_jobs_are_grouped_or_not() {
     assert!(grouped.contains("jobs:86:7: ") && grouped.contains("jobs:82605:7: "), "{grouped}");
 }
 
+/// `--pairs` and `htc-classad-eval --match --explain` have the hints of the summary for each pair.
+#[test]
+fn pairs_have_the_hints_of_the_summary() {
+    let directory = tempfile::tempdir().unwrap();
+    let slot = format!(
+        "Name = \"slot1@node0\"\n{SLOT}HasSingularity = true\nClockMin = 1020\n\
+         CondorVersion = \"$CondorVersion: 24.0.1 2024-10-31 BuildID: 1 $\"\n"
+    );
+    let slot = slot.replace("START && WithinResourceLimits", "ClockMin >= 18 * 60");
+    let job = format!(
+        "{JOB}Requirements = TARGET.HasSingularty && versionGE(split(TARGET.CondorVersion)[1], \"25.0.0\")\n"
+    );
+    let output = explain(directory.path(), &job, &slot, &["--pairs"]);
+    let pairs = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = match_explained(directory.path(), &[]);
+    let matched = String::from_utf8_lossy(&output.stdout).into_owned();
+    for text in [&pairs, &matched] {
+        for hint in [
+            "hint: ClockMin is 1020, that is 17:00\n",
+            "hint: 18 * 60 is 18:00\n",
+            "hint: did you mean TARGET.HasSingularity instead of TARGET.HasSingularty?\n",
+            "hint: the version is 24.0.1, the condition asks for at least 25.0.0\n",
+        ] {
+            assert!(text.contains(hint), "{hint}: {text}");
+        }
+    }
+}
+
 /// The first screen of few pairs names the cause and what to change, also for slots of older pools, whose Requirements have
 /// parentheses around the names.
 #[test]

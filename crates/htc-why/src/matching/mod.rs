@@ -1,10 +1,12 @@
 //! Jobs against slots: which slots accept a job, which clause refuses it, and what to change.
 
 mod analysis;
+mod attribute_units;
 mod bit_set;
 mod cause;
 mod clause_table;
 mod clauses;
+mod clock_constants;
 mod clock_dependence;
 mod comparison_boundary;
 mod counted_group;
@@ -23,6 +25,7 @@ mod name_closure;
 mod negotiated_slots;
 mod notes;
 mod number_comparison;
+mod pair_hints;
 mod parallel_grouping;
 mod seen_values;
 mod sentence;
@@ -30,6 +33,7 @@ mod side_names;
 mod slot_set;
 mod slot_view;
 mod suggestions;
+mod version_comparison;
 mod wrong_scope;
 mod zero_terms;
 
@@ -43,6 +47,7 @@ pub use job_change::{JobChange, Suggestion};
 pub use letter_case::letter_case_hint;
 pub use machine_slots::MachineSlots;
 pub use negotiated_slots::NegotiatedSlots;
+pub use pair_hints::PairHints;
 pub use parallel_grouping::{JobCounter, ThreadedJobGrouper};
 pub use side_names::SideNames;
 pub use slot_set::{AdPool, OtherRefusal, SlotSet, requires_devices};

@@ -5,11 +5,13 @@ use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
+use super::clock_constants::clock_constants;
 use super::clock_dependence::ClockDependence;
 use super::divided_slots::divided_slots_phrase;
 use super::letter_case::CaseSensitivePart;
 use super::missing_requests::MissingRequest;
 use super::mistaken_names::MistakenName;
+use super::version_comparison::VersionComparison;
 use super::wrong_scope::WrongScope;
 
 /// Maximum number of groups of slots that are searched for a note.
@@ -38,6 +40,16 @@ impl<'a> RefusingClause<'a> {
         self.analysis.slots.context(self.clause.side, slot, job)
     }
 
+    fn first_context(&self) -> Option<Context<'a>> {
+        self.slots.iter().next().map(|group| self.context(group))
+    }
+
+    /// Returns the versions of the slots and the one that a part asks for, or `None` if it does not compare versions.
+    fn version_note(&self, part: &Expr) -> Option<String> {
+        let comparison = VersionComparison::find(&self.first_context()?, part)?;
+        comparison.describe(self.groups().map(|group| (self.context(group), self.analysis.weights[group])))
+    }
+
     fn groups(&self) -> impl Iterator<Item = usize> {
         self.slots.iter().take(MAX_GROUPS)
     }
@@ -55,6 +67,8 @@ impl<'a> RefusingClause<'a> {
         let side = self.clause.side;
         notes.extend(divided_slots_phrase(self.analysis, self.job, (side, part), self.slots));
         notes.extend(self.clock_note(part));
+        notes.extend(self.first_context().and_then(|context| clock_constants(&context, part)));
+        notes.extend(self.version_note(part));
         notes.extend(self.unpublished_notes(part));
         notes.extend(self.file_transfer_note(part));
         notes

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use htc_base::text::plural::counted;
 use htc_classad::{Expr, Value};
 
+use super::attribute_units::{clock_text, unit_of};
+
 /// Maximum number of values that are listed.
 const MAX_VALUES: usize = 3;
 
@@ -49,13 +51,30 @@ impl SeenValues {
         *self.counts.entry(value_text(value)).or_default() += weight;
     }
 
-    /// Returns the text of the values of an attribute, with the unit of numbers.
+    /// Returns the text of the values of an attribute, with the unit of numbers, or their meaning as a time.
     pub(super) fn text_of_attribute(&self, name: &str) -> String {
-        let unit = UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, unit)| unit);
-        match unit.filter(|_| self.are_numbers) {
-            Some(unit) => format!("{} {unit}", self.text()),
-            None => self.text(),
+        match (unit_of(name).filter(|_| self.are_numbers), self.clock_text(name)) {
+            (Some(unit), _) => format!("{} {unit}", self.text()),
+            (None, Some(time)) => format!("{}, that is {time}", self.text()),
+            (None, None) => self.text(),
         }
+    }
+
+    /// Returns the values of an attribute of the clock as times of day or days, or `None`.
+    pub(super) fn clock_text(&self, name: &str) -> Option<String> {
+        let text = |value: &Option<Value>| match value {
+            Some(Value::Int(number)) if self.are_numbers => clock_text(name, *number),
+            _ => None,
+        };
+        let (smallest, largest) = (text(&self.smallest)?, text(&self.largest)?);
+        Some(if smallest == largest { smallest } else { format!("{smallest} to {largest}") })
+    }
+
+    /// Returns the only value, without the quotes of a string, or `None` if there are several.
+    pub(super) fn only_text(&self) -> Option<String> {
+        let mut values = self.counts.keys();
+        let only = values.next().filter(|_| values.next().is_none())?;
+        Some(only.trim_matches('"').to_owned())
     }
 
     /// Returns a range of numbers, or the most frequent values.
@@ -80,24 +99,6 @@ impl SeenValues {
         }
     }
 }
-
-/// Attributes whose numbers have a unit.
-const UNITS: [(&str, &str); 14] = [
-    ("Memory", "MiB"),
-    ("RequestMemory", "MiB"),
-    ("TotalMemory", "MiB"),
-    ("TotalSlotMemory", "MiB"),
-    ("DetectedMemory", "MiB"),
-    ("MemoryUsage", "MiB"),
-    ("Disk", "KiB"),
-    ("RequestDisk", "KiB"),
-    ("TotalDisk", "KiB"),
-    ("TotalSlotDisk", "KiB"),
-    ("DiskUsage", "KiB"),
-    ("ImageSize", "KiB"),
-    ("VirtualMemory", "KiB"),
-    ("TotalVirtualMemory", "KiB"),
-];
 
 /// Returns a value as people write it: 0.3 instead of 3.000000000000000E-01.
 pub(super) fn value_text(value: &Value) -> String {

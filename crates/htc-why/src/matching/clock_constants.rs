@@ -1,0 +1,41 @@
+//! Constants that a clause compares with ClockMin or ClockDay, as times of day and days.
+
+use htc_classad::{Context, Expr, ExprKind, Value};
+
+use super::attribute_units::clock_text;
+use super::clauses::{Reference, mentioned_references};
+use super::seen_values::expr_text;
+
+/// Returns what the constants mean that a part compares with the clock: `18 * 60 is 18:00`.
+pub(super) fn clock_constants(context: &Context<'_>, part: &Expr) -> Option<String> {
+    let mut found = Vec::new();
+    collect_constants(context, part, MAX_DEPTH, &mut found);
+    (!found.is_empty()).then(|| found.join(", "))
+}
+
+/// Maximum depth to which an expression is searched.
+const MAX_DEPTH: usize = 12;
+
+fn collect_constants(context: &Context<'_>, part: &Expr, depth: usize, found: &mut Vec<String>) {
+    if depth == 0 {
+        return;
+    }
+    let ExprKind::Compare(_, left, right) = part.kind() else {
+        part.parts().iter().for_each(|part| collect_constants(context, part, depth - 1, found));
+        return;
+    };
+    for (attribute, constant) in [(&left, &right), (&right, &left)] {
+        let Some(reference) = Reference::parse(attribute) else { continue };
+        let value = match mentioned_references(constant).is_empty() {
+            true => context.eval(constant),
+            false => continue,
+        };
+        let Value::Int(number) = value else { continue };
+        if let Some(text) = clock_text(&reference.name.to_string(), number) {
+            let said = format!("{} is {text}", expr_text(&constant.without_parentheses()));
+            if !found.contains(&said) {
+                found.push(said);
+            }
+        }
+    }
+}
