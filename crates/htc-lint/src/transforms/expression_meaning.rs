@@ -88,7 +88,7 @@ impl TransformLinter<'_> {
             .is_some_and(|word| ["batch", "blah"].iter().any(|known| caseless::eq(known.as_bytes(), word)));
         let Some(system) = words.next().filter(|_| is_batch) else { return };
         let is_known = |known: &&str| caseless::eq(known.as_bytes(), system);
-        if BATCH_SYSTEMS.iter().any(|known| is_known(&known)) {
+        if BATCH_SYSTEMS.iter().any(is_known) {
             return;
         }
         if let Some(near) = similar_names::nearest(system, BATCH_SYSTEMS.iter().map(|known| known.as_bytes()))
