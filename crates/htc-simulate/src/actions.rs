@@ -8,7 +8,6 @@ use super::job_events::{JobEventCause, NewJobEvent};
 use super::scenario::HookName;
 use super::simulation::{DueEvent, FetchCall, Simulation};
 use super::state_activity::StateActivity;
-use super::summary::LostTime;
 use super::timeline::TimelineMark;
 use super::waiting_jobs::{self, RefusedJobs};
 use super::workload::Job;
@@ -275,8 +274,9 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     // A running job is replaced only by a better job, and no job is better if RANK is the same for all jobs.
     let asked_in_vain = it.is_running(call.slot) && !it.can_rank_jobs;
     let refused = it.slots.get_mut(&call.slot).map(|slot| &mut slot.refused);
+    let has_all_jobs = this.job_limit.is_some_and(|most| this.counters.hooks[0].accepted >= most);
     let offered = match refused {
-        Some(refused) if !asked_in_vain => this.queue.take_for_slot(refused, now),
+        Some(refused) if !asked_in_vain && !has_all_jobs => this.queue.take_for_slot(refused, now),
         _ => None,
     };
     let Some((place, job)) = offered else {
@@ -297,7 +297,10 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let accepted_before = this.counters.hooks[0].accepted;
     let verdict = offer_job(this, host, call, ad, alike);
     match verdict {
-        OfferVerdict::Accepted => this.counters.hooks[0].accepted = accepted_before + 1,
+        OfferVerdict::Accepted => {
+            this.counters.hooks[0].accepted = accepted_before + 1;
+            this.check_job_limit();
+        }
         OfferVerdict::Rejected(reason) => {
             this.counters.hooks[0].rejected += 1;
             let slot = this.hosts[host].slots.get(&call.slot);
@@ -430,6 +433,7 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
         vacates_at: None,
         suspended: None,
         suspended_micros: 0,
+        suspensions: 0,
         signalled: None,
         hold_reason: None,
         end_version: 0,
@@ -475,6 +479,7 @@ fn signal_job(
         }
         StarterSignal::Suspend => {
             it.suspended = Some((it.ends_at.saturating_sub(since), since));
+            it.suspensions += 1;
             ("suspended", true)
         }
         StarterSignal::Continue => {
@@ -526,9 +531,7 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
     let (ran, stopped) =
         (ran as f64 / 1e6 * running.cpus, running.suspended_micros as f64 / 1e6 * running.cpus);
     this.counters.busy += ran;
-    if stopped > 0.0 {
-        count_lost_time(this, "suspended".to_owned(), stopped);
-    }
+    this.counters.add_suspended_time(running.suspensions, stopped);
     if is_done {
         this.record_job_event(&running.job, |_| {
             NewJobEvent::without_slot(format!("ended with status {}", running.job.exit))
@@ -560,7 +563,7 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
             decided.map(|vacate| JobEventCause::Change { turn: vacate.turn, policy: vacate.reason.policy() });
         NewJobEvent { description: what, slot: Some(place), cause }
     });
-    count_lost_time(this, cause, ran);
+    this.counters.add_lost_time(cause, 1, ran);
     if let Some(count) = this.counters.types.get_mut(&*type_name) {
         count.preempted += 1;
     }
@@ -575,10 +578,4 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
         let dropped = this.queue.return_evicted(running.job);
         this.record_dropped_job(dropped);
     }
-}
-
-fn count_lost_time(this: &mut Simulation<'_>, cause: String, cpu_seconds: f64) {
-    let lost: &mut LostTime = this.counters.causes.entry(cause).or_default();
-    lost.count += 1;
-    lost.cpu_seconds += cpu_seconds;
 }

@@ -339,6 +339,20 @@ impl Simulation<'_> {
         self.schedule_wake(host);
     }
 
+    /// Lets all machines stop fetching if they have accepted as many jobs as `--max-jobs` permits.
+    pub(super) fn check_job_limit(&mut self) {
+        let Some(most) = self.job_limit.filter(|most| self.counters.hooks[0].accepted >= *most) else {
+            return;
+        };
+        for host in 0..self.hosts.len() {
+            if !self.hosts[host].finished {
+                self.hosts[host].machine.stop_fetching(format!("--max-jobs {most} is reached"));
+                self.handle_event(host, StartdEvent::Refresh);
+                self.schedule_wake(host);
+            }
+        }
+    }
+
     fn finish_hook(&mut self, host: usize, run: HookRunId) {
         let Some(call) = self.hosts[host].fetches.remove(&run) else { return };
         self.last_answered = Some((self.elapsed_micros(), u32::try_from(host).unwrap_or(0), call.slot));
@@ -353,7 +367,11 @@ impl Simulation<'_> {
                 NewJobEvent::without_slot("was put back into the queue and is not fetched again")
             });
             let kind = self.workload.kind(job.kind).clone();
-            self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.dropped += 1);
+            self.counters.update_each(&kind.owner, kind.group, |part| {
+                part.jobs.dropped += 1;
+                part.jobs.never_run += u64::from(job.starts == 0);
+            });
+            self.dropped_unstarted.add(&job, self.elapsed_micros());
         }
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct RunningJob {
     pub suspended: Option<(u64, u64)>,
     /// Total time for which the job was suspended in the current run, in microseconds.
     pub suspended_micros: u64,
+    /// Number of times that the job was suspended in the current run.
+    pub suspensions: u64,
     pub signalled: Option<u8>,
     /// Reason why the job is put on hold, or `None`.
     pub hold_reason: Option<String>,

@@ -34,6 +34,7 @@ pub mod timeline;
 pub mod times;
 mod trace;
 mod unfetched_jobs;
+mod unstarted_jobs;
 mod waiting_jobs;
 mod workload;
 

@@ -103,7 +103,7 @@ pub struct MachineSpec {
     pub cpus: Option<u32>,
     /// Memory in MiB (MEMORY).
     pub memory: Option<MemoryDistribution>,
-    /// Free space of the execute directory in KiB.
+    /// Free space of the execute directory in KiB [default: the size of its file system on this machine].
     pub disk: Option<DiskDistribution>,
     /// Number of static slots of equal size, replacing the configured slots.
     pub slots: Option<u32>,

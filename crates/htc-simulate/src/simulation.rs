@@ -19,6 +19,7 @@ use super::state_activity::StateActivity;
 use super::summary::SimulationCounters;
 use super::timeline::{Timeline, TimelineMark};
 use super::times::{TimePoint, to_micros};
+use super::unstarted_jobs::UnstartedJobs;
 use super::waiting_jobs::{RefusedJobs, WaitingJobs};
 use super::workload::Workload;
 use htc_base::quirks::QuirkMode;
@@ -97,7 +98,11 @@ pub struct Simulation<'a> {
     pub(super) dice: RandomGenerator,
     pub(super) options: SimulationOptions,
     pub(super) row_count: u32,
+    /// Number of jobs after which all machines together stop fetching, or `None`. One machine has the limit itself.
+    pub(super) job_limit: Option<u64>,
     pub(super) finished: Option<String>,
+    /// Jobs that were dropped before their first start.
+    pub(super) dropped_unstarted: UnstartedJobs,
     /// Slots whose FETCH_WORK calls are only counted. Each is sorted by the time when its next call ends, or by an
     /// earlier time, in microseconds since the start.
     pub(super) counted_fetches: SortedQueue<(u64, u32, SlotKey, u32)>,
@@ -144,7 +149,9 @@ impl<'a> Simulation<'a> {
             dice: RandomGenerator::new(&[scenario.seed, 0xD1CE]),
             options: play,
             row_count: 0,
+            job_limit: None,
             finished: None,
+            dropped_unstarted: UnstartedJobs::default(),
             counted_fetches: SortedQueue::new(),
             scheduled_fetch: None,
             last_answered: None,
@@ -160,6 +167,9 @@ impl<'a> Simulation<'a> {
             hook.hook = name.to_owned();
         }
         simulation.make_hosts();
+        if simulation.hosts.len() > 1 {
+            simulation.job_limit = plan.machines.iter().find_map(|machine| machine.settings.limits.max_jobs);
+        }
         simulation.make_calendar();
         simulation
     }

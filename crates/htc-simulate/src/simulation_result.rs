@@ -13,7 +13,7 @@ use super::summary::{
     Transition,
 };
 use super::timeline::Timeline;
-use super::workload::Job;
+use super::unstarted_jobs::{UnstartedJobs, UnstartedKind};
 use htc_base::text::count::format_thousands;
 use htc_base::text::plural::counted;
 use htc_classad::ClassAd;
@@ -56,18 +56,14 @@ struct Capacity {
     time: f64,
 }
 
-/// Jobs of one kind that were never started.
-struct UnstartedJobs {
-    count: u64,
-    /// One of these jobs as an example.
-    example: Job,
-}
-
 /// Maximum number of job kinds for which the simulation searches for slots that are large enough.
 const MAX_KINDS_SEARCHED: usize = 1000;
 
 /// Maximum number of job kinds for which the simulation searches for changes that would help.
 const MAX_KINDS_EXPLAINED: usize = 5;
+
+/// Cause of the lost time of jobs that are running at the end.
+const RUNNING_AT_END: &str = "still running at the end";
 
 /// Beginning of the reason if a slot refuses a job because it is too large.
 const SIZE_REFUSAL_PREFIX: &str = "WithinResourceLimits is not true";
@@ -103,7 +99,7 @@ impl Simulation<'_> {
         self.close_runs(since);
         let hook = &mut self.counters.hooks[0];
         hook.nothing = hook.calls.saturating_sub(hook.accepted + hook.rejected + hook.bad + hook.failed);
-        let (never, longest_unstarted) = self.count_waiting(since);
+        let never = self.count_waiting(since);
         let ended = self.finished.clone().filter(|_| all_finished);
         let counting = &self.counters;
         let of_all = |part: f64| if capacity.time > 0.0 { part / capacity.time } else { 0.0 };
@@ -119,12 +115,12 @@ impl Simulation<'_> {
             badput: counting.causes.clone(),
             jobs: counting.all.jobs,
             waits: counting.all.waits.wait_statistics(),
-            longest_unstarted,
+            longest_unstarted: never.longest_wait(),
             owners: counting.owner_summaries(),
             groups: self.group_summaries(),
             slot_types: counting.slot_type_summaries(),
             hooks: counting.hooks.to_vec(),
-            never_run: self.never_run_jobs(&never),
+            never_run: self.never_run_jobs(&never.kinds),
             transitions: counting.transition_counts(),
             ended,
             warnings: counting.warnings.clone(),
@@ -202,7 +198,8 @@ impl Simulation<'_> {
         capacity
     }
 
-    /// Counts the jobs that are running at the end. Accepted jobs that were not started count as waiting.
+    /// Counts the jobs that are running at the end. Their time is badput, because their runs did not complete; what follows
+    /// the end is unknown. Accepted jobs that were not started count as waiting.
     fn close_runs(&mut self, since: u64) {
         for host in &mut self.hosts {
             // The jobs are sorted by slot, because the sum of floating-point numbers depends on the order.
@@ -210,12 +207,18 @@ impl Simulation<'_> {
             all.sort_by_key(|running| running.slot);
             for running in all {
                 let stands = running.suspended.map_or(0, |(_, from)| since.saturating_sub(from));
-                let ran = since
-                    .saturating_sub(running.started_at)
-                    .saturating_sub(running.suspended_micros + stands);
-                self.counters.busy += ran as f64 / 1e6 * running.cpus;
+                let stopped = running.suspended_micros + stands;
+                let ran = since.saturating_sub(running.started_at).saturating_sub(stopped);
+                let cpu_seconds = |micros: u64| micros as f64 / 1e6 * running.cpus;
+                let (ran, stopped) = (cpu_seconds(ran), cpu_seconds(stopped));
+                self.counters.busy += ran;
+                self.counters.add_suspended_time(running.suspensions, stopped);
+                self.counters.add_lost_time(RUNNING_AT_END.to_owned(), 1, ran);
                 let kind = self.workload.kind(running.job.kind).clone();
-                self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.running += 1);
+                self.counters.update_each(&kind.owner, kind.group, |part| {
+                    part.jobs.running += 1;
+                    part.badput += ran + stopped;
+                });
             }
             for job in host.accepted.values_mut().flat_map(std::mem::take) {
                 self.queue.push(job.1);
@@ -223,25 +226,18 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts the waiting jobs. Returns the waiting jobs that were never started, by kind, and the longest of their
-    /// waits in seconds.
-    fn count_waiting(&mut self, since: u64) -> (BTreeMap<u32, UnstartedJobs>, f64) {
-        let mut never: BTreeMap<u32, UnstartedJobs> = BTreeMap::new();
-        let mut longest = 0;
+    /// Counts the waiting jobs. Returns the jobs that were never started: those that wait, and those that were dropped.
+    fn count_waiting(&mut self, since: u64) -> UnstartedJobs {
+        let mut never = std::mem::take(&mut self.dropped_unstarted);
         for job in self.queue.jobs() {
             let kind = self.workload.kind(job.kind);
             self.counters.update_each(&kind.owner, kind.group, |part| {
                 part.jobs.waiting += 1;
                 part.jobs.never_run += u64::from(job.starts == 0);
             });
-            if job.starts == 0 {
-                longest = longest.max(since.saturating_sub(job.arrives));
-                let known =
-                    never.entry(job.kind).or_insert_with(|| UnstartedJobs { count: 0, example: job.clone() });
-                known.count += 1;
-            }
+            never.add(job, since);
         }
-        (never, longest as f64 / 1e6)
+        never
     }
 
     fn group_summaries(&self) -> Vec<JobStatisticsSummary> {
@@ -250,7 +246,7 @@ impl Simulation<'_> {
         groups.into_iter().map(|(group, part)| part.summarize(self.workload.group_name(*group))).collect()
     }
 
-    fn never_run_jobs(&self, counts: &BTreeMap<u32, UnstartedJobs>) -> Vec<NeverRunJobs> {
+    fn never_run_jobs(&self, counts: &BTreeMap<u32, UnstartedKind>) -> Vec<NeverRunJobs> {
         let types = self.slot_groups();
         let mut counts: Vec<_> = counts.iter().collect();
         counts.sort_by_key(|(_, unstarted)| std::cmp::Reverse(unstarted.count));
@@ -258,7 +254,7 @@ impl Simulation<'_> {
         let examples: Vec<ClassAd> =
             examples.map(|(_, unstarted)| self.workload.job_ad(&unstarted.example)).collect();
         let mut explanations = self.explain_refused_jobs(&examples).into_iter();
-        let told = |(at, (kind, unstarted)): (usize, (&u32, &UnstartedJobs))| {
+        let told = |(at, (kind, unstarted)): (usize, (&u32, &UnstartedKind))| {
             let of = self.workload.kind(*kind);
             let large: Vec<&SlotGroup> = match at < MAX_KINDS_SEARCHED {
                 true => {

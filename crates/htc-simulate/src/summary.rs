@@ -88,7 +88,7 @@ pub struct JobCounts {
     pub running: u64,
     /// Number of jobs that are waiting at the end.
     pub waiting: u64,
-    /// Number of waiting jobs that were never started.
+    /// Number of jobs that were never started: they are waiting at the end, or were dropped.
     pub never_run: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct JobStatistics {
     pub jobs: JobCounts,
     /// CPU seconds of runs in which the job completed.
     pub goodput: f64,
-    /// CPU seconds of runs in which the job did not complete.
+    /// CPU seconds of runs in which the job did not complete, and of suspensions.
     pub badput: f64,
     /// Times that jobs waited for their first start.
     pub waits: DurationSamples,
@@ -115,7 +115,7 @@ pub struct JobStatisticsSummary {
     pub jobs: JobCounts,
     /// CPU seconds of runs in which the job completed.
     pub goodput: f64,
-    /// CPU seconds of runs in which the job did not complete.
+    /// CPU seconds of runs in which the job did not complete, and of suspensions.
     pub badput: f64,
     /// Statistics of the times that jobs waited for their first start.
     pub waits: WaitStatistics,
@@ -211,7 +211,7 @@ pub struct Summary {
     pub utilisation: f64,
     /// Fraction of all CPU time used by runs in which the job completed.
     pub goodput: f64,
-    /// CPU time lost, by cause.
+    /// CPU time lost, by cause: evictions, suspensions, and runs that have not completed at the end.
     pub badput: BTreeMap<String, LostTime>,
     /// Counts of all jobs.
     pub jobs: JobCounts,
@@ -310,6 +310,20 @@ impl SimulationCounters {
         let refusal = (slot_type.clone(), reason.to_owned());
         if reasons.len() < MAX_REASONS_PER_KIND || reasons.contains_key(&refusal) {
             *reasons.entry(refusal).or_default() += 1;
+        }
+    }
+
+    /// Adds CPU time that was lost for a cause.
+    pub fn add_lost_time(&mut self, cause: String, count: u64, cpu_seconds: f64) {
+        let lost = self.causes.entry(cause).or_default();
+        lost.count += count;
+        lost.cpu_seconds += cpu_seconds;
+    }
+
+    /// Adds the CPU time for which a job was suspended in one run.
+    pub fn add_suspended_time(&mut self, suspensions: u64, cpu_seconds: f64) {
+        if suspensions > 0 {
+            self.add_lost_time("suspended".to_owned(), suspensions, cpu_seconds);
         }
     }
 

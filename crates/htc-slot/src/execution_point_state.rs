@@ -321,6 +321,7 @@ impl ExecutionPointState {
     pub(super) fn can_fetch(&self) -> bool {
         let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
         !self.ending.idle_exit_due
+            && self.ending.no_more_fetching.is_none()
             && self.ending.starter_problem.is_none()
             && self.work.jobs_accepted.saturating_add(self.work.running_fetches) < most
     }

@@ -103,6 +103,12 @@ impl ExecutionPoint {
         self.core.ending.starter_problem = reason;
     }
 
+    /// Stops fetching for a limit that several execution points have in common. The execution point exits after the next
+    /// event in which it has no job.
+    pub fn stop_fetching(&mut self, reason: String) {
+        self.core.ending.no_more_fetching.get_or_insert(reason);
+    }
+
     /// Returns when the execution point will have been idle for the time of `--idle-exit`, or `None`.
     pub(super) fn idle_exit_time(&self) -> Option<MonotonicTime> {
         let limit = self.core.settings.limits.idle_exit?;

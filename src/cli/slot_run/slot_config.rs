@@ -40,7 +40,7 @@ pub(super) struct HypotheticalMachine<'a> {
     /// Configuration file that replaces `--config-file`, or `None`.
     pub file: Option<&'a Path>,
     pub knobs: &'a BTreeMap<String, String>,
-    /// Disk space in KiB, or `None` to use that of the real machine.
+    /// Disk space in KiB, or `None` to use the size of the real machine's file system.
     pub disk: Option<i64>,
     /// Function that returns the file and line where a parameter is set to a value.
     pub set_at: SettingLocator<'a>,
@@ -78,6 +78,8 @@ pub(super) fn load_hypothetical(
     around.execute_problem = None;
     around.slot_volumes.clear();
     around.sleep_support = SleepSupport::all_states();
+    // The free space of the real machine changes all the time; with it, no simulation could be repeated.
+    around.disk_free = around.disk_total;
     if let Some(disk) = machine.disk {
         (around.disk_free, around.disk_total) = (disk, disk);
     }

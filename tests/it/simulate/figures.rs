@@ -215,3 +215,91 @@ fn quiet_reports_have_no_notes() {
     let told = report(&place, scenario, &["-q"]);
     assert!(told.contains("jobs: 1 arrived") && !told.contains("note: "), "{told}");
 }
+
+/// Returns the CPU seconds of a summary: in which jobs ran, that were good, that were lost, and in which jobs were suspended.
+fn times(summary: &Value) -> [f64; 4] {
+    let capacity = summary["cpus"].as_f64().unwrap() * summary["length"].as_f64().unwrap();
+    let part = |name: &str| summary[name].as_f64().unwrap() * capacity;
+    let lost = summary["badput"].as_object().unwrap();
+    let seconds = |lost: &Value| lost["cpu_seconds"].as_f64().unwrap();
+    let suspended = lost.get("suspended").map_or(0.0, seconds);
+    [part("utilisation"), part("goodput"), lost.values().map(seconds).sum(), suspended]
+}
+
+/// The book: utilisation plus the suspended time is goodput plus badput. Jobs that run or are suspended at the end were counted
+/// in the first sum only.
+#[test]
+fn used_and_suspended_time_is_goodput_and_badput() {
+    let place = Place::new(CONFIG);
+    let suspend = "[[event]]\nat = '10m'\ncommand = 'suspend'\nslot = 'slot1'\n";
+    let resume = "[[event]]\nat = '20m'\ncommand = 'continue'\nslot = 'slot1'\n";
+    let again = "[[event]]\nat = '30m'\ncommand = 'suspend'\nslot = 'slot1'\n";
+    let vacate = "[[event]]\nat = '40m'\ncommand = 'vacate'\n";
+    for (runs, events) in [
+        ("3h", String::new()),
+        ("3h", suspend.to_owned()),
+        ("3h", [suspend, resume, again].concat()),
+        ("50m", [suspend, resume].concat()),
+        ("3h", [suspend, vacate].concat()),
+    ] {
+        let scenario =
+            format!("length = '2h'\n[[jobs]]\ncount = 2\nruns = '{runs}'\nleaves = '1m'\n{events}");
+        let summary = place.summary(&scenario, &[]);
+        let [used, good, lost, suspended] = times(&summary);
+        assert!(
+            (used + suspended - good - lost).abs() < 1.0,
+            "{events}: {used} + {suspended}, {good} + {lost}"
+        );
+        assert!(used > 1000.0, "{summary}");
+        assert_eq!(suspended > 0.0, events.contains("suspend"), "{summary}");
+        let owners: f64 =
+            summary["owners"].as_array().unwrap().iter().map(|owner| owner["badput"].as_f64().unwrap()).sum();
+        assert!((owners - lost).abs() < 1.0, "{owners} {lost}");
+        if suspended > 0.0 {
+            assert_eq!(summary["badput"]["suspended"]["count"], summary["jobs"]["suspended"], "{summary}");
+        }
+    }
+    let running = place.summary("length = '2h'\n[[jobs]]\ncount = 1\nruns = '3h'\n", &[]);
+    assert_eq!(running["badput"]["still running at the end"]["count"], 1, "{running}");
+}
+
+#[test]
+fn dropped_jobs_that_never_started_never_ran() {
+    let place = Place::new(CONFIG);
+    let scenario =
+        "length = '2h'\n[[jobs]]\ncount = 4\nruns = '1h'\nmemory = 99999\n[queue]\nrefused = 'drop'\n";
+    let told = report(&place, scenario, &[]);
+    assert!(told.contains(", 0 waiting, 4 never ran\n") && told.contains(", 4 dropped\n"), "{told}");
+    let never = line(&told, "never ran: 4 ");
+    assert!(never.contains("RequestMemory") && never.contains("99999"), "{never}");
+    assert!(told.contains("    try RequestMemory "), "{told}");
+    let summary = place.summary(scenario, &[]);
+    assert_eq!((&summary["jobs"]["never_run"], &summary["never_run"][0]["count"]), (&4.into(), &4.into()));
+}
+
+#[test]
+fn max_jobs_counts_the_jobs_of_all_machines() {
+    let place = Place::new(CONFIG);
+    for (machines, most) in [(4, 1), (2, 3), (1, 3), (3, 7)] {
+        let scenario = format!(
+            "length = '9h'\n[[machine]]\ncount = {machines}\ncpus = 2\nslots = 2\n[[jobs]]\ncount = 20\nruns = '30m'\n"
+        );
+        let summary = place.summary(&scenario, &["--max-jobs", &most.to_string()]);
+        assert_eq!(summary["jobs"]["completed"], most, "{machines} {most}: {summary}");
+        assert_eq!(summary["jobs"]["starts"], most, "{machines} {most}: {summary}");
+        let ended = format!("--max-jobs {most} is reached");
+        assert_eq!(summary["ended"], ended, "{machines} {most}: {summary}");
+        assert!(summary["length"].as_f64().unwrap() < 3.0 * 3600.0, "{summary}");
+    }
+}
+
+/// Regression test: the free space of the file system was the Disk of machines without `disk`.
+#[test]
+fn a_simulation_without_disk_can_be_repeated() {
+    let place = Place::new(&CONFIG.replace("DISK = 1000000\n", ""));
+    let scenario =
+        "length = '1h'\n[[machine]]\ncpus = 2\n[[jobs]]\ncount = 1\nad = 'RequestDisk = 1000000000000000'\n";
+    let before = place.summary(scenario, &[]);
+    place.write("filler", "x".repeat(20_000_000));
+    assert_eq!(before, place.summary(scenario, &[]));
+}
