@@ -55,6 +55,19 @@ fn names_target(clause: &FailedClause) -> bool {
     find_scope(&clause.text, "TARGET").is_some()
 }
 
+/// Returns a phrase about full routes that match a job: "route A matches, but takes no more jobs".
+fn full_routes_phrase(names: &[&BString]) -> String {
+    let shown: Vec<String> = names.iter().take(MAX_NAMED_ROUTES).map(|name| name.to_string()).collect();
+    let more = match names.len().saturating_sub(MAX_NAMED_ROUTES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match &shown[..] {
+        [one] => format!("route {one} matches, but takes no more jobs"),
+        several => format!("routes {}{more} match, but take no more jobs", several.join(", ")),
+    }
+}
+
 fn first_failed_clause(context: &Context<'_>, expr: &Expr) -> Option<FailedClause> {
     let clause = explain::first_not_true(context, expr)?;
     Some(FailedClause { text: clause.expr.unparse(), explanation: clause.to_string() })
@@ -227,6 +240,12 @@ impl JobExplanation {
         self.more_routes > 0 || self.routes.iter().any(|route| route.matches == Truth::True)
     }
 
+    /// Returns the names of the routes that match the job and take no further jobs.
+    fn full_matching_routes(&self) -> Vec<&BString> {
+        let is_full = |route: &&RouteEvaluation| route.full_reason.is_some() && route.matches == Truth::True;
+        self.routes.iter().filter(is_full).map(|route| &route.route).collect()
+    }
+
     /// Returns a readable report, with the job itself on the first line.
     pub fn to_report_lines(&self, job: &str, chosen: Option<&[u8]>) -> Vec<String> {
         let mut lines = vec![match chosen {
@@ -240,7 +259,10 @@ impl JobExplanation {
                 lines.push("  candidate: yes, but REQUIREMENTS of no route are true".into());
             }
             None if self.umbrella == Truth::True => lines.push("  candidate: yes".into()),
-            None => lines.push("  no candidate: no enabled route matches".into()),
+            None => lines.push(match self.full_matching_routes() {
+                full if full.is_empty() => "  no candidate: no enabled route matches".into(),
+                full => format!("  not a candidate now: {}", full_routes_phrase(&full)),
+            }),
         }
         for (number, seen) in self.routes.iter().enumerate() {
             let is_chosen = chosen.is_some_and(|chosen| chosen == seen.route.as_slice());

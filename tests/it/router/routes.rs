@@ -314,3 +314,27 @@ fn jobs_without_a_route_are_explained_on_one_screen() {
         (0, Some("1 job of 1 kind, 3 routes of 3 kinds: the job has a route; 2 routes accept no job"))
     );
 }
+
+/// Regression test: after the job that filled the last route, an identical job was said to match no enabled route.
+#[test]
+fn jobs_for_which_all_matching_routes_are_full_are_told_so() {
+    let place = tempfile::tempdir().unwrap();
+    let route = |name: &str| {
+        format!(
+            "JOB_ROUTER_ROUTE_{name} @=e\nREQUIREMENTS RequestCpus > 0\nMaxJobs = 1\nUNIVERSE VANILLA\n@e\n"
+        )
+    };
+    let config = format!("JOB_ROUTER_ROUTE_NAMES = A B\n{}{}", route("A"), route("B"));
+    fs::write(place.path().join("config"), config).unwrap();
+    let job = |number: u32, cpus: u32| {
+        format!(
+            "ClusterId = 1\nProcId = {number}\nOwner = \"ann\"\nJobUniverse = 5\nJobStatus = 1\nRequestCpus = {cpus}\n\n"
+        )
+    };
+    let jobs: String = (0..4).map(|number| job(number, 1)).chain([job(4, 0)]).collect();
+    let (_, told, _) = translate(place.path(), &["match", "--explain"], &jobs);
+    let blocks: Vec<&str> = told.split("\n1.").collect();
+    assert!(blocks[2].contains("candidate: yes"), "{told}");
+    assert!(blocks[3].contains("not a candidate now: routes A, B match, but take no more jobs"), "{told}");
+    assert!(blocks[4].contains("no candidate: no enabled route matches"), "{told}");
+}
