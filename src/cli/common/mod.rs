@@ -99,7 +99,9 @@ pub use program::{
 pub use program_context::{ProgramContext, shorten_message};
 pub use program_main::RefusedArguments;
 pub use progress::Progress;
-pub(crate) use read_ads::{AdStream, read_ads, refuse_malformed};
+pub(crate) use read_ads::{
+    AdStream, has_unreadable_requirements, mark_requirements, read_ads, refuse_malformed,
+};
 pub use row_order::RowOrderOptions;
 pub use rows::RowOptions;
 pub(crate) use rows::{RowForm, render_objects};

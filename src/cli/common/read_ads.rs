@@ -6,9 +6,12 @@ use super::ad_errors::AdErrorReporter;
 use super::ad_input::{InputReader, OpenInput, is_not_found, list_inputs};
 use super::problem::malformed_ad_problem;
 use super::{AdSelection, PipedStdin, Problem, ProgramContext, open_stdio_pipe};
-use crate::classad::ClassAd;
-use crate::classad::stream::{AdForm, AdReader};
+use crate::classad::stream::{AdError, AdForm, AdReader};
+use crate::classad::{ClassAd, Expr, Value};
 use crate::os::{RealWorld, StopFlag};
+
+/// Attribute without which a job accepts every slot.
+const REQUIREMENTS: &str = "Requirements";
 
 /// Stream of the ads in files, read one at a time; errors in ads are reported.
 pub(crate) struct AdStream<'a> {
@@ -22,6 +25,8 @@ pub(crate) struct AdStream<'a> {
     session: &'a ProgramContext,
     enough: StopFlag,
     selection: Option<StreamSelection>,
+    /// True if an ad whose Requirements cannot be read gets Requirements that are an error.
+    marks_unreadable: bool,
 }
 
 /// Selection and order of the ads of a stream.
@@ -52,6 +57,7 @@ impl<'a> AdStream<'a> {
             session,
             enough,
             selection: None,
+            marks_unreadable: false,
         };
         stream.open_next_file()?;
         Ok(stream)
@@ -60,6 +66,13 @@ impl<'a> AdStream<'a> {
     /// Returns the stream of the ads that the selection selects, in its order.
     pub(crate) fn select(mut self, selection: AdSelection, world: RealWorld) -> Self {
         self.selection = Some(StreamSelection { selection, world, sorted: None });
+        self
+    }
+
+    /// Returns the stream with Requirements that are an error in each ad whose Requirements cannot be read. Without them, the ad
+    /// would count as one that accepts everything.
+    pub(crate) fn mark_unreadable_requirements(mut self) -> Self {
+        self.marks_unreadable = true;
         self
     }
 
@@ -162,9 +175,23 @@ impl<'a> AdStream<'a> {
                 return Err(malformed_ad_problem(error, errors.name()).into());
             }
             errors.report(&record)?;
-            return Ok(Some(record.ad));
+            let mut ad = record.ad;
+            if self.marks_unreadable && has_unreadable_requirements(&record.errors) {
+                mark_requirements(&mut ad);
+            }
+            return Ok(Some(ad));
         }
     }
+}
+
+/// True if the Requirements of an ad with these errors could not be read.
+pub(crate) fn has_unreadable_requirements(errors: &[AdError]) -> bool {
+    errors.iter().any(|error| error.attribute.as_ref().is_some_and(|name| *name == REQUIREMENTS))
+}
+
+/// Sets Requirements that are an error, so that nothing matches the ad.
+pub(crate) fn mark_requirements(ad: &mut ClassAd) {
+    ad.insert(REQUIREMENTS, Expr::literal(Value::Error));
 }
 
 /// Reads at most `most` ads of the files; `-` is standard input.

@@ -4,6 +4,7 @@ use std::io::{self, Empty, Read};
 
 use crate::classad::ClassAd;
 use crate::classad::stream::{AdBatcher, AdError, AdReader, AdRecord, Projection};
+use crate::cli::common::{has_unreadable_requirements, mark_requirements};
 use crate::os::{StopFlag, process_in_parallel, thread_count};
 use crate::why::matching::{JobCounter, JobGrouper, JobPlace, ThreadedJobGrouper};
 
@@ -39,13 +40,21 @@ pub(in crate::cli) struct LongJobStream<R> {
     batches: u64,
     /// True if ads that consist only of errors are skipped.
     skips_unreadable: bool,
+    /// True if jobs whose Requirements cannot be read get Requirements that are an error.
+    marks_unreadable: bool,
 }
 
 impl<R: Read + Send> LongJobStream<R> {
     /// Makes a stream of the rest of a reader of long ads.
     pub(in crate::cli) fn new(reader: AdReader<R>, skips_unreadable: bool) -> Self {
         let (lines, prototype) = (reader.lines_read(), reader.batch_reader());
-        LongJobStream { batcher: reader.into_batcher(), prototype, lines, batches: 0, skips_unreadable }
+        let batcher = reader.into_batcher();
+        LongJobStream { batcher, prototype, lines, batches: 0, skips_unreadable, marks_unreadable: false }
+    }
+
+    /// Returns the stream with Requirements that are an error in each job whose Requirements cannot be read.
+    pub(in crate::cli) fn mark_unreadable_requirements(self) -> Self {
+        LongJobStream { marks_unreadable: true, ..self }
     }
 
     /// Adds all jobs to a grouping. `report` is called with the errors in the order of the stream until it returns false.
@@ -82,8 +91,8 @@ impl<R: Read + Send> LongJobStream<R> {
         name: &JobNamer<'_>,
         report: &mut (dyn FnMut(&BatchDiagnostics) -> bool + Send),
     ) -> io::Result<bool> {
-        let LongJobStream { batcher, prototype, lines, batches, skips_unreadable } = self;
-        let (before, skips_unreadable) = (*batches, *skips_unreadable);
+        let LongJobStream { batcher, prototype, lines, batches, skips_unreadable, marks_unreadable } = self;
+        let (before, skips_unreadable, marks_unreadable) = (*batches, *skips_unreadable, *marks_unreadable);
         let shared = ThreadedJobGrouper::new(grouper, &LABELS);
         let mut starts = vec![0];
         let (mut failure, mut is_stopped) = (None, false);
@@ -112,6 +121,8 @@ impl<R: Read + Send> LongJobStream<R> {
                 record: AdRecord::default(),
                 reads_whole: false,
                 skips_unreadable,
+                marks_unreadable,
+                has_unreadable_requirements: false,
             };
             let batch = Batch { reader: prototype.batch_reader(), number: 0 };
             (batch, move |batch: &mut Batch| worker.process(batch))
@@ -146,6 +157,9 @@ struct GroupingWorker<'c, 'g, 's> {
     /// True if most jobs of the last batch were new, so that reading a part of them first saves nothing.
     reads_whole: bool,
     skips_unreadable: bool,
+    marks_unreadable: bool,
+    /// True if the Requirements of the current job could not be read.
+    has_unreadable_requirements: bool,
 }
 
 impl GroupingWorker<'_, '_, '_> {
@@ -197,6 +211,11 @@ impl GroupingWorker<'_, '_, '_> {
             },
         }
         let record = &mut self.record;
+        self.has_unreadable_requirements =
+            self.marks_unreadable && has_unreadable_requirements(&record.errors);
+        if self.has_unreadable_requirements {
+            mark_requirements(&mut record.ad);
+        }
         let is_valid = record.errors.iter().all(|error| error.is_warning);
         diagnostics.errors.append(&mut record.errors);
         diagnostics.more_errors += record.more_errors;
@@ -211,6 +230,10 @@ impl GroupingWorker<'_, '_, '_> {
         if self.counter.count(&mut self.record.ad, place) {
             return false;
         }
-        self.counter.add(batch.reader.whole_ad(), place)
+        let mut job = batch.reader.whole_ad();
+        if self.has_unreadable_requirements {
+            mark_requirements(&mut job);
+        }
+        self.counter.add(job, place)
     }
 }

@@ -32,7 +32,8 @@ impl<'a> JobStream<'a> {
     /// Fails if a file cannot be read.
     pub(super) fn open(arguments: &ExplainOptions, session: &'a ProgramContext) -> anyhow::Result<Self> {
         let input = &arguments.input;
-        let mut ads = AdStream::open(&input.paths(), input.strict_input, session)?;
+        let ads = AdStream::open(&input.paths(), input.strict_input, session)?;
+        let mut ads = ads.mark_unreadable_requirements();
         if arguments.selection.is_given() {
             let clock = ClockOptions { now: arguments.now, seed: None };
             ads = ads.select(arguments.selection.parse()?, clock.world());
@@ -86,6 +87,7 @@ impl<'a> JobStream<'a> {
                 };
                 let name = |job: &ClassAd, number| job_name(job, number, world);
                 LongJobStream::new(reader, false)
+                    .mark_unreadable_requirements()
                     .group_all(grouper, &name, &mut report)
                     .map_err(|error| Problem::cannot_read(errors.name()).caused_by(error))?;
                 if let Some(error) = first_error {

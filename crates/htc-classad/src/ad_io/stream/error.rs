@@ -8,8 +8,8 @@ use bstr::BString;
 use super::input_window::{CONTEXT_SIZE, InputWindow};
 use super::strip_cr;
 use crate::ad::LineError;
-use crate::syntax::ParseError;
 use crate::syntax::pitfalls::LARGE_INTEGER_HINT;
+use crate::syntax::{AttrName, ParseError};
 use crate::text::Span;
 use crate::text::caret::LineCaret;
 use crate::text::space::is_space;
@@ -39,6 +39,8 @@ pub struct AdError {
     pub message: String,
     /// Advice on how to correct the error, or `None`.
     pub help: Option<&'static str>,
+    /// Attribute whose value could not be read, or `None` if the error is another one or the ad has no lines.
+    pub attribute: Option<AttrName>,
     /// True if everything was read, but the author probably intended something else.
     pub is_warning: bool,
 }
@@ -123,7 +125,7 @@ impl AdError {
             shown.extend_from_slice(strip_cr(&after[..length]));
         }
         let span = Span::new(offset + at - from, offset + last - from);
-        AdError { line, text: shown, cut, span, message, help, is_warning: false }
+        AdError { line, text: shown, cut, span, message, help, attribute: None, is_warning: false }
     }
 
     /// Creates the warning for a line that sets `ClusterId` a second time.
@@ -149,7 +151,11 @@ impl AdError {
     pub(super) fn from_line_error(text: &[u8], line: u64, error: &LineError) -> Self {
         let around = SurroundingText::at_line(line);
         match error {
-            LineError::Value(error) => Self::from_parse_error(text, around, error),
+            LineError::Value(error) => {
+                let name = text.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+                let attribute = Some(AttrName::from(name));
+                AdError { attribute, ..Self::from_parse_error(text, around, error) }
+            }
             LineError::Name(span) | LineError::TrailingText(span) => {
                 Self::at_span(text, around, *span, error.to_string(), None)
             }

@@ -263,6 +263,7 @@ impl TraceStep {
             (Some(Value::Error), _) if culprit.is_literal() => {
                 String::from("the expression is the literal `error`")
             }
+            (Some(Value::Error), _) if text.is_reference() => format!("{text} is an error"),
             (Some(Value::Error), _) => culprit.type_mismatch(),
             (None, _) => format!(
                 "`{text}` cannot be evaluated: a limit was reached, or a function rejected its arguments"
