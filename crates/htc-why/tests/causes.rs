@@ -500,3 +500,135 @@ fn conditions_on_devices_of_custom_resources_are_explained() {
         "RequestFpgas 1",
     );
 }
+
+#[test]
+fn devices_that_dynamic_slots_use_are_named_with_their_users() {
+    let parent = "[ Name = \"slot1@a\"; PartitionableSlot = true; GPUs = 1; AssignedGPUs = \"GPU-a,GPU-b\";
+        AvailableGPUs = { GPUs_GPU_b }; GPUs_GPU_a = [ Id = \"GPU-a\"; Capability = 8.6 ];
+        GPUs_GPU_b = [ Id = \"GPU-b\"; Capability = 7.5 ]; Requirements = true; Arch = \"X86_64\" ]";
+    let dynamic = "[ Name = \"slot1_1@a\"; DynamicSlot = true; RemoteOwner = \"ann@x\"; GPUs = 1; Arch = \"X86_64\";
+        AssignedGPUs = \"GPU-a\"; AvailableGPUs = { GPUs_GPU_a }; GPUs_GPU_a = [ Id = \"GPU-a\"; Capability = 8.6 ];
+        Requirements = false ]";
+    let sentence = "GPU-a of slot1@a meets Capability >= 8.0, but a dynamic slot uses it (ann@x)";
+    let job = gpu_job("Capability >= 8.0", "");
+    expect(&[parent, dynamic], &job, sentence, "");
+    let (sentences, suggestions) = explain(&[parent, dynamic], &job);
+    assert!(!sentences.iter().any(|it| it.contains("no GPU has")), "{sentences:#?}");
+    assert!(suggestions.is_empty(), "{suggestions:#?}");
+    // The startd evaluates the condition, too.
+    let claim = "[ RequestGPUs = 1; RequireGPUs = Capability >= 8.0 ]";
+    expect(&[parent, dynamic], claim, sentence, "");
+    // No device is left.
+    let empty = parent.replace("{ GPUs_GPU_b }", "{}");
+    expect(&[&empty, dynamic], &job, sentence, "");
+    let two = gpu_job("Capability >= 7", "").replace("RequestGPUs = 1", "RequestGPUs = 2");
+    expect(
+        &[parent, dynamic],
+        &two,
+        &format!("asks for 2; {}", sentence.replace(">= 8.0", ">= 7")),
+        "RequestGPUs 1",
+    );
+    // A device in use that does not meet the condition either is one of those that exist.
+    expect(
+        &[parent, dynamic],
+        &gpu_job("Capability >= 9", ""),
+        "no GPU has Capability >= 9, they have 7.5 to 8.6",
+        "RequireGPUs Capability >= 7 instead",
+    );
+}
+
+#[test]
+fn a_shared_file_system_is_replaced_by_file_transfer() {
+    let slot = "[ FileSystemDomain = \"node\"; HasFileTransfer = true; Requirements = true ]";
+    let job = |transfer: &str| {
+        format!(
+            "[ ShouldTransferFiles = \"{transfer}\"; FileSystemDomain = \"submit\";
+               Requirements = TARGET.FileSystemDomain == MY.FileSystemDomain ]"
+        )
+    };
+    let note = "submit it with should_transfer_files = YES";
+    expect(&[slot], &job("NO"), note, "should_transfer_files = YES: 1 more slot");
+    // Ads with few attributes.
+    expect(&[&slot.replace("HasFileTransfer = true; ", "")], &job("NO"), note, "should_transfer_files = YES");
+    let (_, suggestions) = explain(&[&slot.replace("Transfer = true", "Transfer = false")], &job("NO"));
+    assert!(!suggestions.iter().any(|it| it.contains("should_transfer_files")), "{suggestions:?}");
+    // The owner has written the clause.
+    let (sentences, suggestions) = explain(&[slot], &job("YES"));
+    assert!(
+        !sentences[0].contains(note) && suggestions[0].starts_with("without "),
+        "{sentences:?} {suggestions:?}"
+    );
+}
+
+#[test]
+fn names_that_a_condition_tests_are_not_quoted() {
+    for requirements in [
+        "!isUndefined(AcctGroup)",
+        "ifThenElse(isUndefined(AcctGroup), false, true)",
+        "AcctGroup isnt undefined",
+        "AcctGroup =!= undefined",
+        "(AcctGroup ?: \"none\") != \"none\"",
+        "AcctGroup != \"\"",
+        "isString(AcctGroup)",
+    ] {
+        let (sentences, suggestions) =
+            explain(&[&format!("[ Requirements = {requirements} ]")], "[ Owner = \"ann\" ]");
+        assert!(!sentences[0].contains("quoted"), "{requirements}: {sentences:?}");
+        assert!(
+            !suggestions.iter().any(|it| it.contains("\"AcctGroup\"")),
+            "{requirements}: {suggestions:?}"
+        );
+    }
+    let (sentences, _) =
+        explain(&["[ Arch = \"X86_64\"; Requirements = true ]"], "[ Requirements = TARGET.Arch == X86_64 ]");
+    assert!(sentences[0].contains("a string must be quoted: \"X86_64\""), "{sentences:?}");
+}
+
+#[test]
+fn the_largest_slot_is_the_largest_of_all() {
+    let divided = "[ Name = \"p\"; PartitionableSlot = true; TotalSlotCpus = 16; Cpus = 4; Requirements = TARGET.RequestCpus <= Cpus ]";
+    let whole = "[ Name = \"q\"; Cpus = 64; Requirements = TARGET.RequestCpus <= Cpus ]";
+    let job = "[ RequestCpus = 100 ]";
+    expect(&[divided, whole], job, "the largest, q, has only 64 Cpus", "RequestCpus 64 instead of 100");
+    let drained = whole.replace("Cpus = 64", "PartitionableSlot = true; TotalSlotCpus = 64; Cpus = 64");
+    expect(&[divided, &drained], job, "the largest, q, has only 64 Cpus", "");
+    expect(&[divided], job, "the largest, p, has only 16 Cpus when nothing uses it", "");
+}
+
+#[test]
+fn several_wrong_requests_are_corrected_together() {
+    let slot = "[ Cpus = 4; Memory = 4000; Disk = 100000;
+        Requirements = TARGET.RequestCpus <= Cpus && TARGET.RequestMemory <= Memory && TARGET.RequestDisk <= Disk ]";
+    let job = "[ RequestCpus = 100; RequestMemory = 100000; RequestDisk = 99999999 ]";
+    let (_, suggestions) = explain(&[slot], job);
+    assert_eq!(
+        suggestions,
+        [
+            "RequestCpus 4 instead of 100, RequestMemory 4000 instead of 100000 and RequestDisk 100000 instead of 99999999: 1 more slot"
+        ]
+    );
+    // The largest of each is in no slot.
+    let uneven = slot.replace("Cpus = 4", "Cpus = 8").replace("Memory = 4000", "Memory = 2000");
+    let (_, suggestions) = explain(&[slot, &uneven], job);
+    assert_eq!(suggestions.len(), 1, "{suggestions:?}");
+}
+
+#[test]
+fn literals_in_requirements_are_explained() {
+    let slot = "[ Arch = \"X86_64\"; Cpus = 1; Requirements = TARGET.RequestCpus <= Cpus ]";
+    let undefined = "[ RequestCpus = 1; Requirements = TARGET.Arch == \"X86_64\" && undefined ]";
+    let (_, suggestions) = explain(&[slot], undefined);
+    assert_eq!(suggestions, ["without undefined in Requirements: 1 more slot"]);
+    let (sentences, _) = explain(&[slot], "[ RequestCpus = error ]");
+    assert!(
+        sentences[0].contains("RequestCpus is an error") && !sentences[0].contains("classad"),
+        "{sentences:?}"
+    );
+}
+
+#[test]
+fn attributes_that_the_schedd_maintains_are_not_suggested() {
+    let slot = "[ Requirements = TARGET.RemoteWallClockTime < 3600 && TARGET.NumJobStarts < 3 ]";
+    let (_, suggestions) = explain(&[slot], "[ RemoteWallClockTime = 7200; NumJobStarts = 9 ]");
+    assert!(suggestions.is_empty(), "{suggestions:?}");
+}

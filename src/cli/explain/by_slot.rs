@@ -70,7 +70,10 @@ fn slot_block(analysis: &Analysis<'_>, at: usize, share: usize) -> String {
             false => format!("  [{}: {}]", cause.attribute, cause.place),
         };
         let (refuses, alone) = (format_thousands(cause.refuses as u64), format_thousands(cause.alone as u64));
-        let line = format!("{refuses:>9}{alone:>9}  {}{place}\n", shorten(&cause.sentence, MAX_SENTENCE));
+        let line = format!(
+            "{refuses:>9}{alone:>9}  {}{place}\n",
+            shorten(cause.sentence_within(MAX_SENTENCE), MAX_SENTENCE)
+        );
         if screen_lines(&heading) + 1 + screen_lines(&block) + screen_lines(&line) > share
             && hidden < causes.len()
         {

@@ -1,6 +1,6 @@
 //! One screen about any number of jobs and slots: which kinds of jobs have no slot, why, and what to change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::screen::{ScreenText, count, screen_lines, shorten, table_heading};
 use crate::text::count::format_thousands;
@@ -20,6 +20,9 @@ const MAX_SUGGESTIONS: usize = 3;
 
 /// Maximum number of demands that no slot meets, for each kind of jobs.
 const MAX_IMPOSSIBLE: usize = 2;
+
+/// Attribute that both sides have.
+const REQUIREMENTS: &str = "Requirements";
 
 /// Maximum length of a clause in the overview.
 const MAX_CLAUSE: usize = 56;
@@ -89,10 +92,11 @@ fn heading(analysis: &Analysis<'_>, without: &[usize]) -> String {
 
 /// Adds the clauses that refuse every slot to most jobs.
 fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut ScreenText) {
-    let mut jobs_by_clause: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut jobs_by_clause: BTreeMap<(ClauseSide, String, String), usize> = BTreeMap::new();
     for &at in without {
-        for (attribute, clause) in analysis.clauses_refusing_all(at) {
-            *jobs_by_clause.entry((attribute, clause)).or_default() += analysis.job_groups()[at].count;
+        let clauses: BTreeSet<_> = analysis.clauses_refusing_all(at).into_iter().collect();
+        for clause in clauses {
+            *jobs_by_clause.entry(clause).or_default() += analysis.job_groups()[at].count;
         }
     }
     let mut clauses: Vec<_> = jobs_by_clause.into_iter().collect();
@@ -102,7 +106,12 @@ fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut ScreenT
     }
     let SideNames { job, slot } = analysis.side_names();
     screen.add(&format!("Clauses that refuse every {slot}:\n"));
-    for ((attribute, clause), jobs) in clauses.into_iter().take(MAX_CLAUSES) {
+    for ((side, attribute, clause), jobs) in clauses.into_iter().take(MAX_CLAUSES) {
+        let attribute = match (attribute.eq_ignore_ascii_case(REQUIREMENTS), side) {
+            (true, ClauseSide::Job) => format!("{job}'s {attribute}"),
+            (true, ClauseSide::Slot) => format!("{slot}'s {attribute}"),
+            (false, _) => attribute,
+        };
         let clause = shorten(&clause, MAX_CLAUSE);
         let plural = if jobs == 1 { " " } else { "s" };
         screen.add(&format!("{:>9} {job}{plural}  {attribute}: {clause}\n", format_thousands(jobs as u64)));
@@ -139,7 +148,8 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
     let reserved = of_demands + suggestions.first().map_or(0, |line| screen_lines(line));
     let mut hidden = causes.len();
     for cause in &causes {
-        let line = cause_line(cause);
+        let has_double = causes.iter().any(|it| it.side != cause.side && it.clause == cause.clause);
+        let line = cause_line(cause, has_double.then_some(analysis.side_names()));
         // The conditions of the job are all shown, as far as the screen allows: its owner can change them.
         let most = if cause.side == ClauseSide::Job { screen.left().saturating_sub(1) } else { share };
         if heading_lines + screen_lines(&block) + screen_lines(&line) + reserved > most
@@ -166,11 +176,20 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
     true
 }
 
-fn cause_line(cause: &Cause) -> String {
-    let place = match (cause.place.is_empty(), cause.attribute.is_empty()) {
-        (false, _) => format!("  [{}: {}]", cause.attribute, cause.place),
-        (true, _) => String::new(),
+/// Formats a cause. If both sides have the clause, `sides` are the words for them, and the line says whose clause it is.
+fn cause_line(cause: &Cause, sides: Option<SideNames>) -> String {
+    let owner = match (sides, cause.side) {
+        (Some(SideNames { job, .. }), ClauseSide::Job) => Some(format!("{job}'s {}", cause.attribute)),
+        (Some(SideNames { slot, .. }), ClauseSide::Slot) => Some(format!("{slot}'s {}", cause.attribute)),
+        (None, _) => None,
+    };
+    let place = match (owner, cause.place.is_empty()) {
+        (Some(owner), true) => format!("  [{owner}]"),
+        (Some(owner), false) => format!("  [{owner}: {}]", cause.place),
+        (None, false) => format!("  [{}: {}]", cause.attribute, cause.place),
+        (None, true) => String::new(),
     };
     let (refuses, alone) = (format_thousands(cause.refuses as u64), format_thousands(cause.alone as u64));
-    format!("{refuses:>9}{alone:>9}  {}{place}\n", shorten(&cause.sentence, MAX_SENTENCE))
+    let sentence = shorten(cause.sentence_within(MAX_SENTENCE), MAX_SENTENCE);
+    format!("{refuses:>9}{alone:>9}  {sentence}{place}\n")
 }

@@ -33,6 +33,9 @@ const MAX_PAIRS: usize = 10;
 /// Maximum number of jobs in warnings about conditions that their ads do not have.
 const MAX_NAMED_JOBS: usize = 3;
 
+/// Maximum number of concurrency limits that a message names.
+const MAX_NAMED_LIMITS: usize = 3;
+
 /// Maximum number of slots that a message names.
 const MAX_NAMED_SLOTS: usize = 5;
 
@@ -117,6 +120,7 @@ pub(super) fn explain_jobs(
     let is_about_slots = jobs.is_empty() && wants_summary(arguments);
     if stream.is_finished() && !is_about_slots {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
+        slot_config::warn_once(session, limits_note(&jobs, &world).as_slice());
         return print_answers(cli, arguments, &slots, &jobs, &world);
     }
     let set = slot_set(&slots, &world);
@@ -124,7 +128,9 @@ pub(super) fn explain_jobs(
     (1..).zip(jobs).for_each(|(number, job)| grouper.add(job_name(&job, number, set.world()), job));
     stream.group_rest(&mut grouper, set.world())?;
     let analysis = Analysis::new(&*set, grouper);
-    slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &analysis.job_ads()));
+    let job_ads = analysis.job_ads();
+    slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &job_ads));
+    slot_config::warn_once(session, limits_note(&job_ads, set.world()).as_slice());
     let ExplainOptions { by_slot, any, html, rows, .. } = arguments;
     ExplanationReport {
         output: &cli.output,
@@ -403,6 +409,31 @@ fn conditions_beyond_ads(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn W
         }
     }
     notes
+}
+
+/// Returns a note that the negotiator also counts concurrency limits, which are in no ad, or `None` if no job has limits.
+fn limits_note(jobs: &[ClassAd], world: &dyn World) -> Option<String> {
+    let mut limits: Vec<String> = Vec::new();
+    for job in jobs {
+        let own = AdContext::new(world).my(job).string("ConcurrencyLimits").unwrap_or_default().to_string();
+        for limit in own.split(',').map(str::trim).filter(|limit| !limit.is_empty()) {
+            if !limits.iter().any(|known| known.eq_ignore_ascii_case(limit)) {
+                limits.push(limit.to_owned());
+            }
+        }
+    }
+    let more = match limits.len().saturating_sub(MAX_NAMED_LIMITS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    limits.truncate(MAX_NAMED_LIMITS);
+    (!limits.is_empty()).then(|| {
+        format!(
+            "ConcurrencyLimits ({}{more}) are not compared: the negotiator counts the running jobs of the pool against \
+             NAME_LIMIT or CONCURRENCY_LIMIT_DEFAULT",
+            limits.join(", ")
+        )
+    })
 }
 
 /// Returns the slots of a running execution point, with their claims.

@@ -422,3 +422,104 @@ fn few_pairs_are_followed_by_the_summary_if_a_job_has_no_slot() {
     assert!(few.ends_with("  try RequestMemory 16384 instead of 16777216: 1 more slot\n"), "{few}");
     assert_eq!(few[pair.len() + 1..], text(&["--summary"]));
 }
+
+/// Returns the standard output of a summary.
+fn summary(directory: &std::path::Path, jobs: &str, slots: &str) -> String {
+    let output = explain(directory, jobs, slots, &["--summary"]);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_correction_remains_where_values_are_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |at: u32| format!("gpu-node-00{at}.rack17.cluster.physics.university.example.org");
+    let slots: String = (0..6)
+        .map(|at| {
+            format!("Name = \"slot1@{0}\"\nMachine = \"{0}\"\nFileSystemDomain = \"{0}\"\n{SLOT}\n", name(at))
+        })
+        .collect();
+    let job = "ShouldTransferFiles = \"NO\"\nFileSystemDomain = \"submit-01.cluster.physics.university.example.org\"\n";
+    let job = format!("{JOB}{job}Requirements = TARGET.FileSystemDomain == MY.FileSystemDomain\n");
+    let text = summary(directory.path(), &job, &slots);
+    assert!(text.contains("; submit it with should_transfer_files = YES\n"), "{text}");
+    assert!(text.contains("and 5 more values"), "{text}");
+    assert!(text.contains("  try should_transfer_files = YES: 6 more slots\n"), "{text}");
+    for condition in
+        ["TARGET.Machine =?= \"GPU-NODE-003", "regexp(\"GPU-NODE\", TARGET.Machine) && TARGET.Machine =!= \""]
+    {
+        let rest = ".rack17.cluster.physics.university.example.org\"";
+        let job = format!("{JOB}Requirements = {condition}{rest}\n");
+        let text = summary(directory.path(), &job, &slots);
+        assert!(text.contains("compares case-sensitively") || text.contains("regexp() compares"), "{text}");
+    }
+}
+
+#[test]
+fn claims_and_states_of_jobs_count_beside_clauses() {
+    let directory = tempfile::tempdir().unwrap();
+    let claimed = "State = \"Claimed\"\nRemoteOwner = \"eve\"\nCurrentRank = 0.0\nRank = 0.0\n";
+    let slots = format!("Name = \"a\"\n{SLOT}{claimed}\nName = \"b\"\n{SLOT}");
+    let large = format!("{JOB}RequestCpus = 9\n");
+    let text = summary(directory.path(), &large, &slots);
+    assert!(text.contains("        2        1  TARGET.RequestCpus <= MY.Cpus"), "{text}");
+    assert!(text.contains("        1        0  claimed: "), "{text}");
+    let held = summary(directory.path(), &format!("{large}JobStatus = 5\n"), &slots);
+    assert!(held.contains("        2        0  TARGET.RequestCpus <= MY.Cpus"), "{held}");
+    assert!(held.contains("        2        0  the job is held"), "{held}");
+    let by_slot = explain(directory.path(), &large, &slots, &["--by-slot"]);
+    let by_slot = String::from_utf8_lossy(&by_slot.stdout).into_owned();
+    assert!(by_slot.contains("        1        0  TARGET.RequestCpus <= MY.Cpus"), "{by_slot}");
+    assert!(by_slot.contains("        1        1  TARGET.RequestCpus <= MY.Cpus"), "{by_slot}");
+}
+
+#[test]
+fn a_clause_of_both_sides_is_counted_once_for_each() {
+    let directory = tempfile::tempdir().unwrap();
+    let clause = "Requirements = TARGET.Owner == \"zed\"\n";
+    let jobs: String = (0..8)
+        .map(|at| {
+            format!("{}Owner = \"u{at}\"\n{clause}\n", JOB.replace("ProcId = 0", &format!("ProcId = {at}")))
+        })
+        .collect();
+    let text = summary(directory.path(), &jobs, &format!("Name = \"a\"\n{clause}"));
+    assert!(text.contains("        8 jobs  job's Requirements: TARGET.Owner == \"zed\"\n"), "{text}");
+    assert!(text.contains("        8 jobs  slot's Requirements: TARGET.Owner == \"zed\"\n"), "{text}");
+    assert!(!text.contains("16 jobs"), "{text}");
+    assert!(
+        text.contains("  [job's Requirements]\n") && text.contains("  [slot's Requirements]\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_job_whose_requirements_cannot_be_read_has_no_slot() {
+    let directory = tempfile::tempdir().unwrap();
+    let slots = format!("Name = \"a\"\n{SLOT}");
+    for count in [1, 3, 4000] {
+        let jobs = format!("{JOB}Requirements = TARGET.Arch == \n\n").repeat(count);
+        let output = explain(directory.path(), &jobs, &slots, &["--summary"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains(": no job has a slot;"), "{text}");
+        assert!(text.contains("Requirements is error") && !text.contains("  try "), "{text}");
+    }
+    let pair = explain(directory.path(), &format!("{JOB}Requirements = (\n"), &slots, &["--pairs"]);
+    assert!(pair.stdout.starts_with(b"a refuses job 1.0"), "{}", String::from_utf8_lossy(&pair.stdout));
+}
+
+#[test]
+fn limits_that_only_the_negotiator_counts_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let slots = format!("Name = \"a\"\n{SLOT}");
+    for (words, jobs) in [(&[][..], 1), (&["--summary"], 1), (&["--summary"], 4000)] {
+        let jobs = format!("{JOB}ConcurrencyLimits = \"matlab, license:2\"\n\n").repeat(jobs);
+        let output = explain(directory.path(), &jobs, &slots, words);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert_eq!(
+            stderr.matches("ConcurrencyLimits (matlab, license:2) are not compared").count(),
+            1,
+            "{stderr}"
+        );
+    }
+}

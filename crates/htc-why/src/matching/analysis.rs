@@ -1,11 +1,14 @@
 //! Groups of jobs and slots, and the clauses that separate them.
 
+use std::sync::OnceLock;
+
 use htc_classad::ClassAd;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::bit_set::BitSet;
 use super::clause_table::{ClauseTable, SeenJob, TableInput};
+use super::clauses::ClauseSide;
 use super::grouping::{JobGrouper, RawGroup};
 use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definitions_read};
 use super::side_names::SideNames;
@@ -59,8 +62,17 @@ pub(super) enum RefusalSource<'a> {
     Other(&'a OtherRefusal),
 }
 
+/// Refusal of one group of jobs by some groups of slots for a reason other than a clause.
+#[derive(Clone)]
+struct SharedRefusal {
+    refusal: OtherRefusal,
+    slots: BitSet,
+    /// Name of the first slot, and its sentence.
+    first: (String, String),
+}
+
 /// Refusals of one group of jobs for reasons other than a clause.
-type OtherRefusals = Vec<(OtherRefusal, BitSet)>;
+type OtherRefusals = Vec<SharedRefusal>;
 
 /// Jobs and slots in groups, with the truth of every clause for every combination.
 pub struct Analysis<'s> {
@@ -71,7 +83,10 @@ pub struct Analysis<'s> {
     pub(super) weights: Vec<usize>,
     pub(super) jobs: Vec<SeenJob>,
     pub(super) table: ClauseTable,
+    /// Refusals by slots for which all clauses are true, for each group of jobs that has some.
     other: FxHashMap<usize, OtherRefusals>,
+    /// The same with refusals that do not depend on clauses, by all slots. Computed for the groups that are explained.
+    all_other: Vec<OnceLock<OtherRefusals>>,
 }
 
 impl<'s> Analysis<'s> {
@@ -102,7 +117,7 @@ impl<'s> Analysis<'s> {
             let mut refused = BitSet::new(representatives.len());
             table.refusals(at).for_each(|(_, slots)| refused.union_with(slots));
             let refusals = other_refusals(slots, &representatives, &seen[at], &refused);
-            refusals.iter().for_each(|(_, slots)| refused.union_with(slots));
+            refusals.iter().for_each(|it| refused.union_with(&it.slots));
             if !refusals.is_empty() {
                 other.insert(at, refusals);
             }
@@ -111,7 +126,18 @@ impl<'s> Analysis<'s> {
                 slot_groups[slot].accepted_jobs += group.count;
             }
         }
-        Analysis { slots, job_groups, slot_groups, representatives, weights, jobs: seen, table, other }
+        let all_other = job_groups.iter().map(|_| OnceLock::new()).collect();
+        Analysis {
+            slots,
+            job_groups,
+            slot_groups,
+            representatives,
+            weights,
+            jobs: seen,
+            table,
+            other,
+            all_other,
+        }
     }
 
     /// Returns the words for the two sides.
@@ -152,7 +178,7 @@ impl<'s> Analysis<'s> {
     /// True if a group of slots accepts a group of jobs.
     pub fn is_accepted(&self, job: usize, slot: usize) -> bool {
         !self.table.refusals(job).any(|(_, slots)| slots.contains(slot))
-            && !self.other.get(&job).is_some_and(|other| other.iter().any(|(_, slots)| slots.contains(slot)))
+            && !self.other_refusals(job).iter().any(|it| it.slots.contains(slot))
     }
 
     /// Returns the slots that accept a group of jobs.
@@ -160,7 +186,7 @@ impl<'s> Analysis<'s> {
         let mut accepting = BitSet::new(self.weights.len());
         (0..self.weights.len()).for_each(|slot| accepting.insert(slot));
         self.table.refusals(job).for_each(|(_, slots)| accepting.remove_all(slots));
-        self.other.get(&job).into_iter().flatten().for_each(|(_, slots)| accepting.remove_all(slots));
+        self.other_refusals(job).iter().for_each(|it| accepting.remove_all(&it.slots));
         accepting
     }
 
@@ -168,8 +194,8 @@ impl<'s> Analysis<'s> {
     pub(super) fn refusals(&self, job: usize) -> Vec<Refusal<'_>> {
         let size = self.weights.len();
         let clauses = self.table.refusals(job).map(|(clause, slots)| (RefusalSource::Clause(clause), slots));
-        let other = self.other.get(&job).into_iter().flatten();
-        let other = other.map(|(refusal, slots)| (RefusalSource::Other(refusal), slots));
+        let other = self.all_other_refusals(job).iter();
+        let other = other.map(|it| (RefusalSource::Other(&it.refusal), &it.slots));
         let mut all: Vec<(RefusalSource<'_>, &BitSet, Vec<usize>)> = Vec::new();
         for (source, slots) in clauses.chain(other) {
             let same = |known: &&mut (RefusalSource<'_>, &BitSet, Vec<usize>)| {
@@ -222,16 +248,17 @@ impl<'s> Analysis<'s> {
         }
     }
 
-    /// Returns the clauses that refuse every slot to a group of jobs: the attribute that contains each, and its text.
-    pub fn clauses_refusing_all(&self, job: usize) -> Vec<(String, String)> {
+    /// Returns the clauses that refuse every slot to a group of jobs: the side and the attribute that contain each, and its
+    /// text.
+    pub fn clauses_refusing_all(&self, job: usize) -> Vec<(ClauseSide, String, String)> {
         let all = self.slot_count();
         let is_total = |slots: &BitSet| slots.total_weight(&self.weights) == all;
         let clauses = self.table.refusals(job).filter(|(_, slots)| is_total(slots)).map(|(clause, _)| {
             let clause = &self.table.clauses[clause];
-            (clause.attribute.clone(), clause.text.clone())
+            (clause.side, clause.attribute.clone(), clause.text.clone())
         });
-        let other = self.other.get(&job).into_iter().flatten().filter(|(_, slots)| is_total(slots));
-        clauses.chain(other.map(|(other, _)| (other.attribute.clone(), other.text.clone()))).collect()
+        let other = self.other_refusals(job).iter().filter(|it| is_total(&it.slots)).map(|it| &it.refusal);
+        clauses.chain(other.map(|it| (it.side(), it.attribute.clone(), it.text.clone()))).collect()
     }
 }
 
@@ -266,31 +293,65 @@ fn other_refusals(
     refused: &BitSet,
 ) -> OtherRefusals {
     let mut found: OtherRefusals = Vec::new();
-    let mut first: Vec<(&str, String, bool)> = Vec::new();
     for at in refused.missing(representatives.len()) {
         let slot = representatives[at];
         let ad = job.as_seen_by(slots, slot);
-        if !slots.has_other_conditions(slot, ad) {
-            continue;
+        if slots.has_other_conditions(slot, ad)
+            && let Some(refusal) = slots.refusal_beyond_requirements(slot, ad)
+        {
+            add_refusal(&mut found, refusal, (at, slots.name(slot)), representatives.len());
         }
-        let Some(refusal) = slots.refusal_beyond_requirements(slot, ad) else { continue };
-        let same = |(other, _): &(OtherRefusal, BitSet)| {
-            other.attribute == refusal.attribute && other.text == refusal.text
-        };
-        let number = found.iter().position(same).unwrap_or_else(|| {
-            found.push((refusal.clone(), BitSet::new(representatives.len())));
-            first.push((slots.name(slot), refusal.sentence.clone(), true));
-            found.len() - 1
-        });
-        // The sentence has the values of the first slot.
-        let (name, sentence, is_common) = &mut first[number];
-        if *is_common && *sentence != refusal.sentence {
-            *is_common = false;
-            found[number].0.sentence = format!("{sentence} (on {name}; others have other values)");
-        }
-        found[number].1.insert(at);
     }
     found
+}
+
+/// Adds a refusal by a group of slots, whose number and name are given; `size` is the number of groups of slots.
+fn add_refusal(found: &mut OtherRefusals, refusal: OtherRefusal, (at, name): (usize, &str), size: usize) {
+    let same =
+        |it: &SharedRefusal| it.refusal.attribute == refusal.attribute && it.refusal.text == refusal.text;
+    let number = found.iter().position(same).unwrap_or_else(|| {
+        let first = (name.to_owned(), refusal.sentence.clone());
+        found.push(SharedRefusal { refusal: refusal.clone(), slots: BitSet::new(size), first });
+        found.len() - 1
+    });
+    let shared = &mut found[number];
+    // The sentence has the values of the first slot.
+    let (first_name, sentence) = &shared.first;
+    if *sentence != refusal.sentence {
+        shared.refusal.sentence = format!("{sentence} (on {first_name}; others have other values)");
+    }
+    shared.slots.insert(at);
+}
+
+impl Analysis<'_> {
+    fn other_refusals(&self, job: usize) -> &[SharedRefusal] {
+        self.other.get(&job).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the refusals of a group of jobs for reasons other than a clause, also by slots for which a clause is not true.
+    fn all_other_refusals(&self, job: usize) -> &[SharedRefusal] {
+        self.all_other[job].get_or_init(|| {
+            let mut found = self.other_refusals(job).to_vec();
+            for at in self.accepting_slots(job).missing(self.representatives.len()) {
+                if let Some(refusal) = self.refusal_anyway(job, at) {
+                    let name = self.slots.name(self.representatives[at]);
+                    add_refusal(&mut found, refusal, (at, name), self.representatives.len());
+                }
+            }
+            found
+        })
+    }
+
+    /// Returns the refusal of a group of jobs by a group of slots that does not depend on Requirements, or `None`.
+    fn refusal_anyway(&self, job: usize, at: usize) -> Option<OtherRefusal> {
+        let slot = self.representatives[at];
+        self.slots.refusal_despite_requirements(slot, self.jobs[job].as_seen_by(self.slots, slot))
+    }
+
+    /// True if a group of slots refuses a group of jobs even if all Requirements are true.
+    pub(super) fn is_refused_anyway(&self, job: usize, at: usize) -> bool {
+        self.refusal_anyway(job, at).is_some()
+    }
 }
 
 impl Analysis<'_> {
@@ -298,7 +359,7 @@ impl Analysis<'_> {
     pub(super) fn refusals_of_pair(&self, job: usize, slot: usize) -> Vec<RefusalSource<'_>> {
         let clauses = self.table.refusals(job).filter(|(_, slots)| slots.contains(slot));
         let clauses = clauses.map(|(clause, _)| RefusalSource::Clause(clause));
-        let other = self.other.get(&job).into_iter().flatten().filter(|(_, slots)| slots.contains(slot));
-        clauses.chain(other.map(|(refusal, _)| RefusalSource::Other(refusal))).collect()
+        let other = self.other_refusals(job).iter().filter(|it| it.slots.contains(slot));
+        clauses.chain(other.map(|it| RefusalSource::Other(&it.refusal))).collect()
     }
 }

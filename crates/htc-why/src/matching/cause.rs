@@ -34,10 +34,28 @@ pub struct Cause {
     pub place: String,
     /// Reason in one sentence.
     pub sentence: String,
+    /// The sentence with shorter lists of values, the longest first.
+    #[serde(skip)]
+    pub shorter_sentences: Vec<String>,
     /// Other clauses that compare the same attributes and refuse the same slots.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<String>,
     /// Attributes that the clause reads and that are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingAttribute>,
+}
+
+impl Cause {
+    /// Returns the longest form of the sentence that has at most `most` characters, or the shortest form.
+    pub fn sentence_within(&self, most: usize) -> &str {
+        longest_within(&self.sentence, &self.shorter_sentences, most)
+    }
+}
+
+/// Returns the first of the forms of a sentence, from the longest to the shortest, that has at most `most` characters, or the
+/// shortest one.
+pub(super) fn longest_within<'a>(sentence: &'a str, shorter: &'a [String], most: usize) -> &'a str {
+    let mut forms = std::iter::once(sentence).chain(shorter.iter().map(String::as_str));
+    let last = shorter.last().map_or(sentence, String::as_str);
+    forms.find(|form| form.chars().count() <= most).unwrap_or(last)
 }

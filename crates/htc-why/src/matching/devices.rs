@@ -12,6 +12,7 @@ use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::clauses::{ClauseSide, Reference, ReferenceScope, mentioned_references};
 use super::comparison_boundary::{boundary, mirrored};
+use super::divided_slots::is_dynamic_slot_of;
 use super::seen_values::{SeenValues, expr_text};
 use super::side_names::SideNames;
 
@@ -20,6 +21,9 @@ const MAX_DEVICES: usize = 64;
 
 /// Maximum number of groups of slots whose devices are considered.
 const MAX_GROUPS: usize = 400;
+
+/// Maximum number of users of devices that are named.
+const MAX_USERS: usize = 2;
 
 /// Prefix of a job's conditions on devices.
 const REQUIRE: &str = "Require";
@@ -56,8 +60,8 @@ impl DeviceCall {
     }
 
     /// Returns the values of the condition for each device of a list.
-    fn values(&self, context: &Context<'_>) -> Vec<Value> {
-        let text = format!("evalInEachContext({}, {})", self.condition.unparse(), self.list.unparse());
+    fn values(&self, context: &Context<'_>, list: &Expr) -> Vec<Value> {
+        let text = format!("evalInEachContext({}, {})", self.condition.unparse(), list.unparse());
         match Expr::parse(text.as_bytes()).map(|expr| context.eval(&expr)) {
             Ok(Value::List(list)) => list.iter().map(|item| context.eval(item)).collect(),
             _ => Vec::new(),
@@ -76,9 +80,17 @@ enum DeviceScope {
 /// Device of a slot.
 struct Device {
     properties: ClassAd,
-    /// Group of slots that has the device, and the position in its list.
+    /// Group of slots that has the device.
     group: usize,
-    position: usize,
+    place: DevicePlace,
+}
+
+/// Place of a device in the ad of its slot.
+enum DevicePlace {
+    /// Position in the list of the devices that are free.
+    Free(usize),
+    /// List that consists of the device, which a dynamic slot uses.
+    InUse(Expr),
 }
 
 /// Place where a name in a condition on devices is found.
@@ -100,6 +112,8 @@ pub(super) struct DeviceDemand<'a> {
     /// The clauses of the condition.
     clauses: Vec<Expr>,
     devices: Vec<Device>,
+    /// Devices of partitionable slots that dynamic slots use.
+    in_use: Vec<Device>,
     /// Largest number of devices of one slot for which the condition is true.
     most: usize,
 }
@@ -148,7 +162,8 @@ impl<'a> DeviceDemand<'a> {
         let job = &analysis.jobs[job].plain;
         let condition = job.get(&name)?;
         let clauses = explain::conjuncts(&condition);
-        let mut demand = DeviceDemand { analysis, name, job, scope, clauses, devices: Vec::new(), most: 0 };
+        let (devices, in_use) = (Vec::new(), Vec::new());
+        let mut demand = DeviceDemand { analysis, name, job, scope, clauses, devices, in_use, most: 0 };
         for group in slots.iter().take(MAX_GROUPS) {
             let devices = demand.devices_of(group);
             let met = devices.iter().filter(|device| demand.holds(&condition, device)).count();
@@ -159,8 +174,11 @@ impl<'a> DeviceDemand<'a> {
                     demand.devices.push(device);
                 }
             }
+            if demand.in_use.len() < MAX_DEVICES {
+                demand.in_use.extend(demand.devices_in_use(group));
+            }
         }
-        (!demand.devices.is_empty()).then_some(demand)
+        (!demand.devices.is_empty() || !demand.in_use.is_empty()).then_some(demand)
     }
 
     fn slot_ad(&self, group: usize) -> &'a ClassAd {
@@ -172,17 +190,104 @@ impl<'a> DeviceDemand<'a> {
             DeviceScope::Match(side, _) => self.analysis.slots.context(*side, self.slot_ad(group), self.job),
             DeviceScope::Claim => Context::new(self.analysis.slots.world()).my(self.slot_ad(group)),
         };
-        let available = Expr::attribute([b"Available", self.kind_of_device()].concat());
         let list = match &self.scope {
-            DeviceScope::Match(_, call) => &call.list,
-            DeviceScope::Claim => &available,
+            DeviceScope::Match(_, call) => call.list.clone(),
+            DeviceScope::Claim => Expr::attribute(self.device_attribute("Available")),
         };
-        let Value::List(list) = context.eval(list) else { return Vec::new() };
+        let Value::List(list) = context.eval(&list) else { return Vec::new() };
         let device = |(position, item): (usize, &Expr)| match context.eval(item) {
-            Value::Ad(properties) => Some(Device { properties: (*properties).clone(), group, position }),
+            Value::Ad(properties) => {
+                Some(Device { properties: (*properties).clone(), group, place: DevicePlace::Free(position) })
+            }
             _ => None,
         };
         list.iter().enumerate().filter_map(device).collect()
+    }
+
+    /// Returns the devices of a partitionable slot that dynamic slots use: they are assigned to it, but not available.
+    fn devices_in_use(&self, group: usize) -> Vec<Device> {
+        let context = Context::new(self.analysis.slots.world()).my(self.slot_ad(group));
+        if context.boolean("PartitionableSlot") != Some(true) {
+            return Vec::new();
+        }
+        let available = match context.eval_attr(self.device_attribute("Available")) {
+            Value::List(list) => list.iter().filter_map(Reference::parse).map(|it| it.name).collect(),
+            _ => Vec::new(),
+        };
+        let assigned = context.string(self.device_attribute("Assigned")).unwrap_or_default();
+        let device = |id: &str| {
+            // A slot has the properties of device GPU-a in GPUs_GPU_a.
+            let id: String = id.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '_' }).collect();
+            let name: AttrName = [self.kind_of_device(), b"_", id.as_bytes()].concat().as_slice().into();
+            let Value::Ad(properties) = context.eval_attr(&name) else { return None };
+            let place = DevicePlace::InUse(Expr::parse(format!("{{{name}}}").as_bytes()).ok()?);
+            (!available.contains(&name)).then(|| Device { properties: (*properties).clone(), group, place })
+        };
+        let assigned = assigned.to_string();
+        assigned.split([',', ' ']).filter(|id| !id.is_empty()).filter_map(device).collect()
+    }
+
+    /// Returns the name of an attribute of a slot about the devices: `AvailableGPUs`.
+    fn device_attribute(&self, prefix: &str) -> AttrName {
+        [prefix.as_bytes(), self.kind_of_device()].concat().as_slice().into()
+    }
+
+    /// Returns all devices, free or not.
+    fn all_devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.iter().chain(&self.in_use)
+    }
+
+    /// Returns the devices in use that meet the whole condition.
+    fn wanted_in_use(&self) -> Vec<&Device> {
+        let holds = |device: &&Device| self.clauses.iter().all(|clause| self.holds(clause, device));
+        self.in_use.iter().filter(holds).collect()
+    }
+
+    /// True if devices meet the condition, and all of them are in use: the job has to wait.
+    pub(super) fn has_to_wait(&self) -> bool {
+        self.most == 0 && !self.wanted_in_use().is_empty()
+    }
+
+    /// Returns which devices meet the condition and are in use: "GPU-a of slot1@a meets Capability >= 8, but a dynamic slot uses
+    /// it (ann@x)", or `None` if there are none.
+    fn in_use_phrase(&self) -> Option<String> {
+        let wanted = self.wanted_in_use();
+        let first = wanted.first()?;
+        let world = self.analysis.slots.world();
+        let id = |device: &Device| {
+            let id = Context::new(world).my(&device.properties).string("Id");
+            id.map_or_else(|| self.device_name(), |id| id.to_string())
+        };
+        let mut users: Vec<String> = wanted.iter().filter_map(|it| self.user(it.group, &id(it))).collect();
+        users.sort_unstable();
+        users.dedup();
+        users.truncate(MAX_USERS);
+        let users = if users.is_empty() { String::new() } else { format!(" ({})", users.join(", ")) };
+        let slot = self.analysis.slots.name(self.analysis.representatives[first.group]);
+        let condition = self.job.get(&self.name).map(|expr| expr_text(&expr)).unwrap_or_default();
+        let first = id(first);
+        Some(match wanted.len() {
+            1 => format!("{first} of {slot} meets {condition}, but a dynamic slot uses it{users}"),
+            many => format!(
+                "{}, such as {first} of {slot}, meet {condition}, but dynamic slots use them{users}",
+                counted(many, &self.device_name())
+            ),
+        })
+    }
+
+    /// Returns the user of a device that a dynamic slot of a group of slots has, or `None` if that is not known.
+    fn user(&self, group: usize, id: &str) -> Option<String> {
+        let slots = self.analysis.slots;
+        let parent = slots.name(self.analysis.representatives[group]);
+        let has_device = |context: &Context<'_>| {
+            let assigned = context.string(self.device_attribute("Assigned")).unwrap_or_default().to_string();
+            assigned.split([',', ' ']).any(|it| it.eq_ignore_ascii_case(id))
+        };
+        let dynamic = (0..slots.len()).filter(|slot| is_dynamic_slot_of(slots.name(*slot), parent));
+        let mut contexts = dynamic.map(|slot| Context::new(slots.world()).my(slots.ad(slot)));
+        let of_device = contexts.find(has_device)?;
+        let user = of_device.string("RemoteUser").or_else(|| of_device.string("RemoteOwner"));
+        user.map(|user| user.to_string())
     }
 
     fn kind_of_device(&self) -> &[u8] {
@@ -196,14 +301,19 @@ impl<'a> DeviceDemand<'a> {
                 let mut job = self.job.clone();
                 job.insert(&self.name, condition.clone());
                 let context = self.analysis.slots.context(*side, self.slot_ad(device.group), &job);
-                call.values(&context).into_iter().nth(device.position).unwrap_or(Value::Undefined)
+                let (list, position) = match &device.place {
+                    DevicePlace::Free(position) => (&call.list, *position),
+                    DevicePlace::InUse(list) => (list, 0),
+                };
+                call.values(&context, list).into_iter().nth(position).unwrap_or(Value::Undefined)
             }
             DeviceScope::Claim => {
                 match DeviceConstraint::from_job(condition, self.job, self.analysis.slots.world()) {
                     DeviceConstraint::None => Value::Bool(true),
-                    DeviceConstraint::Index(number) => {
-                        Value::Bool(usize::try_from(number) == Ok(device.position))
-                    }
+                    DeviceConstraint::Index(number) => Value::Bool(match device.place {
+                        DevicePlace::Free(position) => usize::try_from(number) == Ok(position),
+                        DevicePlace::InUse(_) => false,
+                    }),
                     DeviceConstraint::Expression(expr) => {
                         let context = Context::new(self.analysis.slots.world()).my(&device.properties);
                         match expr.as_literal() {
@@ -230,8 +340,8 @@ impl<'a> DeviceDemand<'a> {
 
     /// Returns the place where the condition finds a name.
     fn find_name_place(&self, reference: &Reference) -> NamePlace {
-        let has_device = || self.devices.iter().any(|device| device.properties.contains(&reference.name));
-        let has_slot = || self.devices.iter().any(|it| self.slot_ad(it.group).contains(&reference.name));
+        let has_device = || self.all_devices().any(|device| device.properties.contains(&reference.name));
+        let has_slot = || self.all_devices().any(|it| self.slot_ad(it.group).contains(&reference.name));
         let device = || has_device().then_some(NamePlace::Device);
         let slot = || has_slot().then_some(NamePlace::Slot);
         let job = || self.job.contains(&reference.name).then_some(NamePlace::Job);
@@ -274,6 +384,10 @@ impl<'a> DeviceDemand<'a> {
     /// Returns what the devices lack: "no GPU has Capability >= 8.0, they have 7.5", or `None` if one slot has `wanted`
     /// devices that meet the condition.
     pub(super) fn describe(&self, wanted: Option<usize>) -> Option<String> {
+        let in_use = self.in_use_phrase();
+        if self.most == 0 && in_use.is_some() {
+            return in_use;
+        }
         let unmet = self.unmet_clauses();
         if !unmet.is_empty() {
             return Some(unmet.iter().map(|clause| self.unmet_phrase(clause)).collect::<Vec<_>>().join("; "));
@@ -289,7 +403,8 @@ impl<'a> DeviceDemand<'a> {
         let SideNames { job, slot } = self.analysis.side_names();
         let (most, name) = (counted(self.most, &device), &self.name);
         let verb = if self.most == 1 { "meets" } else { "meet" };
-        Some(format!("at most {most} of one {slot} {verb} {name}, and the {job} asks for {wanted}"))
+        let in_use = in_use.map(|phrase| format!("; {phrase}")).unwrap_or_default();
+        Some(format!("at most {most} of one {slot} {verb} {name}, and the {job} asks for {wanted}{in_use}"))
     }
 
     /// Returns why a clause is true for no device.
@@ -302,7 +417,7 @@ impl<'a> DeviceDemand<'a> {
         for reference in &references {
             let values = || {
                 let mut values = SeenValues::default();
-                for device in &self.devices {
+                for device in self.all_devices() {
                     let context = Context::new(self.analysis.slots.world()).my(&device.properties);
                     values.add(&context.eval(&Expr::attribute(&reference.name)), 1);
                 }
@@ -341,7 +456,7 @@ impl<'a> DeviceDemand<'a> {
     fn unknown_phrase(&self, reference: &Reference) -> String {
         let (name, device) = (&reference.name, self.device_name());
         let SideNames { job, .. } = self.analysis.side_names();
-        let has_device = self.devices.iter().any(|device| device.properties.contains(name));
+        let has_device = self.all_devices().any(|device| device.properties.contains(name));
         match (&self.scope, reference.scope) {
             (DeviceScope::Match(..), ReferenceScope::My) if self.job.contains(name) => {
                 return format!("MY is the {device} here, and has no {name}; write {name} for the {job}'s");
@@ -367,7 +482,7 @@ impl<'a> DeviceDemand<'a> {
 
     fn property_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for device in &self.devices {
+        for device in self.all_devices() {
             for name in device.properties.names() {
                 let name = String::from_utf8_lossy(name).into_owned();
                 if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {

@@ -40,7 +40,7 @@ pub(super) fn divided_slots_phrase(
     let resource = ScarceResource { analysis, name, wanted };
     let divided: Vec<DividedSlot> =
         slots.iter().flat_map(|group| resource.divided_slots(group)).filter(|it| it.free < wanted).collect();
-    resource.describe(&divided)
+    resource.describe(&divided, slots)
 }
 
 /// Returns the attribute of the slot and the number of the job that a part of a clause compares, if it asks for at least as
@@ -96,7 +96,19 @@ impl ScarceResource<'_> {
         self.analysis.slot_groups()[group].members.iter().filter_map(divided).collect()
     }
 
-    fn describe(&self, divided: &[DividedSlot]) -> Option<String> {
+    /// Returns the slot with the largest amount of the resource when no dynamic slot uses it, and the amount.
+    fn largest_slot(&self, slots: &BitSet) -> Option<(usize, f64)> {
+        let amount = |number: usize| {
+            let context = Context::new(self.analysis.slots.world()).my(self.analysis.slots.ad(number));
+            let is_divided = context.boolean("PartitionableSlot") == Some(true);
+            let total = is_divided.then(|| context.real(self.total_name())).flatten();
+            Some((number, total.or_else(|| context.real(&self.name))?))
+        };
+        let members = slots.iter().flat_map(|group| &self.analysis.slot_groups()[group].members);
+        members.filter_map(|number| amount(*number)).max_by(|one, other| one.1.total_cmp(&other.1))
+    }
+
+    fn describe(&self, divided: &[DividedSlot], slots: &BitSet) -> Option<String> {
         let names = self.analysis.side_names();
         let largest = divided.iter().rev().max_by(|one, other| one.total.total_cmp(&other.total))?;
         let enough: Vec<&DividedSlot> = divided.iter().filter(|slot| slot.total >= self.wanted).collect();
@@ -124,6 +136,10 @@ impl ScarceResource<'_> {
         } else {
             String::new()
         };
+        if let Some((number, size)) = self.largest_slot(slots).filter(|(_, size)| *size > largest.total) {
+            let (shown, size) = (self.analysis.slots.name(number), number_text(size));
+            return Some(format!("the largest, {shown}, has only {size} {name}{all}"));
+        }
         Some(format!(
             "the largest, {}, has only {total} {name} when nothing uses it{all}",
             self.analysis.slots.name(largest.number)
@@ -176,12 +192,7 @@ impl ScarceResource<'_> {
     fn users_of_slots(&self, parent: usize) -> BTreeMap<String, f64> {
         let slots = self.analysis.slots;
         let mut used = BTreeMap::new();
-        let Some((prefix, host)) = slots.name(parent).split_once('@') else { return used };
-        let is_child = |name: &str| {
-            name.split_once('@').is_some_and(|(own, of)| {
-                of == host && own.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
-            })
-        };
+        let is_child = |name: &str| is_dynamic_slot_of(name, slots.name(parent));
         for slot in (0..slots.len()).filter(|slot| is_child(slots.name(*slot))) {
             let context = Context::new(slots.world()).my(slots.ad(slot));
             let user = context.string("RemoteUser").or_else(|| context.string("RemoteOwner"));
@@ -190,6 +201,12 @@ impl ScarceResource<'_> {
         }
         used
     }
+}
+
+/// True if a slot has the name of a dynamic slot of a partitionable slot: slot1_1@host is one of slot1@host.
+pub(super) fn is_dynamic_slot_of(name: &str, parent: &str) -> bool {
+    let [(own, host), (prefix, of)] = [name, parent].map(|name| name.split_once('@').unwrap_or((name, "")));
+    host == of && own.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
 }
 
 /// Formats a number; a fraction of 0 is left out.

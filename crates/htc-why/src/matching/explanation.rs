@@ -12,7 +12,7 @@ use super::devices::DeviceDemand;
 use super::evidence::ClauseEvidence;
 use super::job_change::{JobChange, Suggestion};
 use super::seen_values::value_text;
-use super::sentence::clause_sentence;
+use super::sentence::clause_sentences;
 use super::side_names::SideNames;
 use super::slot_set::OtherRefusal;
 use super::slot_view::SlotCause;
@@ -190,15 +190,16 @@ impl Analysis<'_> {
         let place = |attribute: &str| self.slots.setting_place(slot(&refusal.slots), attribute);
         let (refuses, alone) = (refusal.refuses, refusal.alone_count);
         match refusal.source {
-            RefusalSource::Other(OtherRefusal { attribute, text, sentence }) => Cause {
+            RefusalSource::Other(other @ OtherRefusal { attribute, text, sentence }) => Cause {
                 sentence: match DeviceDemand::of_claim(self, job, &refusal.slots, attribute)
                     .and_then(|demand| demand.describe(None))
                 {
                     Some(phrase) => format!("{sentence}: {phrase}"),
                     None => sentence.clone(),
                 },
-                side: if attribute.starts_with("Require") { ClauseSide::Job } else { ClauseSide::Slot },
+                side: other.side(),
                 attribute: attribute.clone(),
+                shorter_sentences: Vec::new(),
                 clause: text.clone(),
                 refuses,
                 alone,
@@ -209,6 +210,7 @@ impl Analysis<'_> {
             RefusalSource::Clause(clause) => {
                 let clause = &self.table.clauses[clause];
                 let evidence = ClauseEvidence::collect(self, job, clause, &refusal.slots);
+                let mut sentences = clause_sentences(&evidence).into_iter();
                 Cause {
                     side: clause.side,
                     attribute: clause.attribute.clone(),
@@ -220,7 +222,8 @@ impl Analysis<'_> {
                     } else {
                         String::new()
                     },
-                    sentence: clause_sentence(&evidence),
+                    sentence: sentences.next().unwrap_or_default(),
+                    shorter_sentences: sentences.collect(),
                     equivalent: refusal
                         .equivalent
                         .iter()

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use htc_classad::{AttrName, ClassAd, Expr, Value};
+use htc_classad::{AttrName, ClassAd, Expr};
 use serde::{Serialize, Serializer};
 
-use super::clauses::{ClauseSide, split_requirements};
+use super::clauses::{ClauseSide, mentioned_references, split_requirements};
 use super::seen_values::expr_text;
 
 /// Change of a job.
@@ -73,6 +73,22 @@ impl JobChange {
         }
     }
 
+    /// True if the change makes the job transfer its files.
+    fn sets_file_transfer(&self) -> bool {
+        let name = |it: &AttrName| *it == "ShouldTransferFiles";
+        matches!(self, JobChange::Set { name: it, .. } if name(it))
+    }
+
+    /// True if the change concerns a clause about a shared file system.
+    fn is_about_shared_files(&self) -> bool {
+        match self {
+            JobChange::DropClause { clause } | JobChange::ReplaceClause { clause, .. } => {
+                mentioned_references(clause).iter().any(|reference| reference.name == "FileSystemDomain")
+            }
+            JobChange::Set { .. } | JobChange::Remove { .. } => false,
+        }
+    }
+
     /// Returns the attribute that the change sets, or `None`.
     pub(super) fn attribute(&self) -> Option<&AttrName> {
         match self {
@@ -99,9 +115,8 @@ impl fmt::Display for JobChange {
             }
             JobChange::Set { name, from: None, to } => write!(f, "with {name} = {}", expr_text(to)),
             JobChange::Remove { name } => write!(f, "without {name}"),
-            // The clause of an ad without Requirements.
-            JobChange::DropClause { clause } if clause.as_literal() == Some(Value::Undefined) => {
-                f.write_str("with Requirements = true")
+            JobChange::DropClause { clause } if clause.as_literal().is_some() => {
+                write!(f, "without {} in Requirements", expr_text(clause))
             }
             JobChange::DropClause { clause } => write!(f, "without {}", expr_text(clause)),
             JobChange::ReplaceClause { clause, with } => {
@@ -130,12 +145,26 @@ impl Suggestion {
     pub fn apply(&self, job: &mut ClassAd) {
         self.changes.iter().for_each(|change| change.apply(job));
     }
+
+    /// Returns each change in words. The changes for file transfer are one command of a submit description.
+    fn words(&self) -> Vec<String> {
+        let transfers = self.changes.iter().any(JobChange::sets_file_transfer);
+        let is_part = |change: &&JobChange| !(transfers && change.is_about_shared_files());
+        let word = |change: &JobChange| match change.sets_file_transfer() {
+            true => "should_transfer_files = YES".to_owned(),
+            false => change.to_string(),
+        };
+        self.changes.iter().filter(is_part).map(word).collect()
+    }
 }
 
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, change) in self.changes.iter().enumerate() {
-            write!(f, "{}{change}", if at == 0 { "" } else { " and " })?;
+        let words = self.words();
+        match words.split_last() {
+            Some((last, [])) => f.write_str(last)?,
+            Some((last, before)) => write!(f, "{} and {last}", before.join(", "))?,
+            None => {}
         }
         let plural = if self.slots_won == 1 { "" } else { "s" };
         write!(f, ": {} more {}{plural}", self.slots_won, self.slot_name)?;

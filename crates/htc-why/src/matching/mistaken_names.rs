@@ -4,7 +4,7 @@ use htc_base::text::similar_names::nearest;
 use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
 use htc_config::supported::find_attribute;
 
-use super::clauses::{Reference, ReferenceScope, replace_part};
+use super::clauses::{Reference, ReferenceScope, mentioned_references, replace_part};
 
 /// Reference that neither ad defines, with what was probably meant.
 pub(super) struct MistakenName {
@@ -48,7 +48,7 @@ impl MistakenName {
             return None;
         }
         let name = reference.to_expr()?;
-        if tests_presence(part, &name) {
+        if !may_be_text(part, &name) {
             return None;
         }
         let correct = Expr::literal(reference.name.to_string());
@@ -78,14 +78,36 @@ impl MistakenName {
     }
 }
 
-/// Returns true if an expression tests whether an attribute exists: `Queue =!= undefined`.
-fn tests_presence(expr: &Expr, attribute: &Expr) -> bool {
-    if let ExprKind::Compare("=?=" | "=!=", left, right) = expr.kind() {
-        let is_undefined = |expr: &Expr| matches!(expr.as_literal(), Some(Value::Undefined));
-        let is_attribute = |expr: &Expr| expr.without_parentheses() == attribute.without_parentheses();
-        return is_attribute(&left) && is_undefined(&right) || is_attribute(&right) && is_undefined(&left);
+/// True if a name may be a text without quotes: each comparison or call that reads it also reads another attribute. A text
+/// that is compared with a literal, or tested by isUndefined(), would make the condition a constant.
+fn may_be_text(expr: &Expr, name: &Expr) -> bool {
+    let reads_name = |part: &Expr| part.without_parentheses() == name.without_parentheses();
+    match expr.kind() {
+        ExprKind::Compare("=?=" | "=!=", left, right)
+            if [&left, &right].iter().any(|side| matches!(side.as_literal(), Some(Value::Undefined))) =>
+        {
+            !reads(expr, name)
+        }
+        ExprKind::Compare(..) | ExprKind::Call(..) | ExprKind::Conditional(..) => {
+            let has_own = expr.parts().iter().any(|part| operand_reads(part, &reads_name));
+            let other = |reference: &Reference| reference.to_expr().is_none_or(|it| !reads_name(&it));
+            (!has_own || mentioned_references(expr).iter().any(other))
+                && expr.parts().iter().all(|part| may_be_text(part, name))
+        }
+        _ if expr.operator() == Some("?:") && expr.parts().first().is_some_and(reads_name) => false,
+        _ => expr.parts().iter().all(|part| may_be_text(part, name)),
     }
-    expr.parts().iter().any(|part| tests_presence(part, attribute))
+}
+
+/// True if an operand is the name, or a list that contains it.
+fn operand_reads(operand: &Expr, reads_name: &impl Fn(&Expr) -> bool) -> bool {
+    let is_plain = matches!(operand.kind(), ExprKind::Other(_)) && operand.operator().is_none();
+    reads_name(operand) || is_plain && operand.parts().iter().any(|part| operand_reads(part, reads_name))
+}
+
+fn reads(expr: &Expr, name: &Expr) -> bool {
+    expr.without_parentheses() == name.without_parentheses()
+        || expr.parts().iter().any(|part| reads(part, name))
 }
 
 /// Returns true if HTCondor knows an attribute: it reads it, or the name is made of a resource and a prefix.

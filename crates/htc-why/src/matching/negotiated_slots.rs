@@ -103,6 +103,10 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
         self.state_refusal(slot, job).or_else(of_slot)
     }
 
+    fn refusal_despite_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+        self.state_refusal(slot, job).or_else(|| self.0.refusal_despite_requirements(slot, job))
+    }
+
     fn setting_place(&self, slot: usize, attribute: &str) -> String {
         self.0.setting_place(slot, attribute)
     }

@@ -7,6 +7,7 @@ use super::bit_set::BitSet;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
 use super::clock_constants::clock_constants;
 use super::clock_dependence::ClockDependence;
+use super::combined_changes::transfers_files;
 use super::divided_slots::divided_slots_phrase;
 use super::letter_case::CaseSensitivePart;
 use super::missing_requests::MissingRequest;
@@ -179,6 +180,7 @@ impl<'a> RefusingClause<'a> {
         if !is_of_files
             || !self.clause.needs_file_transfer()
             || self.analysis.slots.job_conditions().is_some()
+            || transfers_files(&self.analysis.jobs[self.job].plain)
         {
             return None;
         }

@@ -13,6 +13,46 @@ const MAX_VALUES: usize = 3;
 /// Maximum length of a clause or value in a sentence.
 const MAX_LENGTH: usize = 160;
 
+/// Maximum length of a value in a short sentence.
+const MAX_SHORT_VALUE: usize = 24;
+
+/// Maximum length of the clause in a short sentence, and in the shortest one.
+const MAX_SHORT_CLAUSE: usize = 100;
+const MAX_SHORTEST_CLAUSE: usize = 60;
+
+/// Length of a sentence: lists of values and clauses are shortened before the cause and its correction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SentenceLength {
+    /// Up to three values of each list.
+    Full,
+    /// One value of each list, shortened.
+    Short,
+    /// No values except numbers.
+    Shortest,
+}
+
+impl SentenceLength {
+    /// All lengths, the longest first.
+    pub(super) const ALL: [SentenceLength; 3] =
+        [SentenceLength::Full, SentenceLength::Short, SentenceLength::Shortest];
+
+    fn max_values(self) -> usize {
+        if self == SentenceLength::Full { MAX_VALUES } else { 1 }
+    }
+
+    fn max_value_length(self) -> usize {
+        if self == SentenceLength::Full { MAX_LENGTH } else { MAX_SHORT_VALUE }
+    }
+
+    fn max_clause_length(self) -> usize {
+        match self {
+            SentenceLength::Full => MAX_LENGTH,
+            SentenceLength::Short => MAX_SHORT_CLAUSE,
+            SentenceLength::Shortest => MAX_SHORTEST_CLAUSE,
+        }
+    }
+}
+
 /// Values of an attribute over many slots.
 #[derive(Default)]
 pub(super) struct SeenValues {
@@ -51,12 +91,18 @@ impl SeenValues {
         *self.counts.entry(value_text(value)).or_default() += weight;
     }
 
+    /// True if all values are numbers.
+    pub(super) fn are_numbers(&self) -> bool {
+        self.are_numbers
+    }
+
     /// Returns the text of the values of an attribute, with the unit of numbers, or their meaning as a time.
-    pub(super) fn text_of_attribute(&self, name: &str) -> String {
+    pub(super) fn text_of_attribute(&self, name: &str, length: SentenceLength) -> String {
+        let text = self.text_of_length(length);
         match (unit_of(name).filter(|_| self.are_numbers), self.clock_text(name)) {
-            (Some(unit), _) => format!("{} {unit}", self.text()),
-            (None, Some(time)) => format!("{}, that is {time}", self.text()),
-            (None, None) => self.text(),
+            (Some(unit), _) => format!("{text} {unit}"),
+            (None, Some(time)) => format!("{text}, that is {time}"),
+            (None, None) => text,
         }
     }
 
@@ -79,6 +125,11 @@ impl SeenValues {
 
     /// Returns a range of numbers, or the most frequent values.
     pub(super) fn text(&self) -> String {
+        self.text_of_length(SentenceLength::Full)
+    }
+
+    /// Returns a range of numbers, or as many of the most frequent values as a sentence of a length has.
+    pub(super) fn text_of_length(&self, length: SentenceLength) -> String {
         if let ([Some(smallest), Some(largest)], true) = ([&self.smallest, &self.largest], self.are_numbers)
             && self.counts.len() > 1
         {
@@ -86,11 +137,13 @@ impl SeenValues {
         }
         let mut values: Vec<(&String, &usize)> = self.counts.iter().collect();
         values.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let more = values.len().saturating_sub(MAX_VALUES);
+        let more = values.len().saturating_sub(length.max_values());
+        let text = |value: &str| shorten_to(value, length.max_value_length());
         let shown: Vec<String> = match &values[..] {
-            [(value, _)] => vec![(*value).clone()],
+            [(value, _)] => vec![text(value)],
             values => {
-                values.iter().take(MAX_VALUES).map(|(value, count)| format!("{value} ({count})")).collect()
+                let shown = values.iter().take(length.max_values());
+                shown.map(|(value, count)| format!("{} ({count})", text(value))).collect()
             }
         };
         match more {
@@ -117,10 +170,21 @@ pub(super) fn expr_text(expr: &Expr) -> String {
     shorten(&expr.unparse_old().to_string())
 }
 
+/// Returns the clause of a sentence of a length.
+pub(super) fn clause_text(expr: &Expr, length: SentenceLength) -> String {
+    shorten_to(&expr_text(expr), length.max_clause_length())
+}
+
 fn shorten(text: &str) -> String {
-    let line = text.replace(|c: char| c.is_control(), " ");
-    match line.char_indices().nth(MAX_LENGTH) {
-        Some((at, _)) => format!("{}...", &line[..at]),
-        None => line,
+    shorten_to(&text.replace(|c: char| c.is_control(), " "), MAX_LENGTH)
+}
+
+/// Shortens a text that is not yet shortened, or only to a greater length.
+fn shorten_to(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) if text.len() > at + "...".len() || !text.ends_with("...") => {
+            format!("{}...", &text[..at])
+        }
+        _ => text.to_owned(),
     }
 }

@@ -4,17 +4,20 @@ use htc_classad::ExprKind;
 
 use super::clauses::ClauseSide;
 use super::evidence::{ClauseEvidence, RefusedValues, SeenAttribute};
-use super::seen_values::expr_text;
+use super::seen_values::{SentenceLength, clause_text};
 use super::side_names::SideNames;
 
-/// Returns a sentence about the reason why a clause is not true.
-pub(super) fn clause_sentence(evidence: &ClauseEvidence) -> String {
-    let notes = evidence.notes.iter().map(|note| format!("; {note}"));
-    reason_sentence(evidence) + &notes.collect::<String>()
+/// Returns a sentence of each length about the reason why a clause is not true, the longest first.
+pub(super) fn clause_sentences(evidence: &ClauseEvidence) -> Vec<String> {
+    let notes: String = evidence.notes.iter().map(|note| format!("; {note}")).collect();
+    let mut sentences: Vec<String> =
+        SentenceLength::ALL.iter().map(|length| reason_sentence(evidence, *length) + &notes).collect();
+    sentences.dedup();
+    sentences
 }
 
 /// Returns why a clause about devices is not true: what the devices lack, and what else the clause reads.
-fn device_sentence(evidence: &ClauseEvidence, devices: &str) -> String {
+fn device_sentence(evidence: &ClauseEvidence, devices: &str, length: SentenceLength) -> String {
     let slot = evidence.side_names.slot;
     let without = evidence.missing.iter().map(|missing| {
         let count = evidence.slot_count - missing.slots_with;
@@ -22,22 +25,22 @@ fn device_sentence(evidence: &ClauseEvidence, devices: &str) -> String {
     });
     let is_count = matches!(evidence.part.kind(), ExprKind::Compare(..) | ExprKind::Call(..));
     let beside = [ClauseSide::Slot, ClauseSide::Job].map(|side| {
-        let phrase = if is_count { None } else { seen_phrase(evidence, side) };
+        let phrase = if is_count { None } else { seen_phrase(evidence, side, length) };
         phrase.map(|phrase| format!("; {phrase}")).unwrap_or_default()
     });
-    let text = expr_text(&evidence.part);
+    let text = clause_text(&evidence.part, length);
     format!("{text} is not true: {devices}{}{}", without.collect::<String>(), beside.concat())
 }
 
-fn reason_sentence(evidence: &ClauseEvidence) -> String {
+fn reason_sentence(evidence: &ClauseEvidence, length: SentenceLength) -> String {
     let SideNames { job, slot } = evidence.side_names;
-    let text = expr_text(&evidence.part);
+    let text = clause_text(&evidence.part, length);
     if let Some(devices) = &evidence.devices {
-        return device_sentence(evidence, devices);
+        return device_sentence(evidence, devices, length);
     }
     let mut reasons = Vec::new();
-    reasons.extend(seen_phrase(evidence, ClauseSide::Slot));
-    reasons.extend(seen_phrase(evidence, ClauseSide::Job));
+    reasons.extend(seen_phrase(evidence, ClauseSide::Slot, length));
+    reasons.extend(seen_phrase(evidence, ClauseSide::Job, length));
     for missing in &evidence.missing {
         reasons.push(match missing.slots_with {
             0 if evidence.missing_of_both.contains(&missing.name) => {
@@ -50,7 +53,7 @@ fn reason_sentence(evidence: &ClauseEvidence) -> String {
                 evidence.slot_count,
                 if with > missing.examples.len() { "such as " } else { "" },
                 missing.examples.join(", "),
-                refused_with_phrase(evidence, &missing.name, with)
+                refused_with_phrase(evidence, (&missing.name, with), length)
             ),
         });
     }
@@ -73,7 +76,7 @@ fn reason_sentence(evidence: &ClauseEvidence) -> String {
                 _ => String::new(),
             };
             let value = match &evidence.seen[..] {
-                [SeenAttribute { side: ClauseSide::Slot, values, .. }] => values.text(),
+                [SeenAttribute { side: ClauseSide::Slot, values, .. }] => values.text_of_length(length),
                 _ => evidence.value_text(),
             };
             return format!("{text} is {value}{whose}{}", draining_phrase(evidence));
@@ -84,13 +87,17 @@ fn reason_sentence(evidence: &ClauseEvidence) -> String {
 }
 
 /// Returns the values of a missing attribute at slots that have it and are nevertheless refused.
-fn refused_with_phrase(evidence: &ClauseEvidence, name: &str, with: usize) -> String {
+fn refused_with_phrase(
+    evidence: &ClauseEvidence,
+    (name, with): (&str, usize),
+    length: SentenceLength,
+) -> String {
     match evidence.refused_with.iter().find(|refused| refused.name == name) {
         Some(RefusedValues { slot_count, values, .. }) if *slot_count == with => {
-            format!(", but it is {} there", values.text())
+            format!(", but it is {} there", values.text_of_length(length))
         }
         Some(RefusedValues { slot_count: count @ 1.., values, .. }) => {
-            format!(", but it is {} at {count} of them", values.text())
+            format!(", but it is {} at {count} of them", values.text_of_length(length))
         }
         _ => String::new(),
     }
@@ -108,14 +115,16 @@ fn draining_phrase(evidence: &ClauseEvidence) -> String {
 }
 
 /// Returns the values of one side: "the slots have 2000 to 8000", "the job asks for 32000".
-fn seen_phrase(evidence: &ClauseEvidence, side: ClauseSide) -> Option<String> {
-    let seen: Vec<&SeenAttribute> = evidence.seen.iter().filter(|seen| seen.side == side).collect();
+fn seen_phrase(evidence: &ClauseEvidence, side: ClauseSide, length: SentenceLength) -> Option<String> {
+    let is_shown = |seen: &&SeenAttribute| length != SentenceLength::Shortest || seen.values.are_numbers();
+    let seen: Vec<&SeenAttribute> =
+        evidence.seen.iter().filter(|seen| seen.side == side).filter(is_shown).collect();
     let values = match &seen[..] {
         [] => return None,
-        [one] => one.values.text_of_attribute(&one.name),
+        [one] => one.values.text_of_attribute(&one.name, length),
         many => {
             let named = |seen: &&SeenAttribute| {
-                format!("{} {}", seen.name, seen.values.text_of_attribute(&seen.name))
+                format!("{} {}", seen.name, seen.values.text_of_attribute(&seen.name, length))
             };
             many.iter().map(named).collect::<Vec<_>>().join(" and ")
         }

@@ -35,6 +35,11 @@ impl OtherRefusal {
             None => OtherRefusal { attribute: String::new(), text: sentence.clone(), sentence },
         }
     }
+
+    /// Returns the side whose ad contains the condition.
+    pub(super) fn side(&self) -> ClauseSide {
+        if self.attribute.starts_with("Require") { ClauseSide::Job } else { ClauseSide::Slot }
+    }
 }
 
 /// Slots that can be asked about jobs.
@@ -123,6 +128,12 @@ pub trait SlotSet {
 
     /// Returns the refusal of a job for which all Requirements are true, or `None` if the slot accepts it.
     fn refusal_beyond_requirements(&self, _slot: usize, _job: &ClassAd) -> Option<OtherRefusal> {
+        None
+    }
+
+    /// Returns a refusal for which Requirements do not matter, such as that of a held job or by a claimed slot, or `None`. It
+    /// also counts if Requirements are not true.
+    fn refusal_despite_requirements(&self, _slot: usize, _job: &ClassAd) -> Option<OtherRefusal> {
         None
     }
 
@@ -280,8 +291,14 @@ impl SlotSet for AdPool<'_> {
             true => None,
             false => check_slot_ad_devices(ad, job, self.world, self.quirks).err(),
         };
-        let by_claim = || if self.has_claims { refusal_by_claim(ad, job, self.world) } else { None };
-        let unfit = by_devices().or_else(by_claim)?;
+        match by_devices() {
+            Some(unfit) => Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions)),
+            None => self.refusal_despite_requirements(slot, job),
+        }
+    }
+
+    fn refusal_despite_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
+        let unfit = self.has_claims.then(|| refusal_by_claim(self.ad(slot), job, self.world)).flatten()?;
         Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions))
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
+use super::cause::longest_within;
 use super::clauses::ClauseSide;
 
 /// Clause by which a group of slots refuses jobs, or by which jobs refuse it.
@@ -24,6 +25,16 @@ pub struct SlotCause {
     pub place: String,
     /// Reason for the largest group of refused jobs.
     pub sentence: String,
+    /// The sentence with shorter lists of values, the longest first.
+    #[serde(skip)]
+    pub shorter_sentences: Vec<String>,
+}
+
+impl SlotCause {
+    /// Returns the longest form of the sentence that has at most `most` characters, or the shortest form.
+    pub fn sentence_within(&self, most: usize) -> &str {
+        longest_within(&self.sentence, &self.shorter_sentences, most)
+    }
 }
 
 /// Jobs from the point of view of one group of slots.
@@ -58,7 +69,9 @@ impl Analysis<'_> {
             let are_alike = |(one, other): (&RefusalSource<'_>, &RefusalSource<'_>)| {
                 self.compare_same_attributes(*one, *other)
             };
-            let is_alone = refusing.iter().zip(refusing.iter().skip(1)).all(are_alike);
+            let are_clauses = refusing.iter().all(|it| matches!(it, RefusalSource::Clause(_)));
+            let is_alone = refusing.iter().zip(refusing.iter().skip(1)).all(are_alike)
+                && !(are_clauses && self.is_refused_anyway(job, slot));
             let alone = if is_alone { group.count } else { 0 };
             for source in refusing {
                 match counts.iter_mut().find(|count| is_same(count.source, source)) {
@@ -98,6 +111,7 @@ impl Analysis<'_> {
             alone: cause.alone,
             place: cause.place,
             sentence: cause.sentence,
+            shorter_sentences: cause.shorter_sentences,
         }
     }
 }

@@ -8,11 +8,13 @@ use htc_classad::{AttrName, ClassAd, Expr, ExprKind, Value};
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
+use super::combined_changes::transfers_files;
 use super::comparison_boundary::{boundary, mirrored};
 use super::devices::{DeviceCall, DeviceDemand};
 use super::job_change::{JobChange, Suggestion};
 use super::missing_requests::proposed_request;
 use super::notes::RefusingClause;
+use super::schedd_attributes::can_owner_set;
 use super::zero_terms::without_zero_terms;
 
 /// Maximum number of slot groups whose values are considered for one clause.
@@ -21,18 +23,8 @@ const MAX_SAMPLED_SLOTS: usize = 400;
 /// Maximum number of candidates for one clause.
 const MAX_CANDIDATES: usize = 8;
 
-/// Maximum number of pairs of clauses for which two changes are combined.
-const MAX_PATTERNS: usize = 4;
-
-/// Maximum number of combinations for one pair of clauses.
-const MAX_COMBINED: usize = 4;
-
 /// Maximum depth to which a clause is searched for comparisons.
 const MAX_DEPTH: usize = 12;
-
-/// Attributes that identify the job or its owner; changing them is not useful advice.
-const IDENTITY: [&str; 8] =
-    ["Owner", "User", "OsUser", "NTDomain", "ClusterId", "ProcId", "QDate", "GlobalJobId"];
 
 /// Verified change, with the slots that it gains.
 struct VerifiedChange {
@@ -90,10 +82,10 @@ fn choose<'f>(sorted: &[&'f VerifiedChange], limit: usize) -> Vec<&'f VerifiedCh
 
 /// Search for one group of jobs.
 pub(super) struct SuggestionSearch<'a, 's> {
-    analysis: &'a Analysis<'s>,
-    job: usize,
-    refusals: Vec<Refusal<'a>>,
-    accepting: BitSet,
+    pub(super) analysis: &'a Analysis<'s>,
+    pub(super) job: usize,
+    pub(super) refusals: Vec<Refusal<'a>>,
+    pub(super) accepting: BitSet,
     found: Vec<VerifiedChange>,
 }
 
@@ -114,63 +106,22 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         for at in 0..self.refusals.len() {
             if self.refusals[at].alone_count > 0 {
                 let slots = self.refusals[at].alone.clone();
-                for change in self.candidates(at, &slots) {
-                    self.try_changes(vec![change], &slots);
+                for changes in self.candidates(at, &slots) {
+                    self.try_changes(changes, &slots);
                 }
             }
         }
         if self.found.len() < limit {
-            self.combine_changes();
+            self.combine_pairs();
+        }
+        if self.found.is_empty() {
+            self.combine_several();
         }
         self.select(limit)
     }
 
-    /// Tries two changes for the pairs of clauses that refuse most slots together.
-    fn combine_changes(&mut self) {
-        for (pair, slots) in self.refusing_pairs() {
-            let [one, other] = pair.map(|at| {
-                let mut candidates = self.candidates(at, &slots);
-                candidates.truncate(MAX_COMBINED);
-                candidates
-            });
-            // One change may satisfy both clauses.
-            for change in one.iter().chain(&other) {
-                self.try_changes(vec![change.clone()], &slots);
-            }
-            for first in &one {
-                for second in &other {
-                    let is_same = first.attribute().is_some() && first.attribute() == second.attribute();
-                    if !is_same && first != second {
-                        self.try_changes(vec![first.clone(), second.clone()], &slots);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns the pairs of refusals that together refuse slots that nothing else refuses; most slots first.
-    fn refusing_pairs(&self) -> Vec<([usize; 2], BitSet)> {
-        let size = self.analysis.weights.len();
-        let mut pairs: Vec<([usize; 2], BitSet)> = Vec::new();
-        for slot in (0..size).filter(|slot| !self.accepting.contains(*slot)) {
-            let mut refusing = (0..self.refusals.len()).filter(|at| self.refusals[*at].slots.contains(slot));
-            let (Some(one), Some(other), None) = (refusing.next(), refusing.next(), refusing.next()) else {
-                continue;
-            };
-            let pair = [one, other];
-            let at = pairs.iter().position(|(known, _)| *known == pair).unwrap_or_else(|| {
-                pairs.push((pair, BitSet::new(size)));
-                pairs.len() - 1
-            });
-            pairs[at].1.insert(slot);
-        }
-        pairs.sort_by_key(|(_, slots)| std::cmp::Reverse(slots.total_weight(&self.analysis.weights)));
-        pairs.truncate(MAX_PATTERNS);
-        pairs
-    }
-
     /// Verifies changes; where a rounded request is still refused, looks for the largest value that is accepted.
-    fn try_changes(&mut self, changes: Vec<JobChange>, wanted: &BitSet) {
+    pub(super) fn try_changes(&mut self, changes: Vec<JobChange>, wanted: &BitSet) {
         if self.found.iter().any(|found| found.suggestion.changes == changes) {
             return;
         }
@@ -258,13 +209,14 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         chosen.into_iter().map(|found| found.suggestion.clone()).collect()
     }
 
-    /// Returns changes that may make a condition true at some of these slots.
-    fn candidates(&self, refusal: usize, slots: &BitSet) -> Vec<JobChange> {
+    /// Returns changes that may make a condition true at some of these slots; most of them are single changes.
+    pub(super) fn candidates(&self, refusal: usize, slots: &BitSet) -> Vec<Vec<JobChange>> {
         let mut collector = CandidateCollector {
             search: self,
             slots: slots.iter().take(MAX_SAMPLED_SLOTS).collect(),
             found: Vec::new(),
         };
+        let mut transfers = Vec::new();
         let refusal = &self.refusals[refusal];
         let of_source = match refusal.source {
             RefusalSource::Clause(clause) => Some(clause),
@@ -275,22 +227,26 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         };
         for clause in of_source.into_iter().chain(refusal.equivalent.iter().copied()) {
             let clause = &self.analysis.table.clauses[clause];
-            if clause.needs_file_transfer() {
+            if clause.needs_file_transfer() && !transfers_files(&self.analysis.jobs[self.job].plain) {
+                transfers.extend(self.file_transfer_changes(clause));
                 continue;
             }
             collector.add_corrections(clause);
             if let Some(call) = DeviceCall::find(&clause.expr) {
                 let (analysis, slots) = (self.analysis, collector.slot_set());
                 let demand = DeviceDemand::of_clause(analysis, self.job, &slots, (clause.side, call));
+                if demand.as_ref().is_some_and(DeviceDemand::has_to_wait) {
+                    continue;
+                }
                 collector.add_weaker_devices(demand);
             }
             collector.collect(clause, &clause.expr, MAX_DEPTH);
             if clause.side == ClauseSide::Job && self.analysis.slots.job_conditions().is_none() {
-                collector.add(JobChange::DropClause { clause: clause.expr.clone() });
+                collector.add_without(clause);
                 collector.add_replacements(clause);
             }
         }
-        collector.found
+        transfers.into_iter().chain(collector.found.into_iter().map(|change| vec![change])).collect()
     }
 }
 
@@ -366,13 +322,12 @@ impl CandidateCollector<'_, '_, '_> {
     fn job_attribute(&self, clause: &Clause, operand: &Expr) -> Option<AttrName> {
         let reference = Reference::parse(operand)?;
         let (slot, job) = self.ad_pair(clause.side, *self.slots.first()?);
-        let is_identity = IDENTITY.iter().any(|name| reference.name == *name);
         let side = self.search.analysis.slots.reading_side(clause.side);
         let is_of_job = match reference.defining_side(side, slot, job) {
             Some(side) => side == ClauseSide::Job,
             None => reference.may_be_of_job(side) && !reference.may_be_of_slot(side),
         };
-        (is_of_job && !is_identity).then_some(reference.name)
+        (is_of_job && can_owner_set(&reference.name)).then_some(reference.name)
     }
 
     /// Searches a clause for comparisons and truth values that depend on the job.
@@ -509,6 +464,18 @@ impl CandidateCollector<'_, '_, '_> {
         mentioned_references(expr).iter().any(is_of_slot)
     }
 
+    /// Adds the job's Requirements without a clause.
+    fn add_without(&mut self, clause: &Clause) {
+        let job = &self.search.analysis.jobs[self.search.job].plain;
+        match (job.get("Requirements"), clause.expr.as_literal()) {
+            // The clause of an ad without Requirements where they are needed.
+            (None, _) => self.add_value(&"Requirements".into(), Expr::literal(true)),
+            // Nothing is known about Requirements that could not be read.
+            (Some(whole), Some(Value::Error)) if whole == clause.expr => {}
+            _ => self.add(JobChange::DropClause { clause: clause.expr.clone() }),
+        }
+    }
+
     /// Adds clauses of the job's Requirements with another literal.
     fn add_replacements(&mut self, clause: &Clause) {
         let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return };
@@ -542,7 +509,11 @@ impl CandidateCollector<'_, '_, '_> {
         let job = self.search.analysis.jobs[self.search.job].plain.clone();
         if job.contains(attribute) && attribute.starts_with("Require") {
             let (analysis, number) = (self.search.analysis, self.search.job);
-            self.add_weaker_devices(DeviceDemand::of_claim(analysis, number, &self.slot_set(), attribute));
+            let demand = DeviceDemand::of_claim(analysis, number, &self.slot_set(), attribute);
+            if demand.as_ref().is_some_and(DeviceDemand::has_to_wait) {
+                return;
+            }
+            self.add_weaker_devices(demand);
             self.add(JobChange::Remove { name: attribute.into() });
         }
         for (name, expr) in job.iter() {
