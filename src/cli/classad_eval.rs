@@ -9,6 +9,7 @@ mod match_explanation;
 mod match_pairs;
 mod name_coverage;
 mod operands;
+mod option_effects;
 mod options;
 mod output;
 mod results;
@@ -46,6 +47,7 @@ pub const PROGRAM: Program = Program {
 
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let cli = ClassadEvalCli::from_arg_matches(matches)?;
+    option_effects::refuse_ineffective_options(&cli, matches)?;
     cli.limit.start(session);
     let session = &session.with_input(cli.input.from, cli.input.strict_input, cli.quirks.quirks);
     if cli.stream.r#match.is_some() {

@@ -56,7 +56,7 @@ pub(super) fn run(
         others.push((record.ad, name));
     }
     let old = expr_reader::ExprReader::with_old_syntax(cli, session);
-    let constraint = old.parse_constraint()?;
+    let (constraint, sort) = old.parse_condition_and_sort()?;
     let (input, out) = open_stdio_pipe();
     let mut input = Some(input);
     let paths = cli.input.paths();
@@ -66,7 +66,6 @@ pub(super) fn run(
     }
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
     let out = JsonLineWriter::new(out, cli.output.json && are_values);
-    let sort = old.parse_options("--sort", &cli.stream.sort)?;
     if cli.stream.count && constraint.is_none() && !cli.context.strict && cli.stream.limit.is_none() {
         return count_matches(cli, session, others, &world);
     }
@@ -91,7 +90,7 @@ pub(super) fn run(
         lacks |= !ad.contains("Requirements");
         let name = ad_name(&ad, number, &world);
         for pair in matcher.find_pairs(&ad, &name) {
-            if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
+            if report.is_limit_reached() {
                 break;
             }
             report.add_pair(&pair)?;
@@ -234,6 +233,13 @@ impl<W: Write> PairReport<'_, W> {
         }
     }
 
+    /// Returns true if no further pair is printed. Pairs are sorted before the limit is applied.
+    fn is_limit_reached(&self) -> bool {
+        let stream = &self.cli.stream;
+        let is_sorted = !self.sort.is_empty() && !stream.count;
+        !is_sorted && stream.limit.is_some_and(|limit| self.count >= limit)
+    }
+
     fn add_pair(&mut self, pair: &AdPair<'_>) -> anyhow::Result<()> {
         let cli = self.cli;
         self.count += 1;
@@ -264,6 +270,8 @@ impl<W: Write> PairReport<'_, W> {
         } else if self.mask.has_headings() || !self.rows.is_empty() {
             let compare = if self.cli.stream.reverse { compare_in_reverse } else { compare_sort_keys };
             self.rows.sort_by(|a, b| compare(&a.0, &b.0));
+            let limit = self.cli.stream.limit.and_then(|limit| usize::try_from(limit).ok());
+            self.rows.truncate(limit.unwrap_or(usize::MAX));
             let mut text = Vec::new();
             if self.mask.has_headings() {
                 self.mask.display_headings(&mut text);

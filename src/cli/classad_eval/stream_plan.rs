@@ -1,6 +1,5 @@
 //! Plan for processing a stream, made before the first ad is read.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::expr_reader::ExprReader;
@@ -8,7 +7,7 @@ use super::options::ClassadEvalCli;
 use super::{classad_eval_script, operands, output};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{Aggregate, AggregateKind, GroupKey, Problem, ProgramContext, tool_user_maps};
+use crate::cli::common::{Aggregate, AggregateKind, Problem, ProgramContext, tool_user_maps};
 use crate::os::{RealWorld, SharedUserMaps};
 
 /// Operand that is an expression, which is evaluated for each ad.
@@ -44,18 +43,7 @@ impl<'a> StreamPlan<'a> {
         session: &ProgramContext,
     ) -> anyhow::Result<Self> {
         let old = ExprReader::with_old_syntax(cli, session);
-        let mut constraint = old.parse_constraint()?;
-        let mut sort = old.parse_options("--sort", &cli.stream.sort)?;
-        if let Some(format) = output::read_print_format(cli)? {
-            let parse = |what: &str, text: &[u8]| old.parse_option(what, OsStr::from_bytes(text));
-            if let Some(condition) = &format.condition {
-                let condition = parse("WHERE", condition)?;
-                constraint = Some(constraint.map_or(condition.clone(), |before| before.and(&condition)));
-            }
-            for GroupKey(key) in &format.group_by {
-                sort.push(parse("GROUP BY", key)?);
-            }
-        }
+        let (constraint, sort) = old.parse_condition_and_sort()?;
         let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
         let mut aggregates = Vec::new();
         for (kind, words) in [
@@ -116,13 +104,6 @@ impl<'a> StreamPlan<'a> {
             let problem =
                 Problem::usage("values cannot be counted and expressions evaluated in the same run");
             return Err(problem.hint("use either --count-by or expressions").into());
-        }
-        if cli.stream.reverse && (!count_by.is_empty() || !aggregates.is_empty()) {
-            return Err(Problem::usage(
-                "--reverse cannot be used with --count-by, --sum, --avg, --min and --max",
-            )
-            .hint("the groups are printed by their number of ads")
-            .into());
         }
         Ok(StreamPlan {
             cli,

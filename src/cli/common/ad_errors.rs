@@ -80,6 +80,15 @@ pub(crate) fn report_ad_error(error: &AdError, name: &str, session: &ProgramCont
     }
 }
 
+/// Warns if two ads were concatenated without an empty line between them.
+pub(crate) fn warn_of_joined_ads(text: &[u8], name: &str, session: &ProgramContext) {
+    let mut reader = session.ad_reader(text);
+    while let Ok(Some(record)) = reader.next_record() {
+        let warnings = record.errors.iter().filter(|error| error.is_warning);
+        warnings.for_each(|warning| report_ad_error(warning, name, session));
+    }
+}
+
 /// Returns the text of a warning about an ad, with its location and a hint.
 pub(crate) fn render_ad_warning(error: &AdError, name: &str) -> String {
     let hint = error.help.map(|help| format!("\nhint: {help}")).unwrap_or_default();

@@ -54,8 +54,8 @@ mod vocabulary;
 mod vocabulary_table;
 
 pub(crate) use ad_errors::{
-    AdErrorReporter, MAX_ERROR_MESSAGES, render_ad_warning, report_ad_error, wrong_kind_of_record,
-    wrong_kind_problem,
+    AdErrorReporter, MAX_ERROR_MESSAGES, render_ad_warning, report_ad_error, warn_of_joined_ads,
+    wrong_kind_of_record, wrong_kind_problem,
 };
 pub(crate) use ad_input::{
     InputKind, InputReader, OpenInput, is_not_found, list_inputs, open_input, read_queue_log,
@@ -123,6 +123,6 @@ pub use unused_options::{NO_VERB, UnusedOptions, hide_unused_options};
 pub(crate) use user_maps::tool_user_maps;
 pub(crate) use value_counts::{Aggregate, AggregateKind, CountForm, ValueCounts};
 pub use vocabulary::{
-    COMMON_OPTIONS, CommonOption, NAMES_NOT_ABBREVIATIONS, has_common_meaning, has_own_help,
+    ADS_OF_ONE_JOB, COMMON_OPTIONS, CommonOption, NAMES_NOT_ABBREVIATIONS, has_common_meaning, has_own_help,
 };
 pub use vocabulary_table::{verb_supports, vocabulary_table};

@@ -125,13 +125,13 @@ pub enum AdFormat {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
     /// Write ads as 'Name = value' lines
-    #[arg(long, short = 'l', global = true, help_heading = OptionGroup::Output, overrides_with_all = ["json", "jsonl"], hide_short_help = true)]
+    #[arg(long, short = 'l', global = true, help_heading = OptionGroup::Output, conflicts_with_all = ["json", "jsonl"], hide_short_help = true)]
     pub long: bool,
     /// Write one JSON array
-    #[arg(long, global = true, help_heading = OptionGroup::Output, overrides_with_all = ["long", "jsonl"], hide_short_help = true)]
+    #[arg(long, global = true, help_heading = OptionGroup::Output, conflicts_with_all = ["long", "jsonl"], hide_short_help = true)]
     pub json: bool,
     /// Write one JSON object per line
-    #[arg(long, global = true, help_heading = OptionGroup::Output, overrides_with_all = ["long", "json"], hide_short_help = true)]
+    #[arg(long, global = true, help_heading = OptionGroup::Output, conflicts_with_all = ["long", "json"], hide_short_help = true)]
     pub jsonl: bool,
     /// Print only results and errors
     #[arg(long, short = 'q', global = true, help_heading = OptionGroup::Output, hide_short_help = true)]

@@ -1,5 +1,6 @@
 //! Options that have one name, one meaning and one default in all programs, and option names that were removed.
 
+use clap::builder::StyledStr;
 use clap::{Arg, Command, Id};
 
 /// Option that several programs have.
@@ -119,14 +120,20 @@ pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
     }
 }
 
+/// Help of `--ads` in a program that reads one job.
+pub const ADS_OF_ONE_JOB: &str = "Read the ad of the job from FILE; '-' is standard input";
+
 /// True if the help of an option adds something to the meaning in the vocabulary: which reasons `--explain` prints, that
-/// `--events` without a value prints text, and that lint checks the ad of `--ads` instead of a configuration.
+/// `--events` without a value prints text, that the starter reads one job, and that lint checks the ad of `--ads` instead of a configuration.
 pub fn has_own_help(arg: &Arg) -> bool {
     let is_optional = || arg.get_num_args().is_some_and(|range| range.min_values() == 0);
     match arg.get_long() {
         Some("explain") => arg.get_help().is_some(),
         Some("events") => is_optional(),
-        Some("ads") => arg.get_id() == "job_ad",
+        Some("ads") => {
+            let is_for_one_job = |help: &StyledStr| help.to_string() == ADS_OF_ONE_JOB;
+            arg.get_id() == "job_ad" || arg.get_help().is_some_and(is_for_one_job)
+        }
         _ => false,
     }
 }

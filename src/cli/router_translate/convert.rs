@@ -19,10 +19,10 @@ pub(super) struct ConvertArguments {
     #[command(flatten)]
     config: ConfigOptions,
     /// Prints one object for each route, with the result of its conversion.
-    #[arg(long, overrides_with = "jsonl", help_heading = OptionGroup::Output)]
+    #[arg(long, conflicts_with = "jsonl", help_heading = OptionGroup::Output)]
     json: bool,
     /// Prints one object for each route, with the result of its conversion.
-    #[arg(long, overrides_with = "json", help_heading = OptionGroup::Output)]
+    #[arg(long, conflicts_with = "json", help_heading = OptionGroup::Output)]
     jsonl: bool,
 }
 

@@ -10,7 +10,7 @@ use super::status;
 use crate::classad::format::long;
 use crate::cli::common::{
     InputOptions, Problem, ProgramContext, Status, exit_at_deadline, malformed_ad_problem, open_stdio_pipe,
-    write_to_stdout,
+    warn_of_joined_ads, write_to_stdout,
 };
 use crate::os::RealWorld;
 use crate::runner::slot::{
@@ -202,6 +202,7 @@ fn send(
             if text.trim_ascii().is_empty() {
                 return Err(Problem::unreadable(format!("{name}: no ad found")).into());
             }
+            warn_of_joined_ads(&text, &name, session);
             if let SlotControlRequest::Claim { ad_name, .. } | SlotControlRequest::Activate { ad_name, .. } =
                 &mut request
             {

@@ -8,7 +8,7 @@ use bstr::ByteSlice;
 
 use super::super::common::{
     InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
-    refuse_malformed, report_ad_error, wrong_kind_problem,
+    refuse_malformed, warn_of_joined_ads, wrong_kind_problem,
 };
 use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Dialect};
@@ -119,15 +119,6 @@ pub(super) fn read_job_ad(
         session.warn(&message);
     }
     Ok(ad)
-}
-
-/// Warns if two ads were concatenated without an empty line between them.
-fn warn_of_joined_ads(text: &[u8], name: &str, session: &ProgramContext) {
-    let mut reader = session.ad_reader(text);
-    while let Ok(Some(record)) = reader.next_record() {
-        let warnings = record.errors.iter().filter(|error| error.is_warning);
-        warnings.for_each(|warning| report_ad_error(warning, name, session));
-    }
 }
 
 fn read_only_ad(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<ClassAd> {

@@ -11,6 +11,7 @@ mod job_ad;
 mod job_session;
 mod log_events;
 mod manual;
+mod option_effects;
 mod options;
 mod spool;
 mod starter_invocation;
@@ -67,6 +68,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         None => (StarterRunCli::from_arg_matches(matches)?, was_given(matches, "ads")),
     };
     let session = &session.with_input(cli.input.from, cli.input.strict_input, cli.quirks.quirks);
+    option_effects::refuse_ineffective_options(matches)?;
     if was_given(matches, "until") && cli.job.played_as == StarterRole::Fetched {
         return Err(Problem::usage(
             "--until needs --as shadow or --as local: a fetched job is not run again".to_owned(),

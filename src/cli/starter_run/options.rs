@@ -11,8 +11,8 @@ use clap::{ArgMatches, Args, FromArgMatches, Parser};
 
 use super::manual;
 use crate::cli::common::{
-    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OptionGroup,
-    OutputOptions, Problem, QuirksOptions, normalise, program_command,
+    self, ADS_OF_ONE_JOB, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions,
+    OptionGroup, OutputOptions, Problem, QuirksOptions, normalise, program_command,
 };
 use crate::shadow::RunLimit;
 use crate::starter::unsupported::AccessPointRole;
@@ -262,6 +262,11 @@ pub(super) fn make_command() -> clap::Command {
         .mut_arg("events", |arg| arg.hide_short_help(false))
         .mut_arg("timeout", |arg| arg.hide_short_help(false))
         .mut_arg("slot_ads", |arg| arg.hide_short_help(false))
+        .mut_arg("ads", |arg| {
+            let shared = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
+            let details = shared.split_once("\n\n").map_or("", |(_, details)| details);
+            arg.help(ADS_OF_ONE_JOB).long_help(format!("{ADS_OF_ONE_JOB}\n\n{details}"))
+        })
 }
 
 impl StarterRunCli {

@@ -71,7 +71,10 @@ fn groups_have_sums_averages_and_extremes() {
     let (_, _, err) = run(EVAL, &["--max", "Memory/0", "--sum", "Memory", "--ads", "-"], Path::new("."));
     assert!(err.contains("--max Memory / 0 left out 3 values (error)"), "{err}");
     let (status, out, err) = run(EVAL, &["--count-by", "Owner", "--reverse", "--ads", "-"], Path::new("."));
-    assert!(status == Some(2) && out.is_empty() && err.contains("--reverse cannot be used"), "{err}");
+    assert!(
+        status == Some(2) && out.is_empty() && err.contains("--reverse has no effect without --sort"),
+        "{err}"
+    );
     let json: serde_json::Value = serde_json::from_str(&eval(&["--sum", "ClusterId", "--json"])).unwrap();
     assert_eq!((&json[0]["Count"], &json[0]["SumClusterId"]), (&3.into(), &6.into()));
 }
