@@ -228,7 +228,8 @@ fn read_problem(path: &Path) -> Problem {
 
 /// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, sorted by name). A directory without ad files is
 /// replaced by its `job_queue.log`, or else by its history files, the oldest first. All of these files may be compressed. A
-/// warning names the files that are skipped.
+/// warning names the files that are skipped. Skipped files beside ad files, except those of a history, may have been meant as ads,
+/// so the program ends with the status of an input that was read in part.
 ///
 /// # Errors
 /// Returns an error if a directory cannot be read or contains none of these files.
@@ -242,7 +243,8 @@ pub(crate) fn list_inputs<P: AsRef<Path>>(
             inputs.push(path.to_owned());
             continue;
         }
-        let (chosen, skipped) = choose_files(path).with_context(|| read_problem(path))?;
+        let DirectoryFiles { chosen, skipped, has_skipped_ads } =
+            DirectoryFiles::choose(path).with_context(|| read_problem(path))?;
         if chosen.is_empty() {
             let hint = "of a directory, *.ad, *.ads and *.classad are read; if it has none, job_queue.log; if it has none, history*";
             return Err(Problem::unreadable(format!("the directory '{}' has no ads", path.display()))
@@ -250,6 +252,9 @@ pub(crate) fn list_inputs<P: AsRef<Path>>(
                 .into());
         }
         warn_of_skipped_files(path, &skipped, session);
+        if has_skipped_ads {
+            session.record_unreadable_ad();
+        }
         inputs.extend(chosen);
     }
     Ok(inputs)
@@ -343,9 +348,44 @@ impl Read for QueueText {
     }
 }
 
-/// Returns the files of a directory that are read, and those that are skipped. Hidden files are ignored.
-fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let mut files: Vec<PathBuf> = Vec::new();
+/// Files of a directory. Hidden files are ignored.
+struct DirectoryFiles {
+    /// Files that are read, in their order.
+    chosen: Vec<PathBuf>,
+    /// Files that are skipped.
+    skipped: Vec<PathBuf>,
+    /// True if a skipped file may have been meant as a file of ads. A spool directory has many files without ads, and the
+    /// directory of a queue also has its history.
+    has_skipped_ads: bool,
+}
+
+impl DirectoryFiles {
+    fn choose(directory: &Path) -> io::Result<Self> {
+        let files = list_files(directory)?;
+        let has_name = |path: &Path, is_wanted: &dyn Fn(&[u8]) -> bool| {
+            uncompressed_name(path).file_name().is_some_and(|name| is_wanted(name.as_encoded_bytes()))
+        };
+        let is_history = |path: &Path| has_name(path, &|name| name.starts_with(b"history"));
+        let is_ad_file = |path: &Path| has_extension(&uncompressed_name(path), &AD_FILE_EXTENSIONS);
+        let preferences: [&dyn Fn(&Path) -> bool; 3] =
+            [&is_ad_file, &|path| has_name(path, &|name| name == b"job_queue.log"), &is_history];
+        for is_wanted in preferences {
+            let (mut chosen, skipped): (Vec<_>, Vec<_>) =
+                files.iter().cloned().partition(|path| is_wanted(path));
+            if let Some(first) = chosen.first() {
+                let has_skipped_ads = is_ad_file(first) && !skipped.iter().all(|path| is_history(path));
+                // The history file without a suffix is the newest one.
+                chosen.sort_by_key(|path| path.file_name().is_some_and(|name| name == "history"));
+                return Ok(DirectoryFiles { chosen, skipped, has_skipped_ads });
+            }
+        }
+        Ok(DirectoryFiles { chosen: Vec::new(), skipped: files, has_skipped_ads: false })
+    }
+}
+
+/// Returns the regular files of a directory, sorted by name, without hidden ones.
+fn list_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
@@ -354,23 +394,7 @@ fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         }
     }
     files.sort();
-    let is_history =
-        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"history"));
-    let preferences: [&dyn Fn(&Path) -> bool; 3] = [
-        &|path| has_extension(path, &AD_FILE_EXTENSIONS),
-        &|path| path.file_name().is_some_and(|name| name == "job_queue.log"),
-        &is_history,
-    ];
-    for is_wanted in preferences {
-        let (mut chosen, skipped): (Vec<_>, Vec<_>) =
-            files.iter().cloned().partition(|path| is_wanted(&uncompressed_name(path)));
-        if !chosen.is_empty() {
-            // The history file without a suffix is the newest one.
-            chosen.sort_by_key(|path| path.file_name().is_some_and(|name| name == "history"));
-            return Ok((chosen, skipped));
-        }
-    }
-    Ok((Vec::new(), files))
+    Ok(files)
 }
 
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {

@@ -10,6 +10,8 @@ use crate::support::tests_all_combinations;
 
 pub(super) const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
 
+pub(super) const CONFIG_DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");
+
 pub(super) const HOOK_TEST: &str = env!("CARGO_BIN_EXE_htc-hook-test");
 
 pub(super) const TRANSLATE: &str = env!("CARGO_BIN_EXE_htc-router-translate");

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::input_forms::{
-    EVAL, EVENT_LOG, HOOK_TEST, ONE, QUEUE_LOG, SLOT_RUN, STARTER_RUN, STATUS, Source, TRANSLATE, VERBS,
-    Verb, compress, prepared_home, run,
+    CONFIG_DUMP, EVAL, EVENT_LOG, HOOK_TEST, ONE, QUEUE_LOG, SLOT_RUN, STARTER_RUN, STATUS, Source,
+    TRANSLATE, VERBS, Verb, compress, prepared_home, run,
 };
 
 /// Concatenating the outputs of two programs gives the ads of both.
@@ -155,12 +155,29 @@ fn suites_scenarios_and_other_files_may_be_compressed() {
 fn every_reader_reports_two_joined_ads() {
     let home = prepared_home();
     let joined = format!("{ONE}{}", ONE.replace("ClusterId = 1", "ClusterId = 2"));
-    for verb in VERBS.iter().filter(|verb| !verb.words.starts_with("--events-of")) {
+    let others = [
+        (STARTER_RUN, "--dry-run --job-input-ad IN"),
+        (HOOK_TEST, "fetch ./hook --slot-ads IN"),
+        (HOOK_TEST, "startd-cron ./hook --slot-ads IN"),
+        (HOOK_TEST, "finalize ./hook --ads job.ad --routed-ads IN"),
+        (SLOT_RUN, "claim slot1 --ads IN"),
+        (SLOT_RUN, "activate slot1 --ads IN"),
+    ];
+    let others = others.map(|(program, words)| Verb { program, words, file: "in.ads" });
+    let of_events = |verb: &&Verb<'_>| verb.words.starts_with("--events-of");
+    for verb in VERBS.iter().filter(|verb| !of_events(verb)).chain(&others) {
         let (_, out, err) = run(verb, joined.as_bytes(), Source::File, home.path());
         assert!(err.contains("ClusterId is set twice"), "{} {}: {out}{err}", verb.program, verb.words);
         let (_, out, err) = run(verb, ONE.as_bytes(), Source::File, home.path());
         assert!(!err.contains("ClusterId is set twice"), "{} {}: {out}{err}", verb.program, verb.words);
     }
+    let (_, out, err) = run(
+        &Verb { program: CONFIG_DUMP, words: "lint --ads IN", file: "in.ads" },
+        joined.as_bytes(),
+        Source::File,
+        home.path(),
+    );
+    assert!(out.contains("ClusterId was given in line 1 already"), "{out}{err}");
     let words = ["--ads", "-", "--count", "--strict-input"];
     assert_eq!(run_in(home.path(), EVAL, &words, joined.as_bytes()).0, Some(3));
 }
