@@ -450,14 +450,9 @@ impl StatusView<'_> {
             StatusOutputForm::Rows(_, ref columns) if columns.is_empty() => None,
             _ => self.projection(&HISTORY_ATTRIBUTES),
         };
-        let mut past = PastAds { keep, kept: 0, projection, broken: 0, limit, strict, selects: &selects };
+        let mut past = PastAds { keep, kept: 0, projection, limit, strict, selects: &selects };
         for path in &paths {
             job_reader::read_history(path, world, self.session, &mut past)?;
-        }
-        if past.broken > 0 {
-            self.session.record_unreadable_ad();
-            self.session
-                .warn(&format!("lines that are not attributes in {}", counted(past.broken, "record")));
         }
         Ok(())
     }
@@ -483,7 +478,7 @@ impl StatusView<'_> {
                 let rows: Vec<JobPair> = ads.iter().map(|ad| job_pairs::from_history(ad, &world)).collect();
                 self.render_counts(&rows, by, &world)?
             }
-            (None, None) => self.form.render(&ads, &[], &world, |painter| {
+            (None, None) => self.form.render(&ads, &HISTORY_KEYS, &world, |painter| {
                 let mut table = TableBuilder::new(&HISTORY_COLUMNS);
                 ads.iter().for_each(|ad| table.push_row(past_job_cells(ad, &world)));
                 table.render(painter)
@@ -520,7 +515,7 @@ impl StatusView<'_> {
                 ads.push(ad.clone());
                 Ok(())
             })?;
-            text = self.form.render(&ads, &[], world, |_| String::new())?;
+            text = self.form.render(&ads, &HISTORY_KEYS, world, |_| String::new())?;
         }
         write_to_stdout(text)?;
         Ok(Status::Done)
@@ -538,6 +533,10 @@ impl Renderable for ClassAd {
         serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
     }
 }
+
+/// First columns of the rows of a history, which has them also without records.
+const HISTORY_KEYS: [&str; 7] =
+    ["ClusterId", "ProcId", "RoutedFromJobId", "RouteName", "Owner", "JobStatus", "CompletionDate"];
 
 /// Members of the JSON object of a pair of jobs.
 const JOB_PAIR_KEYS: [&str; 10] = [

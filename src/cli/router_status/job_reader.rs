@@ -12,8 +12,8 @@ use anyhow::Context as _;
 use crate::classad::stream::{AdForm, AdReader, AdRecord, Delimiter, Projection};
 use crate::classad::{AttrName, ClassAd, Context, Dialect};
 use crate::cli::common::{
-    AdErrorReporter, InputKind, OpenInput, Problem, ProgramContext, is_not_found, list_inputs,
-    malformed_ad_problem, open_stdio_pipe, read_queue_log, report_ad_error,
+    AdErrorReporter, InputKind, MAX_ERROR_MESSAGES, OpenInput, Problem, ProgramContext, is_not_found,
+    list_inputs, malformed_ad_problem, open_stdio_pipe, read_queue_log,
 };
 use crate::config::Config;
 use crate::job::JobId;
@@ -154,8 +154,6 @@ pub(super) struct PastAds<'a> {
     pub(super) kept: usize,
     /// Attributes that the output needs, or `None` if it needs all.
     pub(super) projection: Option<Projection>,
-    /// Number of records that contain lines which are not attributes.
-    pub(super) broken: u64,
     /// Maximum number of ads to select.
     pub(super) limit: usize,
     /// True if a malformed ad is an error.
@@ -215,6 +213,47 @@ impl RecordCounts {
     }
 }
 
+/// Returns the last damaged records of a history, at most `most`. A history that was read backwards is read again from its start,
+/// because only then the numbers of its lines are known.
+fn last_damaged_records(
+    path: &Path,
+    most: usize,
+    program: &ProgramContext,
+) -> anyhow::Result<VecDeque<AdRecord>> {
+    let problem = || Problem::cannot_read(path.display());
+    let mut reader = program.ad_reader(OpenInput::open(path, open_stdio_pipe().0)?.reader);
+    let mut last = VecDeque::new();
+    while let Some(record) = reader.next_record().with_context(problem)? {
+        if is_damaged(&record) {
+            if last.len() == most {
+                last.pop_front();
+            }
+            last.push_back(record);
+        }
+    }
+    Ok(last)
+}
+
+/// Reports the errors of the last `broken` damaged records of a history that was read backwards.
+fn report_damaged_records(path: &Path, broken: u64, program: &ProgramContext) -> anyhow::Result<()> {
+    let name = path.display().to_string();
+    let most = usize::try_from(broken.min(MAX_ERROR_MESSAGES)).unwrap_or_default();
+    let last = last_damaged_records(path, most, program)?;
+    let mut errors = AdErrorReporter::new(name.clone(), program);
+    last.iter().for_each(|record| errors.report_all(&record.errors, record.more_errors));
+    if broken > last.len() as u64 {
+        program.warn(&format!("{name}: {} in total", counted(broken, "damaged record")));
+    } else {
+        errors.end();
+    }
+    Ok(())
+}
+
+/// Returns true if a part of a record is not an attribute.
+fn is_damaged(record: &AdRecord) -> bool {
+    record.more_errors > 0 || record.errors.iter().any(|error| !error.is_warning)
+}
+
 /// Adds the selected ads of a history. A directory is read as its history files. A file without trailer lines is read as ads in
 /// the order in which `condor_history -long` prints them.
 pub(super) fn read_history(
@@ -251,7 +290,7 @@ pub(super) fn read_history(
         let file = open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
         let mut reader = BackwardHistoryReader::new(file).with_context(problem)?;
         if reader.has_trailer().with_context(problem)? {
-            return read_backwards(reader, path, past);
+            return read_backwards(reader, path, program, past);
         }
     }
     read_forwards(input, path, program, past)
@@ -260,19 +299,29 @@ pub(super) fn read_history(
 fn read_backwards<R: io::Read + io::Seek>(
     reader: BackwardHistoryReader<R>,
     path: &Path,
+    program: &ProgramContext,
     past: &mut PastAds<'_>,
 ) -> anyhow::Result<()> {
     if !past.strict {
-        return read_reversed(reader, path, past);
+        let broken = read_reversed(reader, path, past)?;
+        if broken > 0 {
+            program.record_unreadable_ad();
+            report_damaged_records(path, broken, program)?;
+        }
+        return Ok(());
     }
     let mut counts = RecordCounts::default();
     for record in reader {
         let record = record.with_context(|| Problem::cannot_read(path.display()))?;
         let (ad, errors) = record.to_ad();
-        if let (true, Some(error)) = (past.strict, errors.first()) {
-            return Err(Problem::unreadable(format!("{}: {error}", path.display())).into());
+        if let Some(error) = errors.first() {
+            let name = path.display().to_string();
+            let last = last_damaged_records(path, 1, program)?.pop_back();
+            return Err(match last.as_ref().and_then(|record| record.errors.first()) {
+                Some(error) => malformed_ad_problem(error, &name).into(),
+                None => Problem::unreadable(format!("{name}: {error}")).into(),
+            });
         }
-        past.broken += u64::from(!errors.is_empty());
         counts.add(&ad);
         past.take(&ad)?;
         if past.kept >= past.limit {
@@ -282,12 +331,13 @@ fn read_backwards<R: io::Read + io::Seek>(
     counts.check(path)
 }
 
-/// Reads a history backwards with a reader of ads, which reuses lines that similar ads have in common.
+/// Reads a history backwards with a reader of ads, which reuses lines that similar ads have in common. Returns the number of damaged
+/// records.
 fn read_reversed<R: io::Read + io::Seek>(
     reader: BackwardHistoryReader<R>,
     path: &Path,
     past: &mut PastAds<'_>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let records = Rc::new(Cell::new(0));
     let reversed =
         ReversedHistory { reader, rest: Vec::new(), at: 0, error: None, records: Rc::clone(&records) };
@@ -296,20 +346,21 @@ fn read_reversed<R: io::Read + io::Seek>(
     let mut projection = past.projection.take();
     let mut counts = RecordCounts::default();
     let mut record = AdRecord::default();
+    let mut broken = 0;
     let problem = || Problem::cannot_read(path.display());
     while read_next(&mut ads, &mut projection, &mut record).with_context(problem)? {
-        let is_broken = record.more_errors > 0 || record.errors.iter().any(|error| !error.is_warning);
-        past.broken += u64::from(is_broken);
+        broken += u64::from(is_damaged(&record));
         counts.add(&record.ad);
         past.take(&record.ad)?;
         if past.kept >= past.limit {
-            return Ok(());
+            return Ok(broken);
         }
     }
     past.projection = projection;
     // Records without attributes are counted here, because the reader of ads does not return them.
     counts.all = records.get();
-    counts.check(path)
+    counts.check(path)?;
+    Ok(broken)
 }
 
 /// Beginning of the trailer line after each record of a history.
@@ -380,6 +431,7 @@ fn read_forwards(
     past: &mut PastAds<'_>,
 ) -> anyhow::Result<()> {
     let name = input.name.clone();
+    let mut errors = AdErrorReporter::new(name.clone(), program);
     let mut reader = program.ad_reader(input.reader);
     let mut counts = RecordCounts::default();
     let mut kept: VecDeque<ClassAd> = VecDeque::new();
@@ -391,9 +443,7 @@ fn read_forwards(
         if let (true, Some(error)) = (past.strict, record.errors.first()) {
             return Err(malformed_ad_problem(error, &name).into());
         }
-        let (warnings, errors): (Vec<_>, Vec<_>) = record.errors.iter().partition(|error| error.is_warning);
-        warnings.iter().for_each(|warning| report_ad_error(warning, &name, program));
-        past.broken += u64::from(!errors.is_empty() || record.more_errors > 0);
+        errors.report_all(&record.errors, record.more_errors);
         has_trailers |= record.banner.as_ref().is_some_and(|banner| banner.starts_with(b"***"));
         counts.add(&record.ad);
         if !(past.selects)(&record.ad) {
@@ -408,6 +458,7 @@ fn read_forwards(
             kept.pop_front();
         }
     }
+    errors.end();
     past.projection = projection;
     counts.check(path)?;
     past.kept += kept.len();

@@ -127,7 +127,7 @@ impl AdPrinter {
         };
         AdPrinter {
             out: BufWriter::with_capacity(64 << 10, out),
-            list: ListWriter::new(form, order).detect_misread(!options.quiet),
+            list: ListWriter::new(form, order).brackets_when_empty(true).detect_misread(!options.quiet),
         }
     }
 

@@ -69,7 +69,7 @@ fn write_ads(
             return output.flush();
         }
     };
-    let mut list = ListWriter::new(form, AttributeOrder::Sorted);
+    let mut list = ListWriter::new(form, AttributeOrder::Sorted).brackets_when_empty(true);
     for ad in ads {
         list.write(&ad, output)?;
     }

@@ -62,6 +62,54 @@ fn verbs_about_each_ad_print_nothing_and_end_with_0() {
     }
 }
 
+/// A reader of JSON gets a list also if there is nothing to list.
+#[test]
+fn the_array_of_no_results_is_empty() {
+    let place = directory();
+    let router = "--config-file router.config";
+    let hooks = "--config-file router-hooks.config";
+    for line in [
+        "htc-classad-eval --ads empty.ads --json".to_owned(),
+        "htc-classad-eval --ads empty.ads --json Owner".to_owned(),
+        "htc-classad-eval --ads empty.ads --json --match slot.ad".to_owned(),
+        "htc-router-translate transform --rules rules.xfm empty.ads --json".to_owned(),
+        "htc-router-translate transform --rules rules.xfm jobs.ads --json --limit 0".to_owned(),
+        format!("htc-router-translate match {router} empty.ads --json"),
+        format!("htc-router-translate route {router} empty.ads --json"),
+        format!("htc-router-translate translate {hooks} empty.ads --json"),
+        format!("htc-router-translate update {hooks} empty.ads --json"),
+        format!("htc-router-translate finalize {hooks} empty.ads --json"),
+        format!("htc-router-translate cleanup {hooks} empty.ads --json"),
+        format!("htc-router-translate finish {router} empty.ads --json"),
+        "htc-slot-run explain --config-file slots.conf --ads empty.ads --json".to_owned(),
+        "htc-slot-run ads --config-file slots.conf -c false --json".to_owned(),
+        "htc-router-status empty.ads --json".to_owned(),
+        "htc-router-status history empty.ads --json".to_owned(),
+        "htc-router-status doctor empty.ads --json -q".to_owned(),
+    ] {
+        let (_, out, err) = run(place.path(), &line);
+        let value: Result<serde_json::Value, _> = serde_json::from_str(&out);
+        assert!(value.is_ok_and(|value| value == serde_json::json!([])), "{line}: {out:?} {err}");
+    }
+}
+
+/// The columns of a history are the attributes of its ads, of which the first ones are always the same.
+#[test]
+fn a_history_without_records_has_a_header() {
+    let place = directory();
+    let header = "ClusterId,ProcId,RoutedFromJobId,RouteName,Owner,JobStatus,CompletionDate\r\n";
+    let (status, out, err) = run(place.path(), "htc-router-status history empty.ads --csv");
+    assert_eq!((status, out.as_str()), (Some(0), header), "{err}");
+    let (_, out, _) = run(place.path(), "htc-router-status history empty.ads --tsv --sort ClusterId");
+    assert_eq!(out, header.replace(',', "\t").replace("\r\n", "\n"));
+    let ad = "ClusterId = 3\nProcId = 1\nA = 1\nRouteName = \"B\"\n";
+    std::fs::write(place.path().join("one.ads"), ad).unwrap();
+    let (_, out, err) = run(place.path(), "htc-router-status history one.ads --csv");
+    let rows =
+        "ClusterId,ProcId,RoutedFromJobId,RouteName,Owner,JobStatus,CompletionDate,A\r\n3,1,,B,,,,1\r\n";
+    assert_eq!(out, rows, "{err}");
+}
+
 /// "At least one job" is not true of no jobs.
 #[test]
 fn any_of_no_jobs_is_not_true() {

@@ -34,7 +34,7 @@ impl TransformOutput {
             ListForm::Long
         };
         let writer = ListWriter::new(form, AttributeOrder::Sorted);
-        TransformOutput::Ads(writer.detect_misread(!output.quiet))
+        TransformOutput::Ads(writer.brackets_when_empty(true).detect_misread(!output.quiet))
     }
 
     /// Returns the findings about the ads that were written.
