@@ -288,6 +288,9 @@ pub enum FailureReason {
     /// A macro expansion does not terminate.
     #[error("{0}")]
     Expansion(String),
+    /// The text and the texts that it includes have too many statements. Contains the maximum number.
+    #[error("too many statements: the limit is {0}, including those of included files")]
+    TooManyStatements(usize),
 }
 
 impl FailureReason {

@@ -20,6 +20,10 @@ use htc_config::{MacroSource, expand};
 /// Maximum nesting depth of included files (`CONFIG_MAX_NESTING_DEPTH`).
 const MAX_INCLUDE_DEPTH: usize = 20;
 
+/// Maximum number of lines that are executed for one ad, including those of included files. Without a limit, a few files that
+/// include each other could keep the program busy for hours.
+const MAX_STATEMENTS: usize = 100_000;
+
 /// Result of checking a text without an ad.
 #[derive(Clone, Debug)]
 pub struct CheckResult {
@@ -55,14 +59,15 @@ impl TransformSession<'_> {
         ad: &mut ClassAd,
         observer: &mut dyn Observer,
     ) -> Result<(), TransformFailure> {
-        TransformRun { session: self, target: RunTarget::Ad(ad), observer, depth: 0 }
+        TransformRun { session: self, target: RunTarget::Ad(ad), observer, depth: 0, executed: 0 }
             .run_program(&transform.program)
     }
 
     /// Executes the text without an ad and checks that each command that is reached is valid
     /// (`ValidateXForm`). Macros are assigned.
     pub fn check_commands(&mut self, transform: &Transform, observer: &mut dyn Observer) -> CheckResult {
-        let mut run = TransformRun { session: self, target: RunTarget::Check(0), observer, depth: 0 };
+        let mut run =
+            TransformRun { session: self, target: RunTarget::Check(0), observer, depth: 0, executed: 0 };
         let failure = run.run_program(&transform.program).err();
         let commands = if let RunTarget::Check(commands) = run.target { commands } else { 0 };
         CheckResult { commands, failure }
@@ -76,6 +81,8 @@ struct TransformRun<'r, 'w> {
     observer: &'r mut dyn Observer,
     /// Number of nested includes around this text.
     depth: usize,
+    /// Number of lines so far, including those of included texts.
+    executed: usize,
 }
 
 impl TransformRun<'_, '_> {
@@ -95,6 +102,12 @@ impl TransformRun<'_, '_> {
         let steps = self.observer.wants_steps();
         for step in &program.steps {
             let line = &step.line;
+            self.executed += 1;
+            if self.executed > MAX_STATEMENTS {
+                let whole = Span::new(0, line.text.len());
+                let reason = FailureReason::TooManyStatements(MAX_STATEMENTS);
+                return Err(TransformFailure::new(line, whole, reason));
+            }
             if let Some(open) = &mut block {
                 if statement::is_block_end(&line.text, &open.tag) {
                     let OpenBlock { name, value, .. } = block.take().unwrap_or_default();

@@ -65,6 +65,10 @@ pub struct AdReader<R> {
     whole_ads_len: usize,
     /// True if an XML ad has already been read or rejected.
     xml_started: bool,
+    /// Number of bytes that were searched for the end of malformed ads and have to be searched again.
+    searched_in_vain: usize,
+    /// True if a comment has no end, so that no later comment has one.
+    has_open_comment: bool,
     /// Length of the last ad read by [`AdReader::next_projected`]; the ad ends where the window starts.
     last_ad_len: usize,
     /// True if the iterator has returned an error of the stream itself.
@@ -91,6 +95,8 @@ impl<R: Read> AdReader<R> {
             memo: LineMemo::default(),
             whole_ads_len: 0,
             xml_started: false,
+            searched_in_vain: 0,
+            has_open_comment: false,
             last_ad_len: 0,
             has_failed: false,
         }

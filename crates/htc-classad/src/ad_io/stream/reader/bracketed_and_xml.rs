@@ -14,6 +14,10 @@ use crate::syntax::pitfalls::find_large_integer;
 use crate::text::Span;
 use crate::text::space::is_space;
 
+/// Number of bytes that may be searched in vain for the ends of malformed ads. If the brackets of many ads are not closed, searching
+/// for the end of each up to the end of the input would take quadratic time.
+const MAX_SEARCHED_IN_VAIN: usize = 16 << 20;
+
 impl<R: Read> AdReader<R> {
     /// Reads the next ad in JSON or new syntax.
     pub(super) fn next_bracketed_ad(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
@@ -55,8 +59,18 @@ impl<R: Read> AdReader<R> {
     }
 
     fn read_bracketed_ad(&mut self, is_json: bool) -> io::Result<AdRecord> {
+        let own: &[u8] = if is_json { b"\n{" } else { b"\n[" };
         let mut extent = BracketScanner::default();
-        let end = self.window.find_end(|text| extent.find_end(text))?;
+        let end = if self.searched_in_vain < MAX_SEARCHED_IN_VAIN {
+            self.window.find_end(|text| extent.find_end(text))?
+        } else {
+            let mut searched = 0;
+            self.window.find_end(|text| {
+                let next = text[searched..].find(own).map(|at| searched + at + 1);
+                searched = text.len().saturating_sub(1);
+                extent.find_end(&text[..next.unwrap_or(text.len())]).or(next)
+            })?
+        };
         let length = end.unwrap_or(self.window.unread().len());
         let text = self.window.unread_range(0..length);
         let line = self.window.line;
@@ -82,11 +96,12 @@ impl<R: Read> AdReader<R> {
                     SurroundingText::from_window(&self.window, length),
                     &error,
                 ));
-                let own = if is_json { b"\n{" } else { b"\n[" };
                 // If a bracket or quote is missing, the next ad may begin within this text. In lists, ads in JSON and
                 // new syntax begin in the first column; nested ads do not.
                 let next = text.find(own).map(|at| at + 1);
-                next.unwrap_or(length)
+                let used = next.unwrap_or(length);
+                self.searched_in_vain += length - used;
+                used
             }
         };
         self.window.skip_and_count_lines(used);
@@ -104,7 +119,7 @@ impl<R: Read> AdReader<R> {
                 }
                 Some(b'#') => self.skip_line()?,
                 Some(b'/') if self.window.peek_byte(1)? == Some(b'/') => self.skip_line()?,
-                Some(b'/') if self.window.peek_byte(1)? == Some(b'*') => {
+                Some(b'/') if !self.has_open_comment && self.window.peek_byte(1)? == Some(b'*') => {
                     let mut from = 2;
                     loop {
                         let rest = self.window.unread();
@@ -115,6 +130,7 @@ impl<R: Read> AdReader<R> {
                         }
                         from = rest.len().saturating_sub(1).max(2);
                         if !self.window.read_more()? {
+                            self.has_open_comment = true;
                             return Ok(Some(b'/'));
                         }
                     }
