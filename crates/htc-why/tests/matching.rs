@@ -270,6 +270,15 @@ fn a_term_that_is_zero_for_the_job_is_left_out_of_the_sentence() {
         "TARGET.RequestDisk <= MY.Disk is not true: the slot has 4000 KiB, the job has no RequestDisk; \
          condor_submit sets RequestDisk = 1048576 by default (JOB_DEFAULT_REQUESTDISK)"
     );
+    // Of several values for a missing request, only the one that gains most slots is suggested.
+    let slots = [100, 5_000_000].map(|disk| {
+        let slot = ad(&format!("[ Disk = {disk}; Requirements = TARGET.RequestDisk <= MY.Disk ]"));
+        (format!("slot{disk}"), slot)
+    });
+    let two = AdPool::new(slots.to_vec(), &world);
+    let analysis = analyse(&two, &[ad("[ Owner = \"ann\" ]")]);
+    let suggestions: Vec<String> = analysis.suggestions(0, 3).iter().map(ToString::to_string).collect();
+    assert_eq!(suggestions, ["with RequestDisk = 100: 2 more slots"]);
     // The term counts for a job that uses catalogs.
     let catalogs = ad("[ RequestDisk = 9000; RequestedCatalogs = \"a\"; catalogs = \"a\"; CatalogSize = 1 ]");
     let analysis = analyse(&pool, &[catalogs]);

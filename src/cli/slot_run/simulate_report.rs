@@ -239,8 +239,9 @@ fn render_never_run(summary: &Summary) -> String {
         match told.iter_mut().find(|(known, ..)| *known == line) {
             Some((_, sum, _)) => *sum += count,
             None => {
-                let mut changes = explanation.as_ref().map(change_lines).unwrap_or_default();
-                changes.extend(missing_request_hint(why));
+                let changes = missing_request_hint(why)
+                    .or_else(|| explanation.as_ref().map(change_lines))
+                    .unwrap_or_default();
                 told.push((line, *count, changes));
             }
         }
@@ -260,7 +261,7 @@ fn render_never_run(summary: &Summary) -> String {
 /// Returns a line with the scenario key that sets a request which the jobs lack, or `None` if the reason is another one.
 fn missing_request_hint(why: &str) -> Option<String> {
     let keys =
-        [("RequestCpus", "cpus = 1"), ("RequestMemory", "memory = 1000"), ("RequestDisk", "disk = 10")];
+        [("RequestCpus", "cpus = 1"), ("RequestMemory", "memory = 1000"), ("RequestDisk", "disk = 1048576")];
     let (request, key) =
         keys.into_iter().find(|(request, _)| why.starts_with(&format!("the job has no {request},")))?;
     Some(format!("    add a line such as '{key}' to the [[jobs]] of the scenario: it sets {request}\n"))

@@ -544,7 +544,9 @@ fn a_missing_request_is_fixed_by_a_key_of_the_scenario() {
     let jobs = "length = '2h'\n[[jobs]]\ncpus = 1\nmemory = 10\nruns = '10m'\n";
     let (_, told, _) = place.play(jobs, &[]);
     assert!(
-        told.contains("add a line such as 'disk = 10' to the [[jobs]] of the scenario: it sets RequestDisk"),
+        told.contains(
+            "add a line such as 'disk = 1048576' to the [[jobs]] of the scenario: it sets RequestDisk"
+        ),
         "{told}"
     );
     let (_, told, _) = place.play(&format!("{jobs}disk = 10\n"), &[]);

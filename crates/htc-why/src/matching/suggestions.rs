@@ -34,7 +34,7 @@ struct VerifiedChange {
 
 impl VerifiedChange {
     /// True if `later` is not worth showing after this suggestion: it changes more and gains no other slot,
-    /// or it changes the same attributes and gains the same slots.
+    /// it changes the same attributes and gains the same slots, or it adds the same attributes with other values.
     fn makes_redundant(&self, later: &VerifiedChange) -> bool {
         let (own, other) = (&self.suggestion.changes, &later.suggestion.changes);
         let adds_nothing = own.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
@@ -44,7 +44,9 @@ impl VerifiedChange {
                 .iter()
                 .zip(other)
                 .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute());
-        adds_nothing || is_equal
+        let is_added = |change: &JobChange| matches!(change, JobChange::Set { from: None, .. });
+        let is_other_value = self.sets_same_attributes(later) && own.iter().all(is_added);
+        adds_nothing || is_equal || is_other_value
     }
 
     /// True if both set the same attributes.
