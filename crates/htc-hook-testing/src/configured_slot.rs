@@ -5,14 +5,70 @@ use std::rc::Rc;
 
 use super::call_setup::CallSetup;
 use super::configure::{CallOptions, SetupError};
+use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_config::Config;
 use htc_hook::HookType;
+use htc_os::RealWorld;
+use htc_runner::configured_world;
 use htc_runner::hook_environment::ConfigSelection;
 use htc_runner::slot::{StarterProgram, configured_surroundings, passive_execution_point};
 use htc_slot as slot;
 use htc_slot::{ExecutionPoint, ExitLimits};
+
+/// Builds an execution point on this machine from the configuration, or returns the reason why it cannot be built.
+fn build_execution_point(
+    config: &Config,
+    choice: &ConfigSelection,
+    world: &Rc<RealWorld>,
+    quirks: QuirkMode,
+    warn: &mut dyn FnMut(&str),
+) -> Result<ExecutionPoint, String> {
+    let (mut around, warning) = match StarterProgram::find(None, config, &**world, quirks) {
+        Ok(starter) => starter.surroundings(config, &**world, choice),
+        Err(error) => (configured_surroundings(config, &**world), Some(error.to_string())),
+    };
+    warning.iter().for_each(|warning| warn(warning));
+    // Problems of EXECUTE are ignored because no job is run.
+    around.execute_problem = None;
+    around.slot_volumes.values_mut().for_each(|volume| volume.execute_problem = None);
+    match slot::configure(config, &**world, &around, quirks, ExitLimits::default()) {
+        Ok(configured) => {
+            let machine = passive_execution_point(configured.settings, Rc::clone(world) as Rc<dyn World>);
+            if machine.slots().next().is_none() {
+                return Err(
+                    "the configuration makes no slots here; a built-in static slot is used".to_owned()
+                );
+            }
+            Ok(machine)
+        }
+        Err(error) => Err(format!(
+            "cannot make the slots of the configuration; a built-in static slot is used: {error}"
+        )),
+    }
+}
+
+/// Returns the names and ads of the slots that the configuration defines on this machine, as the execution point sends them.
+/// Returns none, with a warning, if no slot can be made.
+pub fn configured_slot_ads(
+    config: &Config,
+    choice: &ConfigSelection,
+    world: RealWorld,
+    quirks: QuirkMode,
+    warn: &mut dyn FnMut(&str),
+) -> Vec<(String, ClassAd)> {
+    let world = Rc::new(configured_world(world, config, warn));
+    let machine = match build_execution_point(config, choice, &world, quirks, warn) {
+        Ok(machine) => machine,
+        Err(reason) => {
+            warn(&reason);
+            return Vec::new();
+        }
+    };
+    let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
+    all.into_iter().filter_map(|(key, id)| Some((id, machine.sent_ad(key)?))).collect()
+}
 
 impl CallSetup {
     /// Returns true if the hook reads the slot ad with the slot's policy.
@@ -31,11 +87,8 @@ impl CallSetup {
         options: &CallOptions,
         warn: &mut dyn FnMut(&str),
     ) -> Result<bool, SetupError> {
-        let machine = match self.build_execution_point(config, &options.configuration, warn) {
-            Ok(machine) if machine.slots().next().is_none() => {
-                warn("the configuration makes no slots here; a built-in static slot is used");
-                return Ok(false);
-            }
+        let choice = &options.configuration;
+        let machine = match build_execution_point(config, choice, &self.world, self.quirks, warn) {
             Ok(machine) => machine,
             Err(reason) => {
                 warn(&reason);
@@ -47,33 +100,6 @@ impl CallSetup {
             self.case.slot = slot;
         }
         Ok(true)
-    }
-
-    /// Builds an execution point on this machine from the configuration, or returns the reason why it cannot be
-    /// built.
-    fn build_execution_point(
-        &self,
-        config: &Config,
-        choice: &ConfigSelection,
-        warn: &mut dyn FnMut(&str),
-    ) -> Result<ExecutionPoint, String> {
-        let world = &*self.world;
-        let (mut around, warning) = match StarterProgram::find(None, config, world, self.quirks) {
-            Ok(starter) => starter.surroundings(config, world, choice),
-            Err(error) => (configured_surroundings(config, world), Some(error.to_string())),
-        };
-        warning.iter().for_each(|warning| warn(warning));
-        // Problems of EXECUTE are ignored because no job is run.
-        around.execute_problem = None;
-        around.slot_volumes.values_mut().for_each(|volume| volume.execute_problem = None);
-        match slot::configure(config, world, &around, self.quirks, ExitLimits::default()) {
-            Ok(configured) => {
-                Ok(passive_execution_point(configured.settings, Rc::clone(&self.world) as Rc<dyn World>))
-            }
-            Err(error) => Err(format!(
-                "cannot make the slots of the configuration; a built-in static slot is used: {error}"
-            )),
-        }
     }
 
     /// Returns the ad of the slot with the given name, in the form that the hook gets.

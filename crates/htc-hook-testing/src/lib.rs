@@ -71,6 +71,7 @@ pub use caller_ads::VerdictInputs;
 pub use case::{Case, CaseRoute, Protocol, known_argument_words};
 pub use case_error::CaseError;
 pub use configure::{CallOptions, SetupError, SlotAdSource};
+pub use configured_slot::configured_slot_ads;
 pub use cron_observations::CronObservations;
 pub use cron_session::{CronList, CronPlan, CronSession, CronSessionEvent, SessionPause};
 pub use cron_values::published_value_findings;

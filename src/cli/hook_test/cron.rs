@@ -19,8 +19,8 @@ use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::hook::cron_job::CronManager;
 use crate::hook_testing as hook_test;
 use crate::hook_testing::{
-    CronList, CronPlan, CronSession, DEFAULT_TIMEOUT, SessionPause, StandaloneCronJob, merge_published,
-    published_value_findings, sample_slot, samples, unmet_expectations,
+    CronList, CronPlan, CronSession, DEFAULT_TIMEOUT, SessionPause, StandaloneCronJob, configured_slot_ads,
+    merge_published, published_value_findings, sample_slot, samples, unmet_expectations,
 };
 use crate::os::{RealWorld, identity};
 use crate::process::Exit;
@@ -28,6 +28,7 @@ use crate::quirks::QuirkMode;
 use crate::runner::cron::CronContext;
 use crate::slot::cron_ads::convert_usage_for_sending;
 use crate::text::control_characters::mask_terminal_controls;
+use crate::text::plural::counted;
 
 /// Options of a cron job.
 #[derive(Args, Clone, Debug, Default)]
@@ -73,7 +74,7 @@ pub(super) struct CronArgs {
     /// Show only the attributes of slot N
     #[arg(long, value_name = "N", value_parser = parse_slot_number)]
     pub slot: Option<i64>,
-    /// These are the ads of the slots, or of the schedd. The default is a built-in ad.
+    /// These are the ads of the slots, or of the schedd. The default is the slots of the configuration, or a built-in ad.
     #[arg(long, value_name = "FILE", help_heading = OptionGroup::Input)]
     pub slot_ads: Option<PathBuf>,
     /// Set a variable of the program's environment; may be repeated
@@ -109,9 +110,10 @@ pub(super) fn run(
     let world = cli.clock.world();
     let expectations = call::parse_expectations(&args.expect)?;
     let watch = InputWatch::start(cli.events.timeout, session);
-    let mut slots = watch.wait_for(|| read_slots(manager, args, session))?;
     let lists = CronListSource { cli, manager, args, world: &world, session };
-    let list = watch.wait_for(|| lists.read(None))?;
+    let config = watch.wait_for(|| lists.read_config())?;
+    let CronSlots { ads: mut slots, note } = watch.wait_for(|| lists.read_slots(config.as_ref()))?;
+    let list = watch.wait_for(|| lists.read(config.as_ref()))?;
     let before = slots.clone();
     let plan = cron_plan(args, cli.events.timeout);
     let teller = CronReporter::new(cli, &plan, session);
@@ -126,13 +128,14 @@ pub(super) fn run(
         return Ok(Status::Done);
     }
     let mut tell = |play: &CronSession<'_>, event: &_| teller.report_event(play, event);
-    report_built_in_ads(manager, args, &slots, session);
+    // The user did not name these ads, so their use is reported even with --quiet.
+    note.iter().for_each(|note| session.write_line(note));
     play.configure(list, &mut tell);
     loop {
         match play.run(&mut tell)? {
             SessionPause::Reconfig => {
                 teller.report_reconfig(&play);
-                play.configure(lists.read(args.reconfig_file.as_deref())?, &mut tell);
+                play.configure(lists.reread()?, &mut tell);
             }
             SessionPause::Ended(Some(number)) => {
                 return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -188,36 +191,11 @@ fn make_surroundings(
     Ok(hook_test::cron_surroundings(manager, environment, identity, quirks)?)
 }
 
-/// Reads the ads of the slots, or of the schedd.
-fn read_slots(
-    manager: CronManager,
-    args: &CronArgs,
-    session: &ProgramContext,
-) -> anyhow::Result<Vec<ClassAd>> {
-    if manager == CronManager::Schedd && args.slot.is_some() {
-        return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
-    }
-    let mut slots = match &args.slot_ads {
-        Some(path) => read_ads(std::slice::from_ref(path), false, usize::MAX, session)?,
-        None if manager == CronManager::Schedd => vec![samples::schedd_ad()],
-        None => vec![sample_slot(args.slot.unwrap_or(1))],
-    };
-    if let Some(number) = args.slot {
-        slots.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
-        if slots.is_empty() {
-            return Err(Problem::unreadable(format!("there is no ad of slot {number}")).into());
-        }
-    }
-    Ok(slots)
-}
-
-/// Reports, even with `--quiet`, that the output of the jobs is merged into a built-in ad because no ads are named.
-fn report_built_in_ads(manager: CronManager, args: &CronArgs, slots: &[ClassAd], session: &ProgramContext) {
-    let (None, Some(slot)) = (&args.slot_ads, slots.first()) else { return };
-    let name = slot.string("Name").unwrap_or_default();
-    let kind = if manager == CronManager::Schedd { "schedd" } else { "slot" };
-    session
-        .write_line(&format!("no {kind} ad is given: using the built-in {kind} '{name}' (see --slot-ads)"));
+/// Ads of the slots, or of the schedd.
+struct CronSlots {
+    ads: Vec<ClassAd>,
+    /// Note about ads that the user did not name, or `None`.
+    note: Option<String>,
 }
 
 /// Prints the resulting ads.
@@ -256,26 +234,112 @@ struct CronListSource<'a> {
 }
 
 impl CronListSource<'_> {
-    /// Reads the list of jobs. `file`, if given, replaces the configuration of the command line.
-    fn read(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
-        match &self.args.program {
-            Some(program) => {
-                self.refuse_job_name(program)?;
+    /// Reads the configuration if the command line names it, or names no program.
+    fn read_config(&self) -> anyhow::Result<Option<Config>> {
+        let choice = &self.cli.config;
+        let is_needed =
+            self.args.program.is_none() || choice.config_file.is_some() || !choice.param.is_empty();
+        is_needed.then(|| self.load_config(None)).transpose()
+    }
+
+    /// Reads the configuration. `file`, if given, replaces that of the command line.
+    fn load_config(&self, file: Option<&Path>) -> anyhow::Result<Config> {
+        let subsystem = match self.manager {
+            CronManager::Startd | CronManager::Benchmarks => "STARTD",
+            CronManager::Schedd => "SCHEDD",
+        };
+        let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
+        let mut options = self.cli.config.load_options(CommandPolicy::BOUNDED_RUN);
+        if let Some(file) = file {
+            options.file = Some(file.to_owned());
+        }
+        let (config, _) = Config::load(self.world, &who, &options).map_err(Problem::from_config_error)?;
+        Ok(config)
+    }
+
+    /// Reads the ads of the slots, or of the schedd: the given ones, those of the configuration, or a built-in ad.
+    fn read_slots(&self, config: Option<&Config>) -> anyhow::Result<CronSlots> {
+        let CronListSource { manager, args, session, .. } = *self;
+        if manager == CronManager::Schedd && args.slot.is_some() {
+            return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
+        }
+        if let Some(path) = &args.slot_ads {
+            let ads = read_ads(std::slice::from_ref(path), false, usize::MAX, session)?;
+            return Ok(CronSlots { ads: self.select_slots(ads)?, note: None });
+        }
+        if let (Some(config), true) = (config, manager != CronManager::Schedd) {
+            let named = self.configured_slots(config);
+            if !named.is_empty() {
+                let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
+                let ads = self.select_slots(named.into_iter().map(|(_, ad)| ad).collect()).map_err(|_| {
+                    let number = args.slot.unwrap_or_default();
+                    Problem::usage(format!("the configuration has no slot {number}"))
+                        .hint(format!("its slots are: {}", names.join(", ")))
+                })?;
+                let used = match ads.as_slice() {
+                    [_] => args.slot.map_or_else(|| names.join(", "), |number| format!("slot {number}")),
+                    ads => format!("the {}", counted(ads.len() as u64, "slot")),
+                };
+                let note = format!("no slot ad is given: using {used} of the configuration (see --slot-ads)");
+                return Ok(CronSlots { ads, note: Some(note) });
+            }
+        }
+        let (kind, ad) = match manager {
+            CronManager::Schedd => ("schedd", samples::schedd_ad()),
+            CronManager::Startd | CronManager::Benchmarks => ("slot", sample_slot(args.slot.unwrap_or(1))),
+        };
+        let name = ad.string("Name").unwrap_or_default();
+        let note = format!("no {kind} ad is given: using the built-in {kind} '{name}' (see --slot-ads)");
+        Ok(CronSlots { ads: vec![ad], note: Some(note) })
+    }
+
+    /// Returns the names and ads of the slots that the configuration makes on this machine.
+    fn configured_slots(&self, config: &Config) -> Vec<(String, ClassAd)> {
+        let CronListSource { cli, world, session, .. } = *self;
+        let choice = cli.config.to_config_choice();
+        configured_slot_ads(config, &choice, world.clone(), cli.quirks.quirks, &mut |line| session.warn(line))
+    }
+
+    /// Returns the ads of the slot of `--slot`, or all ads without the option.
+    fn select_slots(&self, mut ads: Vec<ClassAd>) -> anyhow::Result<Vec<ClassAd>> {
+        if let Some(number) = self.args.slot {
+            ads.retain(|slot| slot.literal("SlotID").and_then(|value| value.as_int()) == Some(number));
+            if ads.is_empty() {
+                return Err(Problem::unreadable(format!("there is no ad of slot {number}")).into());
+            }
+        }
+        Ok(ads)
+    }
+
+    /// Reads the list of jobs.
+    fn read(&self, config: Option<&Config>) -> anyhow::Result<CronList> {
+        match (&self.args.program, config) {
+            (Some(program), config) => {
+                self.refuse_job_name(program, config)?;
                 self.single_job(program)
             }
-            None => self.configured_jobs(file),
+            (None, Some(config)) => self.configured_jobs(config),
+            (None, None) => self.configured_jobs(&self.load_config(None)?),
+        }
+    }
+
+    /// Reads the list of jobs again for `--reconfig`.
+    fn reread(&self) -> anyhow::Result<CronList> {
+        match &self.args.program {
+            Some(program) => self.single_job(program),
+            None => self.configured_jobs(&self.load_config(self.args.reconfig_file.as_deref())?),
         }
     }
 
     /// Refuses a program that does not exist if the configuration of the command line has a job of this name.
-    fn refuse_job_name(&self, program: &Path) -> anyhow::Result<()> {
+    fn refuse_job_name(&self, program: &Path, config: Option<&Config>) -> anyhow::Result<()> {
         let Some(name) = program.to_str().filter(|name| !name.contains('/') && !program.exists()) else {
             return Ok(());
         };
-        if self.cli.config.config_file.is_none() {
+        let Some(config) = config.filter(|_| self.cli.config.config_file.is_some()) else {
             return Ok(());
-        }
-        let listed = self.configured_jobs(None)?;
+        };
+        let listed = self.configured_jobs(config)?;
         match listed.jobs.iter().find(|job| job.name.to_string().eq_ignore_ascii_case(name)) {
             Some(job) => {
                 Err(Problem::usage(format!("'{name}' is a job of the configuration, not a program"))
@@ -302,18 +366,8 @@ impl CronListSource<'_> {
     }
 
     /// Reads the jobs of the configuration.
-    fn configured_jobs(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
+    fn configured_jobs(&self, config: &Config) -> anyhow::Result<CronList> {
         let CronListSource { cli, manager, args, world, session } = *self;
-        let subsystem = match manager {
-            CronManager::Startd | CronManager::Benchmarks => "STARTD",
-            CronManager::Schedd => "SCHEDD",
-        };
-        let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
-        let mut options = cli.config.load_options(CommandPolicy::BOUNDED_RUN);
-        if let Some(file) = file {
-            options.file = Some(file.to_owned());
-        }
-        let (config, _) = Config::load(world, &who, &options).map_err(Problem::from_config_error)?;
         let view = config.view(world);
         let list = CronList::from_config(manager, &view, args.name.as_deref(), cli.quirks.quirks);
         let (list, told) = list.map_err(Problem::unreadable)?;
@@ -330,7 +384,7 @@ impl CronListSource<'_> {
     fn merge_output(&self, play: &CronSession<'_>, slots: &mut [ClassAd]) {
         let CronListSource { cli, manager, world, session, .. } = *self;
         let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);
-        if let (Some(first), false) = (slots.first(), cli.output.quiet) {
+        if let Some(first) = slots.first() {
             for found in published_value_findings(play.published_ads(), first) {
                 let message = mask_terminal_controls(&found.message);
                 let advice = mask_terminal_controls(&found.advice);

@@ -110,7 +110,7 @@ impl<'a> CronReporter<'a> {
                 }
             }
             CronNotice::Ended { name, exit, took, stderr, left_behind } => {
-                if !quiet {
+                if !quiet || !exit.is_success() || !left_behind.is_empty() {
                     let mode = play.schedule().job(name).map_or("dropped", |job| job.mode.name());
                     let name = format!("{} ({mode})", self.painter.good(&name.to_string()));
                     self.report_ended(play, &name, *exit, *took);
@@ -178,7 +178,8 @@ impl<'a> CronReporter<'a> {
             let text = format!("process {} ({name}) is not killed by the daemon", left.pid);
             self.report_line(play, "  warning left-behind", &text);
         }
-        for line in stderr.lines() {
+        let shown = if self.quiet { b"" } else { stderr };
+        for line in shown.lines() {
             self.report_line(play, "  stderr", &line.as_bstr().to_string());
         }
     }

@@ -262,6 +262,7 @@ impl CallSummary<'_> {
             if self.tally.groups().iter().any(|group| !group.good) {
                 session.write_stderr(&self.verdict_table(painter, |group| !group.good));
             }
+            session.write_stderr(&self.warning_lines(painter));
             return Ok(());
         }
         let text = self.verdict_table(painter, |_| true)

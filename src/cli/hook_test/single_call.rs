@@ -173,7 +173,8 @@ fn print_result(
     let text = if cli.output.wants_json() {
         cli.output.render_json(&[report.to_json()?])?.unwrap_or_default().into_bytes()
     } else {
-        if !cli.output.quiet || !verdict.good || !report.failed.is_empty() {
+        let has_warnings = report.shown.findings.iter().any(|finding| !finding.rule.is_note());
+        if !cli.output.quiet || !verdict.good || !report.failed.is_empty() || has_warnings {
             session.write_stderr(&screen_report::render_verdict(report, Painter::stderr(cli.output.color)));
         }
         report::ads_to_long_form(&report.shown.ads_for_next_program())

@@ -109,7 +109,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     if !arguments.output.quiet {
         run.found.warn(program);
     }
-    if run.undecided > 0 && !arguments.output.quiet {
+    // The ads are printed as if their transform did nothing, so --quiet does not suppress the warning.
+    if run.undecided > 0 {
         let ads = counted(run.undecided, "ad");
         program.warn(&format!("REQUIREMENTS are an error for {ads}, to which the transform is not applied; --trace shows the reason"));
     }

@@ -172,7 +172,7 @@ fn a_cron_job_of_the_configuration_is_not_called_as_a_program() {
     fs::write(
         home.path().join("cc"),
         format!(
-            "STARTD_CRON_JOBLIST = HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = {}\nSTARTD_CRON_HEALTH_PERIOD = 1m\n",
+            "NUM_CPUS = 2\nSLOT_TYPE_1 = 50%\nNUM_SLOTS_TYPE_1 = 2\nSTARTD_CRON_JOBLIST = HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = {}\nSTARTD_CRON_HEALTH_PERIOD = 1m\n",
             health.display()
         ),
     )
