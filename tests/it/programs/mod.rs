@@ -28,7 +28,11 @@ pub(crate) mod many_ads;
 #[cfg(feature = "cli")]
 mod no_ads;
 #[cfg(feature = "cli")]
+mod option_effects;
+#[cfg(feature = "cli")]
 mod option_table;
+#[cfg(feature = "cli")]
+mod partly_read;
 pub(crate) mod pipelines;
 #[cfg(feature = "cli")]
 pub(crate) mod queue_logs;
