@@ -4,9 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::options::ClassadEvalCli;
-use super::output;
 use crate::classad::{Dialect, Expr, ParseError, Value, pitfalls};
-use crate::cli::common::{GroupKey, Problem, ProgramContext, Status};
+use crate::cli::common::{Problem, ProgramContext, Status};
 use crate::text::caret::Caret;
 
 /// Returns the dialect in which expressions are parsed. It depends on strict mode.
@@ -54,23 +53,6 @@ impl<'a> ExprReader<'a> {
     /// Parses the values of an option as expressions.
     pub(super) fn parse_options(&self, what: &str, texts: &[OsString]) -> anyhow::Result<Vec<Expr>> {
         texts.iter().map(|text| self.parse_option(what, text)).collect()
-    }
-
-    /// Returns the condition and the sort keys of the options and of the print format.
-    pub(super) fn parse_condition_and_sort(&self) -> anyhow::Result<(Option<Expr>, Vec<Expr>)> {
-        let mut condition = self.parse_constraint()?;
-        let mut sort = self.parse_options("--sort", &self.cli.stream.sort)?;
-        if let Some(format) = output::read_print_format(self.cli)? {
-            let parse = |what: &str, text: &[u8]| self.parse_option(what, OsStr::from_bytes(text));
-            if let Some(of_format) = &format.condition {
-                let of_format = parse("WHERE", of_format)?;
-                condition = Some(condition.map_or(of_format.clone(), |before| before.and(&of_format)));
-            }
-            for GroupKey(key) in &format.group_by {
-                sort.push(parse("GROUP BY", key)?);
-            }
-        }
-        Ok((condition, sort))
     }
 
     /// Returns the conjunction of all values of `--constraint`, or `None` if the option is not given.

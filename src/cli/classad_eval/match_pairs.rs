@@ -56,7 +56,7 @@ pub(super) fn run(
         others.push((record.ad, name));
     }
     let old = expr_reader::ExprReader::with_old_syntax(cli, session);
-    let (constraint, sort) = old.parse_condition_and_sort()?;
+    let (constraint, sort) = output::parse_condition_and_sort(&old)?;
     let (input, out) = open_stdio_pipe();
     let mut input = Some(input);
     let paths = cli.input.paths();

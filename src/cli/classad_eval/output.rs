@@ -1,17 +1,18 @@
 //! Output of ads and values: formats, projections, columns.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 
 use clap::ArgMatches;
 
+use super::expr_reader::ExprReader;
 use super::operands;
 use super::options::ClassadEvalCli;
-use crate::classad::AttrName;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::stream::AdForm;
-use crate::cli::common::{AdFormat, Aggregation, PrintFormat, PrintMask, Problem, ProgramContext};
+use crate::classad::{AttrName, Expr};
+use crate::cli::common::{AdFormat, Aggregation, GroupKey, PrintFormat, PrintMask, Problem, ProgramContext};
 use crate::os::read_at_most;
 use crate::text::caret::Caret;
 
@@ -145,6 +146,23 @@ pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<P
         return Err(refuse("a summary is not supported", hint).into());
     }
     Ok(Some(format))
+}
+
+/// Returns the condition and the sort keys of the options and of the print format.
+pub(super) fn parse_condition_and_sort(reader: &ExprReader<'_>) -> anyhow::Result<(Option<Expr>, Vec<Expr>)> {
+    let mut condition = reader.parse_constraint()?;
+    let mut sort = reader.parse_options("--sort", &reader.cli.stream.sort)?;
+    if let Some(format) = read_print_format(reader.cli)? {
+        let parse = |what: &str, text: &[u8]| reader.parse_option(what, OsStr::from_bytes(text));
+        if let Some(of_format) = &format.condition {
+            let of_format = parse("WHERE", of_format)?;
+            condition = Some(condition.map_or(of_format.clone(), |before| before.and(&of_format)));
+        }
+        for GroupKey(key) in &format.group_by {
+            sort.push(parse("GROUP BY", key)?);
+        }
+    }
+    Ok((condition, sort))
 }
 
 /// Returns the output format that corresponds to the format of the input.

@@ -43,7 +43,7 @@ impl<'a> StreamPlan<'a> {
         session: &ProgramContext,
     ) -> anyhow::Result<Self> {
         let old = ExprReader::with_old_syntax(cli, session);
-        let (constraint, sort) = old.parse_condition_and_sort()?;
+        let (constraint, sort) = output::parse_condition_and_sort(&old)?;
         let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
         let mut aggregates = Vec::new();
         for (kind, words) in [
