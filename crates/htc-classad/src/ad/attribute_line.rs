@@ -36,6 +36,9 @@ pub enum LineError {
     /// ([`AdReader::exact`](crate::stream::AdReader::exact)).
     #[error("the value ends before this text")]
     TrailingText(Span),
+    /// The line has a NUL byte. Reported only by [`AdReader`](crate::stream::AdReader).
+    #[error("the line has a NUL byte")]
+    NulByte(Span),
 }
 
 /// Parts of one line of a long ad.

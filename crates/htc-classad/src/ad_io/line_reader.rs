@@ -17,6 +17,7 @@ use crate::syntax::pitfalls::find_large_integer;
 use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::{parse_literal_line, parse_plain_literal};
 use crate::syntax::{AttrName, Expr};
+use crate::text::Span;
 
 /// Maximum number of invalid lines of one ad that are described. A file that contains no ads at all may have millions
 /// of invalid lines.
@@ -76,7 +77,7 @@ pub(crate) struct LineOptions<'a> {
     /// True if the text may contain NUL bytes.
     pub(crate) may_have_nul: bool,
     /// True to stop at each delimiter, even before the first attribute, and at each invalid line, as the reference
-    /// does.
+    /// does, which ends a line at a NUL byte. Otherwise, a line with a NUL byte is invalid.
     pub(crate) stop_early: bool,
 }
 
@@ -166,7 +167,13 @@ impl LineMemo {
                 }
             }
             found.note_attribute(start);
-            match self.read_line(line, known.map(|from| (expected, from)), keep, ad) {
+            let nul =
+                if options.may_have_nul && !options.stop_early { memchr::memchr(0, line) } else { None };
+            let read = match nul {
+                Some(at) => Err(LineError::NulByte(Span::new(at, at + 1))),
+                None => self.read_line(line, known.map(|from| (expected, from)), keep, ad),
+            };
+            match read {
                 Ok(()) => {
                     found.attribute_count = found.attribute_count.saturating_add(1);
                     if std::mem::take(&mut self.has_large_integer) {

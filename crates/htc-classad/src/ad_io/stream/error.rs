@@ -156,7 +156,7 @@ impl AdError {
                 let attribute = Some(AttrName::from(name));
                 AdError { attribute, ..Self::from_parse_error(text, around, error) }
             }
-            LineError::Name(span) | LineError::TrailingText(span) => {
+            LineError::Name(span) | LineError::TrailingText(span) | LineError::NulByte(span) => {
                 Self::at_span(text, around, *span, error.to_string(), None)
             }
             LineError::NoEquals | LineError::NoName => {

@@ -69,6 +69,8 @@ pub struct AdReader<R> {
     searched_in_vain: usize,
     /// True if a comment has no end, so that no later comment has one.
     has_open_comment: bool,
+    /// Number of lists of ads that have begun and not ended: brackets of JSON, braces of the new syntax, `<classads>`.
+    open_lists: u32,
     /// Length of the last ad read by [`AdReader::next_projected`]; the ad ends where the window starts.
     last_ad_len: usize,
     /// True if the iterator has returned an error of the stream itself.
@@ -97,6 +99,7 @@ impl<R: Read> AdReader<R> {
             xml_started: false,
             searched_in_vain: 0,
             has_open_comment: false,
+            open_lists: 0,
             last_ad_len: 0,
             has_failed: false,
         }

@@ -9,10 +9,11 @@ use std::io::{self, Read};
 use proptest::prelude::*;
 
 use super::{AdError, AdReader, AdRecord, Delimiter, LineKind, Projection, ReferenceReader, strip_cr};
-use crate::ad::{ClassAd, check_exact_line};
+use crate::ad::{ClassAd, LineError, check_exact_line};
 use crate::ad_io::delimiter::as_banner;
 use crate::ad_io::format::long;
 use crate::syntax::Dialect;
+use crate::text::Span;
 
 /// Wanted attributes.
 const WANTED_NAMES: [&str; 3] = ["A", "B", "Name"];
@@ -68,7 +69,11 @@ fn read_line_by_line(text: &[u8], exact: bool) -> Vec<AdSummary> {
             LineKind::Attribute => {}
         }
         record.line = if record.line == 0 { number } else { record.line };
-        let good = if exact { check_exact_line(line, dialect) } else { Ok(()) };
+        let good = match memchr::memchr(0, line) {
+            Some(at) => Err(LineError::NulByte(Span::new(at, at + 1))),
+            None if exact => check_exact_line(line, dialect),
+            None => Ok(()),
+        };
         if let Err(error) = good.and_then(|()| record.ad.insert_line(line).map(|_| ())) {
             record.errors.push(AdError::from_line_error(line, number, &error));
         }
@@ -366,7 +371,17 @@ fn exact_mode_refuses_lines_that_only_the_reference_accepts() {
     let errors: Vec<_> =
         read_whole(&text[..], true)[0].3.iter().map(|error| (error.line, error.column())).collect();
     assert_eq!(errors, [(1, 1), (2, 7), (4, 9), (5, 6)]);
-    assert_eq!(read_whole(&text[..], false)[0].3, []);
+    let errors: Vec<_> = read_whole(&text[..], false)[0].3.iter().map(|error| error.line).collect();
+    assert_eq!(errors, [5]);
+}
+
+#[test]
+fn a_line_with_a_nul_byte_is_skipped_with_an_error() {
+    let (ad, _, _, errors) = read_whole(&b"A = 1\0B\nC = 2\n"[..], false).remove(0);
+    assert_eq!(ad, "C = 2\n");
+    let errors: Vec<_> =
+        errors.iter().map(|error| (error.line, error.column(), error.message.as_str())).collect();
+    assert_eq!(errors, [(1, 6, "the line has a NUL byte")]);
 }
 
 #[test]

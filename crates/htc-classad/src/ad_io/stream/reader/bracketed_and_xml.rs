@@ -21,9 +21,12 @@ const MAX_SEARCHED_IN_VAIN: usize = 16 << 20;
 impl<R: Read> AdReader<R> {
     /// Reads the next ad in JSON or new syntax.
     pub(super) fn next_bracketed_ad(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
-        let (own, list): (u8, &[u8]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
+        let (own, list): (u8, &[u8; 3]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
         loop {
-            let Some(byte) = self.skip_blanks()? else { return Ok(None) };
+            let Some(byte) = self.skip_blanks()? else {
+                let missing = if is_json { "`]`" } else { "`}`" };
+                return Ok(self.end_of_lists(missing));
+            };
             if byte == own {
                 let record = self.read_bracketed_ad(is_json)?;
                 if record.ad.is_empty() && record.errors.is_empty() {
@@ -32,6 +35,11 @@ impl<R: Read> AdReader<R> {
                 return Ok(Some(record));
             }
             if list.contains(&byte) {
+                if byte == list[0] {
+                    self.open_lists = self.open_lists.saturating_add(1);
+                } else if byte == list[1] {
+                    self.open_lists = self.open_lists.saturating_sub(1);
+                }
                 self.window.skip_and_count_lines(1);
                 continue;
             }
@@ -56,6 +64,18 @@ impl<R: Read> AdReader<R> {
             }
             return Ok(Some(AdRecord { line, errors: vec![error], ..AdRecord::default() }));
         }
+    }
+
+    /// Returns a record with the error that the input ends within a list, or `None` if it does not.
+    fn end_of_lists(&mut self, missing: &str) -> Option<AdRecord> {
+        if std::mem::take(&mut self.open_lists) == 0 {
+            return None;
+        }
+        let around = SurroundingText::from_window(&self.window, 0);
+        let message = format!("the list of ads is not closed; its end {missing} is missing");
+        let help = Some("the input may have been cut off, so that ads are missing");
+        let error = AdError::at_span(b"", around, Span::new(0, 0), message, help);
+        Some(AdRecord { line: self.window.line, errors: vec![error], ..AdRecord::default() })
     }
 
     fn read_bracketed_ad(&mut self, is_json: bool) -> io::Result<AdRecord> {
@@ -104,6 +124,10 @@ impl<R: Read> AdReader<R> {
                 used
             }
         };
+        if end.is_none() {
+            // The error of the ad already reports that the input was cut off.
+            self.open_lists = 0;
+        }
         self.window.skip_and_count_lines(used);
         Ok(record)
     }
@@ -161,11 +185,16 @@ impl<R: Read> AdReader<R> {
             let text = self.window.unread();
             let text = &text[..complete.unwrap_or(text.len())];
             if text.trim().is_empty() {
-                return Ok(None);
+                return Ok(self.end_of_lists("tag </classads>"));
             }
             let first = self.window.line;
             let begin = text.find(b"<c>").or_else(|| text.find(b"<c ")).unwrap_or(0);
             let line = first + memchr::memchr_iter(b'\n', &text[..begin]).count() as u64;
+            let list_tags = if begin == 0 { text } else { &text[..begin] };
+            let (opened, closed) = (list_tags.rfind(b"<classads>"), list_tags.rfind(b"</classads>"));
+            if opened != closed {
+                self.open_lists = u32::from(opened > closed);
+            }
             let mut record = AdRecord { line, ..AdRecord::default() };
             let mut fail = |at: usize, message: &str| {
                 let span = Span::new(at, at + 1);
@@ -183,7 +212,10 @@ impl<R: Read> AdReader<R> {
                     }
                     record.ad = read.ad;
                     match (read.found_ad, complete) {
-                        (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
+                        (true, None) => {
+                            self.open_lists = 0;
+                            fail(begin, "the ad is not closed; its end tag </c> is missing");
+                        }
                         (true, Some(_)) => used = read.used.max(1),
                         // An XML list without ads is valid.
                         (false, _) if !self.xml_started && text.find("<classads>").is_none() => {
@@ -200,6 +232,51 @@ impl<R: Read> AdReader<R> {
             if !record.ad.is_empty() || !record.errors.is_empty() {
                 return Ok(Some(record));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AdReader;
+
+    /// Returns the numbers of ads and the errors of a text.
+    fn count_ads(text: &str) -> (usize, Vec<String>) {
+        let mut reader = AdReader::new(text.as_bytes(), None);
+        let (mut ads, mut errors) = (0, Vec::new());
+        while let Some(record) = reader.next_record().expect("memory") {
+            ads += usize::from(!record.ad.is_empty());
+            errors.extend(record.errors.into_iter().map(|error| format!("{}:{}", error.line, error.message)));
+        }
+        (ads, errors)
+    }
+
+    #[test]
+    fn a_list_that_was_cut_off_between_two_ads_is_an_error() {
+        let json = "the list of ads is not closed; its end `]` is missing";
+        let new = "the list of ads is not closed; its end `}` is missing";
+        let xml = "the list of ads is not closed; its end tag </classads> is missing";
+        for (text, ads, error) in [
+            ("[{\"A\":1},{\"A\":2}", 2, format!("1:{json}")),
+            ("[\n{\"A\":1}\n,\n", 1, format!("4:{json}")),
+            ("[{\"A\":1}]\n[{\"A\":2}", 2, format!("2:{json}")),
+            ("{ [A=1],\n[A=2]", 2, format!("2:{new}")),
+            ("<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n", 1, format!("3:{xml}")),
+            ("<?xml version=\"1.0\"?>\n<classads>\n", 0, format!("3:{xml}")),
+        ] {
+            assert_eq!(count_ads(text), (ads, vec![error]), "{text}");
+        }
+        for (text, ads) in [
+            ("[{\"A\":1},{\"A\":2}]", 2),
+            ("[{\"A\":1}]\n[{\"A\":2}]", 2),
+            ("{\"A\":1}\n{\"A\":2}\n", 2),
+            ("[\n]\n", 0),
+            ("[A=1]\n[A=2]", 2),
+            ("<classads>\n</classads>\n", 0),
+            ("<c><a n=\"A\"><i>1</i></a></c>", 1),
+            ("<classads><c><a n=\"A\"><i>1</i></a></c></classads><classads></classads>", 1),
+        ] {
+            assert_eq!(count_ads(text), (ads, vec![]), "{text}");
         }
     }
 }
