@@ -46,8 +46,11 @@ impl Iterator for OldRouteReader<'_> {
             Err(mut error) => {
                 let rest = &self.text[start..];
                 let (from, to) = (error.span.start as usize, error.span.end as usize);
-                let used =
-                    if self.recovers { next_route_start(rest, from) } else { resume_offset(rest, from, to) };
+                let used = match self.recovers {
+                    true if is_outside_route(rest, from) => next_opening_bracket(rest, from),
+                    true => next_route_start(rest, from).min(route_end(rest).unwrap_or(rest.len())),
+                    false => resume_offset(rest, from, to),
+                };
                 let shift = u32::try_from(start).unwrap_or(u32::MAX);
                 error.span.start = error.span.start.saturating_add(shift);
                 error.span.end = error.span.end.saturating_add(shift);
@@ -68,6 +71,53 @@ fn is_blank_or_comment(text: &[u8]) -> bool {
         [b'/', b'/', ..] => text.find_byte(b'\n').is_none_or(|end| is_blank_or_comment(&text[end..])),
         [b'/', b'*', ..] => text[2..].find("*/").is_none_or(|end| is_blank_or_comment(&text[end + 4..])),
         _ => false,
+    }
+}
+
+/// Returns true if the error is text that precedes a route and does not belong to it.
+fn is_outside_route(text: &[u8], mistake: usize) -> bool {
+    text.get(mistake) != Some(&b'[') && text.get(..mistake).is_some_and(is_blank_or_comment)
+}
+
+/// Returns the position of the next `[` after an error, or the end of the text.
+fn next_opening_bracket(text: &[u8], mistake: usize) -> usize {
+    memchr::memchr(b'[', &text[mistake..]).map_or(text.len(), |at| mistake + at)
+}
+
+/// Returns the position after the bracket that ends the first route of a text, or `None` if a bracket or a quote is
+/// missing.
+fn route_end(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(&byte) = text.get(at) {
+        let rest = &text[at..];
+        at += match byte {
+            b'[' => {
+                depth += 1;
+                1
+            }
+            b']' if depth <= 1 => return (depth == 1).then_some(at + 1),
+            b']' => {
+                depth -= 1;
+                1
+            }
+            quote @ (b'"' | b'\'') => quoted_length(rest, quote)?,
+            b'/' if rest.starts_with(b"//") => rest.find_byte(b'\n')?,
+            b'/' if rest.starts_with(b"/*") => rest[2..].find("*/")? + 4,
+            _ => 1,
+        };
+    }
+    None
+}
+
+/// Returns the length of the string or quoted name at the beginning of a text, or `None` if it is not closed.
+fn quoted_length(text: &[u8], quote: u8) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match *text.get(at)? {
+            b'\\' => at += 2,
+            byte if byte == quote => return Some(at + 1),
+            _ => at += 1,
+        }
     }
 }
 
@@ -140,5 +190,36 @@ pub fn parse_route_defaults(text: &[u8], merge: bool) -> (ClassAd, Option<htc_cl
             return (all, None);
         }
         routes.offset += skipped;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the name of each route, or `!` for an error.
+    fn names(text: &str) -> Vec<String> {
+        OldRouteReader::new_recovering(text.as_bytes())
+            .map(|route| match route {
+                Ok(ad) => ad.string("Name").map_or_else(String::new, |name| name.to_string()),
+                Err(_) => "!".to_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn routes_after_other_text_are_read() {
+        for (text, routes) in [
+            ("[ Name = \"K\"; ] garbage [ Name = \"L\"; ]", &["K", "!", "L"][..]),
+            ("[ Name = \"K\" ], [ Name = \"L\" ], [ Name = \"M\" ]", &["K", "!", "L", "!", "M"]),
+            ("garbage\n[ Name = \"L\" ]", &["!", "L"]),
+            ("[ Name = \"K\"; set_A = ; ], [ Name = \"L\" ]", &["!", "!", "L"]),
+            ("[ Name = \"K\"; set_A = ; ] [ Name = \"L\" ]", &["!", "L"]),
+            ("[ Name = \"K\"; x = [ y = ]; ] // ]\n [ Name = \"L\" ]", &["!", "L"]),
+            ("[ Name = \"K\"; set_A = ;\n[ Name = \"L\" ]", &["!", "L"]),
+            ("[ Name = \"K\" ] // [ Name = \"C\" ]\n[ Name = \"L\" ] /* end */", &["K", "L"]),
+        ] {
+            assert_eq!(names(text), routes, "{text}");
+        }
     }
 }

@@ -156,6 +156,25 @@ fn a_scope_that_is_undefined_in_a_route_is_reported_by_convert_and_lint() {
 }
 
 #[test]
+fn routes_of_the_old_syntax_after_other_text_are_converted_and_matched() {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
+    let route = |name: &str| {
+        format!("[ name = \"{name}\"; TargetUniverse = 5; Requirements = target.Owner == \"{name}\" ]")
+    };
+    write("job", "ClusterId = 1\nProcId = 0\nOwner = \"C\"\nJobUniverse = 5\nJobStatus = 1\n");
+    for between in [",", "garbage", "garbage,"] {
+        write("old", &format!("JOB_ROUTER_ENTRIES = {} {between} {}\n", route("A"), route("C")));
+        let (status, new, err) = router(place.path(), &["convert", "--no-env", "--config-file", "old"]);
+        assert_eq!(status, Some(1), "{err}");
+        assert!(err.contains("expected an ad, which begins with `[`"), "{err}");
+        assert!(new.contains("JOB_ROUTER_ROUTE_NAMES = A C\n"), "{between}: {new}");
+        let (_, out, err) = router(place.path(), &["match", "--no-env", "--config-file", "old", "job"]);
+        assert!(out.contains("C"), "{between}: {out}{err}");
+    }
+}
+
+#[test]
 fn a_renamed_route_is_mentioned_by_compare() {
     let place = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
