@@ -28,6 +28,9 @@ const LONGEST_TEXT_START: usize = 64;
 /// Maximum number of skipped files of a directory that a warning names.
 const MAX_NAMED_SKIPPED_FILES: usize = 5;
 
+/// UTF-8 encoding of the byte order mark (BOM).
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reader of the bytes of an input.
 pub(crate) type InputReader = Box<dyn Read + Send>;
 
@@ -51,6 +54,8 @@ pub(crate) struct OpenInput {
     pub(crate) reader: InputReader,
     /// Kind of the text, determined by its first line.
     pub(crate) kind: InputKind,
+    /// True if the text began with a byte order mark (BOM), which some editors write. `reader` skips it.
+    pub(crate) had_byte_order_mark: bool,
     /// True if the input was compressed.
     pub(crate) is_compressed: bool,
     /// Name of the input in messages.
@@ -114,9 +119,12 @@ impl OpenInput {
             );
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
-        let kind = InputKind::detect(&start);
-        let reader = Box::new(Cursor::new(start).chain(text));
-        Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })
+        let content = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
+        let (kind, had_byte_order_mark) = (InputKind::detect(content), content.len() < start.len());
+        let mut start = Cursor::new(start);
+        start.set_position(if had_byte_order_mark { BYTE_ORDER_MARK.len() as u64 } else { 0 });
+        let reader = Box::new(start.chain(text));
+        Ok(OpenInput { reader, kind, had_byte_order_mark, is_compressed: compression.is_some(), name })
     }
 
     /// Returns a reader of ads. The ads of a queue log are those of its jobs, including the attributes of their clusters.
@@ -132,6 +140,12 @@ impl OpenInput {
             }
             InputKind::EventLog => Err(self.event_log_problem().into()),
         }
+    }
+
+    /// Returns a reader of the exact bytes of the text, including a byte order mark.
+    pub(crate) fn into_exact_reader(self) -> InputReader {
+        let mark = if self.had_byte_order_mark { BYTE_ORDER_MARK } else { b"" };
+        Box::new(Cursor::new(mark).chain(self.reader))
     }
 
     /// Returns the error for an event log where ads, a queue log or a history is expected.
@@ -155,9 +169,10 @@ impl InputKind {
 
     /// True if more bytes after `start` are needed to determine the kind of the text.
     fn needs_more_bytes(start: &[u8]) -> bool {
+        let content = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
         start.len() < LONGEST_TEXT_START
             && !start.contains(&b'\n')
-            && start.first().is_none_or(u8::is_ascii_digit)
+            && (content.first().is_none_or(u8::is_ascii_digit) || BYTE_ORDER_MARK.starts_with(start))
     }
 }
 
@@ -503,6 +518,25 @@ mod tests {
             is_queue_log(b"107 1 ") && is_queue_log(b"101 1.") && is_queue_log(b"10") && is_queue_log(b"1")
         );
         assert!(!is_queue_log(b"") && !is_queue_log(b"MyType") && !is_queue_log(b"108 1 "));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_a_part_of_the_text() {
+        for (text, kind, content) in [
+            (&b"\xef\xbb\xbfA = 1\n"[..], InputKind::Ads, &b"A = 1\n"[..]),
+            (b"\xef\xbb\xbf107 1 CreationTimestamp 1\n", InputKind::QueueLog, b"107 1 CreationTimestamp 1\n"),
+            (b"\xef\xbb\xbf", InputKind::Ads, b""),
+            (b"\xef\xbbA", InputKind::Ads, b"\xef\xbbA"),
+            (b"A = 1\n", InputKind::Ads, b"A = 1\n"),
+        ] {
+            let open = || OpenInput::decompress(Box::new(text), "f".into()).unwrap();
+            let (mut read, mut exact) = (Vec::new(), Vec::new());
+            let mut input = open();
+            input.reader.read_to_end(&mut read).unwrap();
+            open().into_exact_reader().read_to_end(&mut exact).unwrap();
+            assert_eq!((input.kind, &read[..], &exact[..]), (kind, content, text));
+            assert_eq!(input.had_byte_order_mark, content.len() < text.len());
+        }
     }
 
     #[test]

@@ -58,8 +58,8 @@ pub(crate) use ad_errors::{
     wrong_kind_of_record, wrong_kind_problem,
 };
 pub(crate) use ad_input::{
-    InputKind, InputReader, OpenInput, is_not_found, list_inputs, open_input, read_queue_log,
-    report_bad_records,
+    BYTE_ORDER_MARK, InputKind, InputReader, OpenInput, is_not_found, list_inputs, open_input,
+    read_queue_log, report_bad_records,
 };
 pub(crate) use ad_selection::AdSelection;
 pub use ad_selection::AdSelectionOptions;

@@ -16,7 +16,7 @@ pub(super) fn open_ads(file: &OsStr, session: &ProgramContext) -> Option<Box<dyn
     }
     // The reference prints nothing for a compressed file.
     match OpenInput::open_raw(Path::new(file), open_stdio_pipe().0) {
-        Ok(input) => Some(Box::new(input.reader)),
+        Ok(input) => Some(input.into_exact_reader()),
         Err(_) => {
             session.write_stderr(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
             None

@@ -29,7 +29,7 @@ pub(super) fn plan_iteration(
     };
     let mut read = |path: Option<&Path>| {
         let input = OpenInput::open_raw(path.unwrap_or(Path::new("-")), open_stdio_pipe().0)?;
-        read_whole(input.reader)
+        read_whole(input.into_exact_reader())
     };
     let planned = session.plan_iteration(last, observer, &mut read, &command);
     let plan = planned.map_err(|error| {

@@ -4,11 +4,10 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::Context;
-use bstr::ByteSlice;
 
 use super::super::common::{
-    InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
-    refuse_malformed, warn_of_joined_ads, wrong_kind_problem,
+    BYTE_ORDER_MARK, InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
+    refuse_malformed, report_ad_error, warn_of_joined_ads, wrong_kind_problem,
 };
 use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Dialect};
@@ -26,6 +25,8 @@ pub(super) struct AdText {
     /// True if empty lines separate ads, as in queue logs, directories and histories. In a job's own file, empty lines have no
     /// meaning.
     pub(super) is_list: bool,
+    /// True if the input began with a byte order mark, which is not part of `text`.
+    pub(super) had_byte_order_mark: bool,
 }
 
 /// Rules for parsing a job ad.
@@ -50,13 +51,14 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
     let [file] = files.as_slice() else {
         let (reader, name) = open_input(path, stdin, session)?;
         let text = read_at_most(reader, MAX_JOB_BYTES).with_context(|| Problem::cannot_read(&name))?;
-        return Ok(AdText { text, name, is_list: true });
+        return Ok(AdText { text, name, is_list: true, had_byte_order_mark: false });
     };
     let input = OpenInput::open(file, stdin)?;
     let (name, is_list) = (input.name.clone(), input.kind == InputKind::QueueLog);
+    let had_byte_order_mark = input.had_byte_order_mark;
     let text =
         read_at_most(input.into_ads(session)?, MAX_JOB_BYTES).with_context(|| Problem::cannot_read(&name))?;
-    Ok(AdText { text, name, is_list })
+    Ok(AdText { text, name, is_list, had_byte_order_mark })
 }
 
 /// Parses the job ad: in the long form by the rules of the starter or, unless `lines_only` is set, in any other format. With
@@ -65,7 +67,7 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
 /// # Errors
 /// Returns an error if there is no ad, or if a line is malformed and not skipped.
 pub(super) fn read_job_ad(
-    AdText { text, name, is_list }: &AdText,
+    AdText { text, name, is_list, had_byte_order_mark }: &AdText,
     JobAdRules { lines_only, skips_lines, strict }: JobAdRules,
     dialect: Dialect,
     session: &ProgramContext,
@@ -73,14 +75,15 @@ pub(super) fn read_job_ad(
     if strict {
         refuse_malformed(text, name, &session.with_dialect(dialect))?;
     }
-    let is_other_form = session.input_form().is_some_and(|form| form != AdForm::Long);
-    if !lines_only
-        && (*is_list || is_other_form || matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')))
-    {
+    let form = session.ad_reader(text.as_slice()).detect().with_context(|| Problem::cannot_read(name))?;
+    if !lines_only && (*is_list || form != AdForm::Long) {
         warn_of_joined_ads(text, name, session);
         return read_only_ad(text, name, &session.with_dialect(dialect));
     }
-    let ParsedJobFile { ad, bad, lines, parts } = job_source::read_job_file(text, dialect);
+    // The starter of 25.14 makes the mark a part of the name of the first attribute.
+    let with_mark = (lines_only && *had_byte_order_mark).then(|| [BYTE_ORDER_MARK, text].concat());
+    let read = job_source::read_job_file(with_mark.as_ref().unwrap_or(text), dialect);
+    let ParsedJobFile { ad, bad, lines, parts } = read;
     for line in &bad {
         let message = format!("{name}:{}: {}", line.number, line.render());
         if strict {

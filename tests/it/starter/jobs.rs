@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::process::Stdio;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
@@ -440,4 +441,35 @@ fn a_time_limit_ends_the_job_with_its_own_status() {
     let place = Place::new().noting().option(&["--timeout", "0.3"]);
     let ran = place.run("Cmd = \"/bin/sleep\"\nArguments = \"600\"");
     assert_eq!((ran.status, ran.calls.as_str()), (124, "prepare\nexit evict\n"), "{}", ran.told);
+}
+
+/// Some editors begin a file with a byte order mark (BOM), and a comment may precede an ad in any form.
+#[test]
+fn a_job_is_read_without_its_byte_order_mark_in_each_form() {
+    for form in ["long", "json", "new"] {
+        for start in ["", "\u{feff}", "# made by hand\n"] {
+            let place = Place::new();
+            let iwd = place.path("iwd").display().to_string();
+            let (cmd, user) = ("/bin/true", "nobody@example.org");
+            let text = match form {
+                "long" => format!(
+                    "ClusterId = 77\nProcId = 3\nCmd = \"{cmd}\"\nUser = \"{user}\"\nIwd = \"{iwd}\"\n"
+                ),
+                "json" => format!(
+                    "{{ \"ClusterId\": 77, \"ProcId\": 3, \"Cmd\": \"{cmd}\", \"User\": \"{user}\",\n\"Iwd\": \"{iwd}\" }}\n"
+                ),
+                _ => format!(
+                    "[ ClusterId = 77; ProcId = 3; Cmd = \"{cmd}\"; User = \"{user}\";\nIwd = \"{iwd}\" ]\n"
+                ),
+            };
+            let file = place.path("job");
+            fs::write(&file, format!("{start}{text}")).unwrap();
+            let output = place.command().arg("--ads").arg(&file).stdin(Stdio::null()).output().unwrap();
+            let (ad, err) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{form} {start:?}: {ad}{err}");
+            assert!(ad.lines().any(|line| line == "ClusterId = 77"), "{form} {start:?}: {ad}{err}");
+            assert!(!ad.contains('\u{feff}') && err.contains("job 77.3"), "{form} {start:?}: {ad}{err}");
+        }
+    }
 }
