@@ -103,7 +103,7 @@ impl<'a> LeftAds<'a> {
             if self.current.as_mut().map(is_long).transpose()? == Some(AdForm::Long) {
                 let parts = self.current.take().map(ReportingAdStream::into_parts);
                 self.long_input =
-                    parts.map(|(reader, errors, read)| (LongJobStream::new(reader, true), errors, read));
+                    parts.map(|(reader, errors, read)| (LongJobStream::new(reader), errors, read));
                 continue;
             }
             match self.next()? {

@@ -179,6 +179,10 @@ impl<'a> AdStream<'a> {
             if self.marks_unreadable && has_unreadable_requirements(&record.errors) {
                 mark_requirements(&mut ad);
             }
+            // Text of which nothing can be read as an attribute is not an ad.
+            if ad.is_empty() && record.errors.iter().any(|error| !error.is_warning) {
+                continue;
+            }
             return Ok(Some(ad));
         }
     }

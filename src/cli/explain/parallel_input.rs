@@ -38,18 +38,16 @@ pub(in crate::cli) struct LongJobStream<R> {
     lines: u64,
     /// Number of batches that were read.
     batches: u64,
-    /// True if ads that consist only of errors are skipped.
-    skips_unreadable: bool,
     /// True if jobs whose Requirements cannot be read get Requirements that are an error.
     marks_unreadable: bool,
 }
 
 impl<R: Read + Send> LongJobStream<R> {
-    /// Makes a stream of the rest of a reader of long ads.
-    pub(in crate::cli) fn new(reader: AdReader<R>, skips_unreadable: bool) -> Self {
+    /// Makes a stream of the rest of a reader of long ads. Ads that consist only of errors are skipped.
+    pub(in crate::cli) fn new(reader: AdReader<R>) -> Self {
         let (lines, prototype) = (reader.lines_read(), reader.batch_reader());
         let batcher = reader.into_batcher();
-        LongJobStream { batcher, prototype, lines, batches: 0, skips_unreadable, marks_unreadable: false }
+        LongJobStream { batcher, prototype, lines, batches: 0, marks_unreadable: false }
     }
 
     /// Returns the stream with Requirements that are an error in each job whose Requirements cannot be read.
@@ -91,8 +89,8 @@ impl<R: Read + Send> LongJobStream<R> {
         name: &JobNamer<'_>,
         report: &mut (dyn FnMut(&BatchDiagnostics) -> bool + Send),
     ) -> io::Result<bool> {
-        let LongJobStream { batcher, prototype, lines, batches, skips_unreadable, marks_unreadable } = self;
-        let (before, skips_unreadable, marks_unreadable) = (*batches, *skips_unreadable, *marks_unreadable);
+        let LongJobStream { batcher, prototype, lines, batches, marks_unreadable } = self;
+        let (before, marks_unreadable) = (*batches, *marks_unreadable);
         let shared = ThreadedJobGrouper::new(grouper, &LABELS);
         let mut starts = vec![0];
         let (mut failure, mut is_stopped) = (None, false);
@@ -120,7 +118,6 @@ impl<R: Read + Send> LongJobStream<R> {
                 name_count: 0,
                 record: AdRecord::default(),
                 reads_whole: false,
-                skips_unreadable,
                 marks_unreadable,
                 has_unreadable_requirements: false,
             };
@@ -156,7 +153,6 @@ struct GroupingWorker<'c, 'g, 's> {
     record: AdRecord,
     /// True if most jobs of the last batch were new, so that reading a part of them first saves nothing.
     reads_whole: bool,
-    skips_unreadable: bool,
     marks_unreadable: bool,
     /// True if the Requirements of the current job could not be read.
     has_unreadable_requirements: bool,
@@ -170,7 +166,7 @@ impl GroupingWorker<'_, '_, '_> {
         loop {
             match self.read_job(batch, &mut diagnostics) {
                 Ok(Some(has_attributes)) => {
-                    if has_attributes || !self.skips_unreadable {
+                    if has_attributes {
                         let place = JobPlace { batch: batch.number, index: diagnostics.jobs };
                         new_groups += u64::from(self.add_job(batch, place));
                         diagnostics.jobs += 1;

@@ -86,7 +86,7 @@ impl<'a> JobStream<'a> {
                     first_error.is_none()
                 };
                 let name = |job: &ClassAd, number| job_name(job, number, world);
-                LongJobStream::new(reader, false)
+                LongJobStream::new(reader)
                     .mark_unreadable_requirements()
                     .group_all(grouper, &name, &mut report)
                     .map_err(|error| Problem::cannot_read(errors.name()).caused_by(error))?;

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::super::common::{
     BYTE_ORDER_MARK, InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe,
-    refuse_malformed, report_ad_error, warn_of_joined_ads, wrong_kind_problem,
+    refuse_malformed, warn_of_joined_ads, wrong_kind_problem,
 };
 use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Dialect};

@@ -115,6 +115,71 @@ fn other_files_than_ads_are_refused_with_a_hint() {
     }
 }
 
+/// Nothing is printed about text in which nothing can be read as an attribute, because it is not an ad.
+#[test]
+fn a_file_without_ads_gives_no_ad() {
+    let place = place();
+    let write = |name: &str, text: &[u8]| std::fs::write(place.path().join(name), text).unwrap();
+    write("text", b"root:x:0:0:root:/root:/bin/bash\n\nbin:x:1:1:bin:/bin:/sbin/nologin\n");
+    let utf16: Vec<u8> =
+        JOB.encode_utf16().fold(vec![0xff, 0xfe], |text, unit| [text, unit.to_le_bytes().to_vec()].concat());
+    write("utf16", &utf16);
+    for (program, words) in VERBS {
+        for file in ["text", "utf16"] {
+            let (status, out, err) = run(program, words, file, place.path());
+            assert_eq!(status, Some(3), "{words:?} {file}: {out}{err}");
+            assert!(err.contains(file), "{words:?} {file}: {err}");
+            let is_table_of_none = out.lines().count() <= 2 && !out.contains('=');
+            assert!(out.is_empty() || is_table_of_none, "{words:?} {file}: {out}");
+        }
+    }
+    for file in ["text", "utf16"] {
+        let words = ["explain", "--ads", "good.ad", "--slot-ads"];
+        let (status, out, err) = run(SLOTS, &words, file, place.path());
+        assert_eq!((status, out.as_str()), (Some(3), ""), "{file}: {err}");
+        assert!(err.contains(&format!("{file}: no ad found")), "{err}");
+    }
+}
+
+/// The missing end is the only sign that the program that wrote the list was interrupted.
+#[test]
+fn a_list_that_was_cut_off_between_two_ads_has_status_3() {
+    let place = place();
+    let job = |proc: u32| {
+        format!(
+            "{{\"ClusterId\":1,\"ProcId\":{proc},\"Owner\":\"ann\",\"RequestMemory\":10,\"JobUniverse\":5}}"
+        )
+    };
+    std::fs::write(place.path().join("cut.json"), format!("[{},\n{}\n", job(0), job(1))).unwrap();
+    std::fs::write(
+        place.path().join("cut.xml"),
+        "<?xml version=\"1.0\"?>\n<classads>\n<c><a n=\"Owner\"><s>ann</s></a><a n=\"RequestMemory\"><i>9</i></a></c>\n",
+    )
+    .unwrap();
+    for (program, words) in VERBS {
+        for (file, end) in
+            [("cut.json", "its end `]` is missing"), ("cut.xml", "its end tag </classads> is missing")]
+        {
+            let (status, out, err) = run(program, words, file, place.path());
+            assert_eq!(status, Some(3), "{words:?} {file}: {out}{err}");
+            assert!(err.contains(end), "{words:?} {file}: {err}");
+        }
+    }
+}
+
+#[test]
+fn a_line_with_a_nul_byte_is_skipped_with_a_message() {
+    let place = place();
+    std::fs::write(place.path().join("nul.ad"), format!("{JOB}Rank = 1\0 + 1\nPrio = 3\n")).unwrap();
+    for (program, words) in VERBS {
+        let (status, out, err) = run(program, words, "nul.ad", place.path());
+        assert_eq!(status, Some(3), "{words:?}: {out}{err}");
+        assert!(err.contains("nul.ad:10:9: the line has a NUL byte"), "{words:?}: {err}");
+    }
+    let (_, out, _) = run(EVAL, &["--ads"], "nul.ad", place.path());
+    assert!(!out.contains("Rank") && out.contains("Prio = 3"), "{out}");
+}
+
 /// A job from a part of its ad may not do what the user means, so it is not run; HTCondor skips such lines.
 #[test]
 fn a_job_is_not_run_if_its_ad_is_damaged() {

@@ -69,6 +69,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             };
             let malformed = record.errors.iter().filter(|error| !error.is_warning).count();
             self.malformed += malformed + usize::try_from(record.more_errors).unwrap_or(usize::MAX);
+            // Text of which nothing can be read as an attribute is not an ad.
+            let is_ad = malformed == 0 || !record.ad.is_empty();
             let is_refused = self.arguments.strict_input && !record.errors.is_empty();
             let wrong_kind = (self.number == 0 && malformed > 0)
                 .then(|| wrong_kind_of_record(&self.observer.input, &record, true))
@@ -87,6 +89,9 @@ impl<W: Write + Send> AdTransformer<'_, W> {
                     // notes decides.
                     Some(count) => self.wrong_kind = Some((count, problem)),
                 }
+            }
+            if !is_ad {
+                continue;
             }
             let mut ad = record.ad;
             if self.selection.is_sorted() {
