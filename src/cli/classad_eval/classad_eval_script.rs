@@ -121,7 +121,7 @@ fn parse_expression(text: &[u8]) -> Option<Expr> {
 }
 
 /// Returns the ad at the start of the text, or the ad that results if the text is enclosed in brackets.
-pub(super) fn parse_ad(text: &[u8]) -> Option<ClassAd> {
+fn parse_ad(text: &[u8]) -> Option<ClassAd> {
     // A Python string may contain NUL bytes; the C++ library stops at the first one.
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
     let read = |text: &[u8]| new_syntax::parse_prefix(text, Dialect::new_syntax()).ok().map(|(ad, _)| ad);

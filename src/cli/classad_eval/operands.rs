@@ -9,9 +9,9 @@ use anyhow::Context as _;
 use bstr::ByteSlice as _;
 use clap::ArgMatches;
 
+use super::explanation;
 use super::expr_reader::{self, expression_problem};
 use super::options::ClassadEvalCli;
-use super::{classad_eval_script, explanation};
 use crate::classad::format::json;
 use crate::classad::stream::AdForm;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
@@ -126,7 +126,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
     /// Processes an operand: an ad or assignment changes MY, an expression is evaluated.
     fn handle_operand(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if !self.cli.question.parse
-            && let Some(ad) = classad_eval_script::parse_ad(text)
+            && let Some(ad) = parse_whole_ad(text)
         {
             self.my.update(&ad);
             self.changed = true;
@@ -193,6 +193,13 @@ impl<W: Write> OperandEvaluator<'_, W> {
         self.last = Some(value.unwrap_or(Value::Error));
         Ok(())
     }
+}
+
+/// Returns the ad in a text, or the ad that results if the text is enclosed in brackets. The ad must be the whole text: in
+/// `[a = 1].a` it is part of an expression. HTCondor's script ignores what follows an ad.
+pub(super) fn parse_whole_ad(text: &[u8]) -> Option<ClassAd> {
+    let parse = |text: &[u8]| ClassAd::parse_new(text, Dialect::new_syntax()).ok();
+    parse(text).or_else(|| parse(&[b"[", text, b"]"].concat()))
 }
 
 /// Returns the value of an assignment. Blanks replace the text before it, so that positions in errors are unchanged.

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::expr_reader::ExprReader;
 use super::options::ClassadEvalCli;
-use super::{classad_eval_script, operands, output};
+use super::{operands, output};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
 use crate::cli::common::{Aggregate, AggregateKind, Problem, ProgramContext, tool_user_maps};
@@ -66,7 +66,7 @@ impl<'a> StreamPlan<'a> {
             if !cli.output.quiet {
                 operands::warn_of_file_name(text.as_bytes(), session);
             }
-            match classad_eval_script::parse_ad(text.as_bytes()) {
+            match operands::parse_whole_ad(text.as_bytes()) {
                 Some(ad) => assigned.update(&ad),
                 None => operands.push(OperandExpression {
                     text: text.as_bytes().to_vec(),

@@ -41,6 +41,17 @@ fn operands_are_processed_from_left_to_right() {
     prints(&["-parse", "a ?: 1 + 2"], "((a ?: 1) + 2)\n");
 }
 
+/// HTCondor's script ignores what follows an ad; here, the ad may be a part of an expression.
+#[test]
+fn an_operand_that_begins_with_an_ad_is_read_to_its_end() {
+    prints(&["[a=1].a", "[a=1].a + 5", "[a=1][\"a\"]", "[a=1]", "a"], "1\n6\n1\n[ a = 1 ]\n1\n");
+    for operand in ["[a=1] junk", "a=1] [b=2", "[a=1] [b=2]"] {
+        let (status, out, err) = call(&[operand]);
+        assert_eq!((status, out.as_str()), (2, ""), "{operand}: {err}");
+        assert!(err.contains("expression:1:"), "{operand}: {err}");
+    }
+}
+
 #[test]
 fn references_of_an_expression_are_printed() {
     let (status, out, err) = call(&["-refs", "A=1", "A + b + TARGET.c"]);
