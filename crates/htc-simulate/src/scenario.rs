@@ -118,12 +118,12 @@ pub struct MachineSpec {
 pub struct JobGroup {
     /// Name of the group in summaries.
     pub name: Option<String>,
-    /// Number of jobs; for jobs from a file (`from`), the maximum number [default: all].
+    /// Number of jobs [default: 1]; for jobs from a file (`from`), the maximum number [default: all].
     pub count: Option<u32>,
     /// Time at which the first job arrives.
     #[serde(default)]
     pub at: TimePoint,
-    /// Time between two arrivals.
+    /// Time between two arrivals of the `count` jobs.
     pub every: Option<TimeDistribution>,
     /// Period in which the jobs arrive at random.
     pub within: Option<TimeSpan>,

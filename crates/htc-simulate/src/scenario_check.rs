@@ -136,6 +136,13 @@ fn check_group(group: &JobGroup) -> Result<(), KeyMistake> {
     if group.every.is_some() && group.within.is_some() {
         return Err(("within", "'within' and 'every' cannot be used together".into()));
     }
+    let spreads = [("every", group.every.is_some()), ("within", group.within.is_some())];
+    if let Some((key, _)) = spreads.into_iter().find(|(_, is_given)| *is_given)
+        && group.count.is_none()
+        && group.from.is_none()
+    {
+        return Err((key, format!("'{key}' has no effect without 'count': one job arrives")));
+    }
     if group.fail > 100 {
         let message = format!("'fail' is {}: expected a percentage from 0 to 100", group.fail);
         return Err(("fail", message));

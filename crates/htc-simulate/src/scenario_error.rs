@@ -440,6 +440,16 @@ mod tests {
             (format!("{event}load = nan\n"), "'load' is NaN", "nan"),
             (format!("{event}load = -3\n"), "'load' is -3", "-3"),
             (format!("{event}load = 1e300\n"), "expected a number from 0 to 1000000", "1e300"),
+            (
+                "length = '1h'\n[[jobs]]\nevery = '10m'\n".to_owned(),
+                "'every' has no effect without 'count': one job arrives",
+                "'10m'",
+            ),
+            (
+                "length = '1h'\n[[jobs]]\nwithin = '10m'\n".to_owned(),
+                "'within' has no effect without 'count': one job arrives",
+                "'10m'",
+            ),
             (event.to_owned(), "the event does nothing", "[[event]]"),
             (format!("{event}resume = true\n"), "'resume' has no effect without 'command'", "true"),
             (
