@@ -274,7 +274,7 @@ impl TimeLimitOptions {
 /// Options for the event stream and the time limit.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EventsOptions {
-    /// Write JSON events to FILE or fd:N
+    /// Append JSON events to FILE or fd:N
     #[arg(long, value_name = "FILE|fd:N", value_parser = option_values::parse_event_target, global = true,
           help_heading = OptionGroup::Output, hide_short_help = true)]
     events: Option<EventTarget>,

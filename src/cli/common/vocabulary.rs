@@ -73,7 +73,7 @@ pub const COMMON_OPTIONS: [CommonOption; 45] = [
         "WHEN",
         "Start each line with the time: auto, always or never [default: auto]",
     ),
-    option("events", None, "FILE|fd:N", "Write JSON events to FILE or fd:N"),
+    option("events", None, "FILE|fd:N", "Append JSON events to FILE or fd:N"),
     option("now", None, "T", "Use T as the current time: seconds since 1970, or a date"),
     option("seed", None, "N", "Use N as the random seed"),
     option("threads", Some('j'), "N", "Use N threads [default: number of CPUs]"),

@@ -52,7 +52,7 @@ pub(super) struct RunDirectoryArguments {
     /// The limit also applies to the submit command.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300")]
     hook_timeout: Duration,
-    /// Write JSON events to FILE or fd:N
+    /// Append JSON events to FILE or fd:N
     #[arg(long, value_name = "FILE|fd:N", value_parser = parse_event_target)]
     events: Option<EventTarget>,
     /// Print only results and errors

@@ -33,7 +33,7 @@ pub(super) struct SimulateArguments {
     /// Scenario file (TOML), see htc-scenario(5)
     #[arg(value_name = "SCENARIO")]
     scenario: Option<PathBuf>,
-    /// Write JSON events to FILE or fd:N, or print them as text
+    /// Append JSON events to FILE or fd:N, or print them as text
     ///
     /// If FILE is not given, the state of all routes is printed as text at each poll, or at the interval 'every'
     /// of the scenario, instead of the summary. If FILE is given, the states are written as JSON, and the summary

@@ -337,7 +337,7 @@ pub(super) struct SimulateOptions {
     /// Write a commented example scenario to SCENARIO or standard output
     #[arg(long)]
     pub(super) init: bool,
-    /// Write JSON events to FILE or fd:N, or print them as text
+    /// Append JSON events to FILE or fd:N, or print them as text
     ///
     /// If FILE is not given, every event is printed as text instead of the summary.
     #[arg(
