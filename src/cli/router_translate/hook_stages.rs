@@ -17,7 +17,7 @@ use crate::os::Reactor;
 use crate::quirks::QuirkMode;
 use crate::router::mirror::{self, ExtraAttributes};
 use crate::router::{
-    FinishedHookCall, HookDecision, HookVerdict, RouteChoice, RouteTable, RoutingPass, forget_routing,
+    FinishedHookCall, HookDecision, HookVerdict, Route, RouteChoice, RouteTable, RoutingPass, forget_routing,
     judge_hook_call,
 };
 use crate::runner::configured_world;
@@ -69,8 +69,8 @@ struct HookStage<'a> {
 enum HookRoute<'a> {
     /// The hook gets no route.
     Unused,
-    /// Description of the route of `--route`.
-    Named(BString),
+    /// Route of `--route`.
+    Named(&'a Route),
     /// Routing pass that chooses a route for each job.
     Chosen(Box<ChosenRoutes<'a>>),
 }
@@ -96,7 +96,7 @@ impl<'a> HookRoute<'a> {
         };
         if let Some(name) = &arguments.route {
             let at = setup.find_route_number(name)?;
-            return Ok(HookRoute::Named(setup.table.routes[at].description()));
+            return Ok(HookRoute::Named(&setup.table.routes[at]));
         }
         let pass = setup.make_pass(&arguments.state, world, program)?;
         let ignore_prior_routing = arguments.state.ignore_prior_routing;
@@ -109,23 +109,33 @@ impl<'a> HookRoute<'a> {
         Ok(HookRoute::Chosen(Box::new(chosen)))
     }
 
-    /// Returns the description of the route for a job. If the job gets no route, counts the reason and returns `None`.
-    fn find(&mut self, job: &mut ClassAd) -> Option<BString> {
-        match self {
-            HookRoute::Unused => Some(BString::default()),
-            HookRoute::Named(description) => Some(description.clone()),
-            HookRoute::Chosen(routes) => routes.choose(job),
-        }
+    /// Returns the route for a job as its hook gets it. If the job gets no route, counts the reason and returns `None`.
+    fn find(&mut self, job: &mut ClassAd, world: &dyn World) -> Option<JobRoute> {
+        let route = match self {
+            HookRoute::Unused => return Some(JobRoute::default()),
+            HookRoute::Named(route) => *route,
+            HookRoute::Chosen(routes) => routes.choose(job)?,
+        };
+        let edits_in_place = route.edit_job_in_place.is_true(job, world);
+        Some(JobRoute { description: route.description(), edits_in_place })
     }
 }
 
-impl ChosenRoutes<'_> {
-    fn choose(&mut self, job: &mut ClassAd) -> Option<BString> {
+/// Route of one job, as its hook gets it; the default is no route.
+#[derive(Default)]
+struct JobRoute {
+    description: BString,
+    /// True if the output of the hook changes the job itself.
+    edits_in_place: bool,
+}
+
+impl<'a> ChosenRoutes<'a> {
+    fn choose(&mut self, job: &mut ClassAd) -> Option<&'a Route> {
         if self.ignore_prior_routing {
             forget_routing(job);
         }
         match self.pass.choose(job) {
-            RouteChoice::Route(at) => Some(self.table.routes[at].description()),
+            RouteChoice::Route(at) => Some(&self.table.routes[at]),
             choice => {
                 self.reasons.add(self.pass.unrouted_reason(choice, job, None));
                 None
@@ -148,12 +158,12 @@ impl HookStage<'_> {
     fn call_hook(
         &mut self,
         hook: HookType,
-        route: &[u8],
+        route: &JobRoute,
         source: &ClassAd,
         routed: &ClassAd,
         key: &str,
     ) -> anyhow::Result<HookCallOutcome> {
-        let stdin = HookRunner::stdin(hook, route, source, routed);
+        let stdin = HookRunner::stdin(hook, &route.description, source, routed);
         match self.hooks.path(hook, source) {
             Err(NoHookReason::NotConfigured) => {
                 self.report_missing_hook(hook, source, key);
@@ -197,7 +207,7 @@ impl HookStage<'_> {
             is_truncated: called.is_truncated,
             source_ad: source,
             routed_ad: (hook != HookType::TranslateJob).then_some(routed),
-            edit_in_place: false,
+            edit_in_place: route.edits_in_place,
         };
         let verdict = judge_hook_call(&answer, self.quirks);
         // A verdict on ignored output may be a success and still have a reason.
@@ -284,7 +294,8 @@ fn run_hook_stage(
         drop(stdin);
         for_each_pair(&options.inputs, &world, program, |mut source, routed| {
             let key = router_setup::job_key(&source, stage.world);
-            if let HookCallOutcome::Verdict(verdict) = stage.call_hook(hook, b"", &source, &routed, &key)?
+            if let HookCallOutcome::Verdict(verdict) =
+                stage.call_hook(hook, &JobRoute::default(), &source, &routed, &key)?
                 && verdict.decision == HookDecision::Finalized
             {
                 source.update(&verdict.output_ad);
@@ -294,7 +305,7 @@ fn run_hook_stage(
     } else {
         for_each_ad(&options.inputs, &world, program, Some(stdin), |mut ad| {
             let key = router_setup::job_key(&ad, stage.world);
-            let Some(route) = routes.find(&mut ad) else { return Ok(()) };
+            let Some(route) = routes.find(&mut ad, stage.world) else { return Ok(()) };
             // Hooks of a routed copy are looked up by its source job. The copy has the keyword of the source job unless a route
             // changed it.
             match stage.call_hook(hook, &route, &ad, &ad, &key)? {
