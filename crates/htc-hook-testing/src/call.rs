@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::caller_signal::is_sent_by_hook;
 use super::group_leader::GroupLeaderProcess;
 use super::interruptible::Interruptible;
 use htc_base::process::{ChildSpec, Exit, ProcessUsage};
@@ -71,6 +72,8 @@ pub struct HookExecution {
     pub left_behind: Vec<LeftoverProcess>,
     /// Signal that the hook sent to its process group, which includes its caller, or `None`.
     pub group_signal: Option<i32>,
+    /// Signal that the hook sent to this program, its caller, or `None`.
+    pub caller_signal: Option<i32>,
     /// Resource usage of the hook.
     pub usage: ProcessUsage,
 }
@@ -91,6 +94,7 @@ impl HookExecution {
             stdin,
             left_behind,
             group_signal: None,
+            caller_signal: None,
             usage,
         })
     }
@@ -137,11 +141,12 @@ pub fn call_hook(
             return Ok(Interruptible::Finished(CallOutcome { ending, took }));
         }
     };
+    let pid = reactor.pid(child);
     let deadline = patience.map(|patience| began.plus(patience));
     let mut notice_at =
         Some(began.plus(WAIT_BEFORE_NOTICE)).filter(|at| deadline.is_none_or(|end| *at < end));
     let mut killed = false;
-    let mut interrupted = None;
+    let (mut interrupted, mut caller_signal) = (None, None);
     let mut live = Vec::new();
     loop {
         let event = reactor.next_event(if killed { None } else { notice_at.or(deadline) })?;
@@ -161,6 +166,9 @@ pub fn call_hook(
                 killed = true;
                 reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
             }
+            ReactorEvent::Signal(number) if is_sent_by_hook(number, pid, reactor) => {
+                caller_signal = Some(number)
+            }
             ReactorEvent::Signal(number) => {
                 killed = true;
                 interrupted = Some(number);
@@ -178,6 +186,7 @@ pub fn call_hook(
                 if let Some(number) = interrupted {
                     return Ok(Interruptible::Interrupted(number));
                 }
+                ended.caller_signal = caller_signal;
                 ended.group_signal = aside.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
                 if !live.is_empty() {
                     ended.stderr = live;

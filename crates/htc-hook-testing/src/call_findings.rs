@@ -3,6 +3,7 @@
 use bstr::ByteSlice;
 
 use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::caller_signal::signals_caller_finding;
 use super::case::Case;
 use super::decision::Decision;
 use super::finding::{Finding, Rule};
@@ -135,17 +136,6 @@ fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterato
     })
 }
 
-/// Reports a signal that the hook sent to its process group, which includes its caller.
-fn signals_caller_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
-    let number = ended.group_signal?;
-    let who = case.hook.caller().name();
-    let message = format!(
-        "the hook sends signal {number} to its process group (kill 0), which includes the {who}: this ends the {who} and its job"
-    );
-    let todo = "kill the processes that the hook has started by their pids; with set -m each job of a shell has its own group";
-    Some(Finding::new(Rule::SignalsCaller, message, todo))
-}
-
 fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
     let who = case.hook.caller().name();
     let message = match case.caller_waits {
@@ -163,7 +153,12 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
         None => "the hook has not ended; the caller does not wait for it, but such processes accumulate"
             .to_owned(),
     };
-    Finding::new(Rule::RanTooLong, message, "limit every command in the hook, for example with timeout(1)")
+    // Daemons of 25.14 start hooks with SIGTERM blocked, so that timeout(1) needs another signal.
+    Finding::new(
+        Rule::RanTooLong,
+        message,
+        "limit every command in the hook, such as with timeout -s KILL 60",
+    )
 }
 
 /// Reports a hook that ended after the time-out of its caller.

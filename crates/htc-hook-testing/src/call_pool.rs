@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::caller_signal::{is_in_family, is_sent_by_hook};
 use super::group_leader::GroupLeaderProcess;
 use htc_base::process::ChildSpec;
 use htc_base::time::MonotonicTime;
@@ -29,6 +30,10 @@ struct RunningCall<T> {
     deadline: MonotonicTime,
     killed: bool,
     group_leader: Option<GroupLeaderProcess>,
+    /// Pid of the hook, or `None` if it is unknown.
+    pid: Option<i32>,
+    /// Signal that the hook sent to this program, or `None`.
+    caller_signal: Option<i32>,
 }
 
 /// Call whose hook has ended, while the process that leads its process group is still running.
@@ -57,10 +62,19 @@ fn begin_call<T>(
     let aside = GroupLeaderProcess::start(reactor, &mut spec);
     let began = clock::monotonic_now();
     match reactor.spawn(spec) {
-        Ok(child) => Some((
-            child,
-            RunningCall { tag, began, deadline: began.plus(patience), killed: false, group_leader: aside },
-        )),
+        Ok(child) => {
+            let (deadline, pid) = (began.plus(patience), reactor.pid(child));
+            let call = RunningCall {
+                tag,
+                began,
+                deadline,
+                killed: false,
+                group_leader: aside,
+                pid,
+                caller_signal: None,
+            };
+            Some((child, call))
+        }
         Err(error) => {
             aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
             let ending = CallEnding::not_started(&error);
@@ -78,6 +92,7 @@ fn end_call<T>(
     mut ended: HookExecution,
     done: &mut dyn FnMut(T, CallOutcome),
 ) -> Option<EndedCall<T>> {
+    ended.caller_signal = one.caller_signal;
     ended.group_signal = one.group_leader.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
     let took = clock::monotonic_now().since(one.began);
     match one.group_leader.filter(|aside| !aside.has_exited()) {
@@ -90,6 +105,16 @@ fn end_call<T>(
             None
         }
     }
+}
+
+/// Returns the pid of the running hook that sent the last signal with this number, or `None`.
+fn sending_hook<T>(
+    number: i32,
+    running: &FxHashMap<ChildId, RunningCall<T>>,
+    reactor: &Reactor,
+) -> Option<i32> {
+    let sender = reactor.signal_sender(number)?;
+    running.values().any(|one| one.pid == Some(sender)).then_some(sender)
 }
 
 /// Makes the calls that `next` returns, at most `parallel` at a time, and passes each outcome to `done`. Ends when no
@@ -164,6 +189,16 @@ pub fn run_pool_from_source<T>(
             continue;
         }
         match event {
+            ReactorEvent::Signal(number)
+                if is_sent_by_hook(number, sending_hook(number, &running, reactor), reactor) =>
+            {
+                let sender = reactor.signal_sender(number);
+                let sent_by =
+                    |one: &&mut RunningCall<T>| one.pid.is_some_and(|pid| is_in_family(pid, sender));
+                if let Some(call) = running.values_mut().find(sent_by) {
+                    call.caller_signal = Some(number);
+                }
+            }
             ReactorEvent::Signal(number) => {
                 watch.into_iter().for_each(|token| reactor.unwatch(token));
                 reactor.kill_all(Duration::from_secs(2));

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bstr::ByteSlice;
+
 use super::call::{CallEnding, CallOutcome, CallProgress, call_hook};
 use super::call_directories::CallDirectories;
 use super::call_findings::find_problems;
@@ -13,6 +15,7 @@ use super::interruptible::Interruptible;
 use super::judge::judge_call;
 use super::process_facts::describe_process;
 use super::record::CallRecord;
+use super::spawn_dependence::SpawnDependence;
 use super::unsupported::find_unsupported;
 use super::verdict::Verdict;
 use htc_base::process::ChildSpec;
@@ -20,6 +23,9 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_os::Reactor;
 use htc_starter::job_info;
+
+/// Maximum number of bytes of a script that are read to find commands in it.
+const MAX_SCRIPT_BYTES: u64 = 256 * 1024;
 
 /// Report of one hook call.
 pub struct CallReport {
@@ -102,10 +108,13 @@ impl CallSetup {
         let PendingCall { place, mut record } = begun;
         record.add_outcome(&outcome);
         let judged = |quirks| judge_call(place.case(), &outcome, &self.path, &*self.world, quirks);
-        let mine = judged(self.quirks);
-        let other = judged(self.quirks.opposite());
+        let mut mine = judged(self.quirks);
+        let mut other = judged(self.quirks.opposite());
         let mut findings = find_problems(place.case(), &outcome, &mine);
         findings.extend(find_unsupported(place.case(), &mine, &*self.world));
+        let spawned = SpawnDependence { case: place.case(), outcome: &outcome, quirks: self.quirks };
+        findings.extend(spawned.findings(&self.read_script(&place)));
+        spawned.adapt_verdicts(&mut mine, &mut other);
         let (case, root, scratch) = (place.case().clone(), place.root().to_owned(), place.scratch.clone());
         CallReport {
             case,
@@ -117,6 +126,12 @@ impl CallSetup {
             other_quirks_verdict: other,
             findings,
         }
+    }
+
+    /// Returns the beginning of the hook's file, or an empty text if the file cannot be read.
+    fn read_script(&self, place: &CallDirectories) -> Vec<u8> {
+        let path = place.directory.join(self.path.to_path_lossy());
+        self.world.read_file(&path, Some(MAX_SCRIPT_BYTES)).unwrap_or_default()
     }
 
     /// Makes the call and returns its report. If a signal interrupts the call, returns the signal instead.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 
 use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::caller_signal::cron_signals_caller_finding;
 use super::decision::Decision;
 use super::finding::{Finding, Rule};
 use super::verdict::Verdict;
@@ -34,9 +35,16 @@ pub struct CronObservations {
     exit: Option<Exit>,
     stderr: Vec<u8>,
     left_behind: Vec<LeftoverProcess>,
+    /// Signal that the program sent to its caller, or `None`.
+    caller_signal: Option<i32>,
 }
 
 impl CronObservations {
+    /// Records that the program sent a signal to its caller.
+    pub fn record_caller_signal(&mut self, number: i32) {
+        self.caller_signal = Some(number);
+    }
+
     /// Records an event reported by the cron runner.
     pub fn record_notice(&mut self, told: &CronNotice) {
         match told {
@@ -144,6 +152,7 @@ impl CronObservations {
             let message = format!("process {} ({name}) is not killed by the daemon", left.pid);
             found.push(Finding::new(Rule::LeftBehind, message, "wait for the processes that the job starts"));
         }
+        found.extend(self.caller_signal.map(cron_signals_caller_finding));
         if self.exit.is_some_and(|exit| !exit.is_success()) {
             let message = "the exit status is ignored, and the output is used";
             found.push(Finding::new(Rule::StatusIgnored, message, "print only what should be published"));

@@ -76,7 +76,8 @@ pub fn run_cron_once(
         CronSessionEvent::Notice(CronNotice::Published { job, block }) => {
             block.bad_lines.iter().for_each(|bad| warn(&format!("{job}: {}", bad.reference_message())));
         }
-        CronSessionEvent::Notice(_) | CronSessionEvent::JobBegins => {}
+        // Without handled signals, such a signal ends this program.
+        CronSessionEvent::Notice(_) | CronSessionEvent::JobBegins | CronSessionEvent::SignalsCaller(_) => {}
     };
     play.configure(list, &mut tell);
     while play.run(&mut tell)? == SessionPause::Reconfig {}

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use super::caller_signal::is_sent_by_hook;
 use htc_base::process::ChildSpec;
 use htc_base::quirks::QuirkMode;
 use htc_base::time::{ClockReading, MonotonicTime};
@@ -117,6 +118,8 @@ pub enum CronSessionEvent {
     JobBegins,
     /// A program has exceeded its time limit and is killed.
     Killed(BString),
+    /// A program sent this signal to its caller.
+    SignalsCaller(i32),
 }
 
 /// Reason why [`CronSession::run`] returns.
@@ -273,6 +276,9 @@ impl<'a> CronSession<'a> {
                     return Ok(self.give_up(told));
                 }
                 ReactorEvent::Timeout => self.send_event(CronEvent::Tick),
+                ReactorEvent::Signal(number) if is_sent_by_hook(number, None, self.reactor) => {
+                    told(self, &CronSessionEvent::SignalsCaller(number));
+                }
                 ReactorEvent::Signal(number) => {
                     self.reactor.kill_all(SHUTDOWN_GRACE);
                     return Ok(SessionPause::Ended(Some(number)));

@@ -37,8 +37,10 @@ words! {
         InputNotRead => "input-not-read",
         /// The hook left processes behind.
         LeftBehind => "left-behind",
-        /// The hook sends a signal to its process group, which includes its caller.
+        /// The hook sends a signal to its caller, or to its process group, which includes its caller.
         SignalsCaller => "signals-caller",
+        /// The hook depends on a signal that the daemons of 25.14 block in their hooks.
+        BlockedSignal => "blocked-signal",
         /// The hook ran longer than the caller waits.
         RanTooLong => "ran-too-long",
         /// The caller ignores the exit status of the hook.

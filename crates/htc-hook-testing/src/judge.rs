@@ -140,11 +140,6 @@ fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
         HookType::FetchWork => still("the slot waits and does not fetch again").with_next(
             "an idle claim waits; at shutdown the hook is killed, and a job that it has taken from the queue may be lost",
         ),
-        HookType::ReplyFetch | HookType::EvictClaim => {
-            Verdict::new(Decision::NoEffect, true, "the caller does not wait for the hook")
-        }
-        HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "the caller does not wait for the hook")
-            .with_next("another call is started at each interval; all are killed when the starter ends"),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             still("the job is not started and the slot is blocked")
                 .with_next("the slot stays blocked until the job is vacated; then JOB_EXIT is called with 'evict', and the hook is killed")
@@ -154,8 +149,22 @@ fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
             still("the job stays in its state")
         }
+        HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
+            return not_awaited_verdict(case, took);
+        }
     };
     verdict.with_reason(no_answer_reason(took))
+}
+
+/// Returns the verdict on a hook that is still running and that its caller does not wait for.
+fn not_awaited_verdict(case: &Case, took: Duration) -> Verdict {
+    let verdict = Verdict::new(Decision::NoEffect, true, "the caller does not wait for the hook")
+        .with_reason(format!("the hook has not ended after {:.1} s", took.as_secs_f64()));
+    match case.hook {
+        HookType::UpdateJobInfo => verdict
+            .with_next("another call is started at each interval; all are killed when the starter ends"),
+        _ => verdict,
+    }
 }
 
 fn no_answer_reason(took: Duration) -> String {

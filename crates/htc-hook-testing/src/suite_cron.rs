@@ -145,10 +145,10 @@ pub(super) fn run_cron_case(
     let began = clock::monotonic_now();
     let mut play = CronSession::new(plan, surroundings, &slots, world, reactor);
     let mut heard = CronObservations::default();
-    let mut hear = |_: &CronSession<'_>, event: &CronSessionEvent| {
-        if let CronSessionEvent::Notice(told) = event {
-            heard.record_notice(told);
-        }
+    let mut hear = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
+        CronSessionEvent::Notice(told) => heard.record_notice(told),
+        CronSessionEvent::SignalsCaller(number) => heard.record_caller_signal(*number),
+        CronSessionEvent::OnDemand(_) | CronSessionEvent::JobBegins | CronSessionEvent::Killed(_) => {}
     };
     play.configure(list, &mut hear);
     if let SessionPause::Ended(Some(signal)) = play.run(&mut hear)? {

@@ -61,6 +61,14 @@ impl Verdict {
         }
     }
 
+    /// Returns true if the caller or the job ends up differently than with another verdict.
+    pub fn differs_from(&self, other: &Verdict) -> bool {
+        self.decision != other.decision
+            || self.action != other.action
+            || self.hold != other.hold
+            || self.changes != other.changes
+    }
+
     pub(super) fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self

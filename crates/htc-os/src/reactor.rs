@@ -24,7 +24,7 @@ use super::process_family::{self, EXEC_GRACE_PERIOD, SignalScope};
 use super::process_table::Process;
 use super::reactor_event::{ChildId, ReactorEvent, WatchToken};
 use super::running_child::{FinishProgress, LeftoverFamily, RunningChild};
-use super::signals::SignalReceiver;
+use super::signals::{ReceivedSignal, SignalReceiver};
 use super::spawn::Spawner;
 use super::spawn_error::SpawnError;
 
@@ -59,6 +59,8 @@ pub struct Reactor {
     leftover_families: Vec<LeftoverFamily>,
     watched: Vec<WatchedDescriptor>,
     ready_events: VecDeque<ReactorEvent>,
+    /// Sender of the last signal with each number.
+    senders: FxHashMap<i32, Option<i32>>,
     buffer: Vec<u8>,
     next_number: u64,
 }
@@ -82,6 +84,7 @@ impl Reactor {
             leftover_families: Vec::new(),
             watched: Vec::new(),
             ready_events: VecDeque::new(),
+            senders: FxHashMap::default(),
             buffer: vec![0; 64 * 1024],
             next_number: 0,
         })
@@ -117,6 +120,11 @@ impl Reactor {
     /// Returns the pid of a child, or `None` once it has been reported as finished.
     pub fn pid(&self, child: ChildId) -> Option<i32> {
         self.running.get(&child).map(|running| running.family.pid)
+    }
+
+    /// Returns the pid of the process that sent the last signal with this number, or `None` if the kernel sent it.
+    pub fn signal_sender(&self, number: i32) -> Option<i32> {
+        self.senders.get(&number).copied().flatten()
     }
 
     /// Returns the children that have not been reported as finished.
@@ -189,11 +197,12 @@ impl Reactor {
         let mut chld = unannounced.is_some_and(|at| clock::monotonic_now() >= at);
         let (of_signals, others) = ready.split_at(1);
         let came = if of_signals == [true] { self.signals.take_signals() } else { Vec::new() };
-        for signal in came {
-            if signal == libc::SIGCHLD {
+        for ReceivedSignal { number, sender } in came {
+            if number == libc::SIGCHLD {
                 chld = true;
             } else {
-                self.ready_events.push_back(ReactorEvent::Signal(signal));
+                self.senders.insert(number, sender);
+                self.ready_events.push_back(ReactorEvent::Signal(number));
             }
         }
         let mut descriptors = others.iter().copied();

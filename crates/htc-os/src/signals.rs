@@ -1,6 +1,8 @@
 //! Delivery of signals as bytes in a pipe, which the main loop reads when it is ready. No other module installs permanent
 //! signal handlers.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -65,9 +67,26 @@ impl SignalReceiver {
     }
 
     /// Returns the signals that have arrived, in the order of the numbers passed to `new`.
-    pub(super) fn take_signals(&mut self) -> Vec<i32> {
-        let mut came: Vec<i32> = self.delivery.pending().map(|one| one.si_signo).collect();
-        came.sort_by_key(|signal| self.numbers.iter().position(|number| number == signal));
+    pub(super) fn take_signals(&mut self) -> Vec<ReceivedSignal> {
+        let mut came: Vec<ReceivedSignal> = self.delivery.pending().map(ReceivedSignal::new).collect();
+        came.sort_by_key(|signal| self.numbers.iter().position(|number| *number == signal.number));
         came
+    }
+}
+
+/// Signal that this process has received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReceivedSignal {
+    pub(super) number: i32,
+    /// Process that sent the signal, or `None` if the kernel sent it, as for Ctrl-C.
+    pub(super) sender: Option<i32>,
+}
+
+impl ReceivedSignal {
+    fn new(info: libc::siginfo_t) -> Self {
+        let is_sent = matches!(info.si_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+        // SAFETY: the kernel has filled the record; with these codes it has the pid of the sender.
+        let sender = is_sent.then(|| unsafe { info.si_pid() }).filter(|pid| *pid > 0);
+        ReceivedSignal { number: info.si_signo, sender }
     }
 }

@@ -156,12 +156,12 @@ impl HookCall {
 }
 
 fn blocked_signals(caller: HookCaller) -> Vec<i32> {
-    (1..=64)
-        .filter(|signal| {
-            !UNBLOCKED_SIGNALS.contains(signal)
-                && (*signal != PROFILING_SIGNAL || caller == HookCaller::Starter)
-        })
-        .collect()
+    (1..=64).filter(|signal| is_blocked_by_daemon(*signal, caller)).collect()
+}
+
+/// Returns true if a daemon of 25.14 blocks the signal in its hooks.
+pub fn is_blocked_by_daemon(signal: i32, caller: HookCaller) -> bool {
+    !UNBLOCKED_SIGNALS.contains(&signal) && (signal != PROFILING_SIGNAL || caller == HookCaller::Starter)
 }
 
 #[cfg(test)]

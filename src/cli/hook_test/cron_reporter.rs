@@ -72,6 +72,12 @@ impl<'a> CronReporter<'a> {
                 let text = format!("killed: it did not end within {} s", self.patience.as_secs_f64());
                 self.report_line(play, &self.painter.bad(name).to_string(), &text);
             }
+            CronSessionEvent::SignalsCaller(number) => {
+                let text = format!(
+                    "a program sends signal {number} to its caller, the daemon, and this ends the daemon"
+                );
+                self.report_line(play, "  warning signals-caller", &text);
+            }
         }
     }
 

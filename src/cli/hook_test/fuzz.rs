@@ -84,7 +84,8 @@ pub(super) fn run(
         counted(times, "call"),
         counted(kinds, "different failure")
     ));
-    Ok(if kinds == 0 { Status::Done } else { Status::No })
+    let fails = kinds > 0 || search.baseline_failure.is_some();
+    Ok(if fails { Status::No } else { Status::Done })
 }
 
 /// Prints a failure to standard error, and returns the mutations that first caused it.

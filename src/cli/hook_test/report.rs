@@ -78,11 +78,7 @@ fn verdict_record(verdict: &Verdict) -> VerdictRecord {
 impl CheckedCall<'_> {
     /// Returns true if the verdict differs with the other setting of `--quirks`.
     pub(super) fn has_other_quirks_verdict(&self) -> bool {
-        let (mine, other) = (&self.shown.verdict, &self.shown.other_quirks_verdict);
-        mine.decision != other.decision
-            || mine.action != other.action
-            || mine.hold != other.hold
-            || mine.changes != other.changes
+        self.shown.verdict.differs_from(&self.shown.other_quirks_verdict)
     }
 
     /// Returns the whole report as JSON.

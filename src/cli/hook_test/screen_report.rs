@@ -8,6 +8,7 @@ use super::report::{self, CheckedCall};
 use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, stdout};
 use crate::hook_testing::{AttributeChange, CallEnding, CallSetup, Verdict, describe_process};
 use crate::process::{ChildSpec, SessionMode as ProcessSession, Stdio};
+use crate::quirks::Quirk;
 use crate::text::control_characters::mask_terminal_controls;
 use crate::text::plural::counted;
 
@@ -66,7 +67,9 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
         text += &format!("  {}: {}, {}\n", painter.warn(who), other.decision, other.action);
     }
     for quirk in &verdict.quirks {
-        if report.has_other_quirks_verdict() || !verdict.good {
+        // The hook itself depends on this quirk, even if the verdict does not.
+        let affects_hook = *quirk == Quirk::HooksSpawnedAsDaemons;
+        if report.has_other_quirks_verdict() || !verdict.good || affects_hook {
             text += &format!("  25.14 ({}): {}\n", quirk.id(), quirk.line());
         }
     }

@@ -433,9 +433,9 @@ fn the_command_that_fuzz_prints_reproduces_the_failure() {
     let again = again.output().unwrap();
     assert_eq!(again.status.code(), Some(1), "{command}: {}", text(&again.stderr));
     assert!(text(&again.stderr).contains("held"), "{command}: {}", text(&again.stderr));
-    // A finding that the unchanged ad also causes is not counted by --fuzz.
+    // A failure that the unchanged ad also causes is not counted by --fuzz, but it is a failure.
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\nexit 3\n");
     let output = run(home.path(), &["prepare", "h", "--fuzz", "20", "--seed", "4"]).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("also found with the unchanged ad"), "{}", text(&output.stderr));
 }

@@ -11,3 +11,4 @@ pub(crate) mod options;
 pub(crate) mod printed_values;
 pub(crate) mod queue;
 pub(crate) mod record;
+pub(crate) mod spawned;

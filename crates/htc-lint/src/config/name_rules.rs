@@ -109,7 +109,7 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
     if is_hook && part == "_TIMEOUT" {
         let read = read(HOOKS_WITH_TIMEOUT);
-        let fix = format!("make the hook end by itself, with timeout(1); only {read} are read");
+        let fix = format!("make the hook end by itself, with timeout -s KILL; only {read} are read");
         return UnreadReason::new(format!(": the caller waits for {base} without a limit"), fix);
     }
     if is_hook && part == "_ARGS" {
