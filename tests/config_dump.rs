@@ -278,7 +278,7 @@ JOB_ROUTER_ROUTE_one @=end
 @end
 ";
     let all = findings(config);
-    for wanted in ["unbalanced:3:32", "transform:3:37", "command:5:3"] {
+    for wanted in ["unbalanced:3:32", "command:5:3"] {
         assert!(all.iter().any(|one| one == wanted), "{wanted} of {all:?}");
     }
 }
@@ -599,9 +599,9 @@ fn recorded_configurations_have_only_correct_findings() {
         for finding in all.as_array().unwrap() {
             let rule = finding["rule"].as_str().unwrap();
             // `@DIR@` and similar words are placeholders of the recordings, not text of a site.
-            if finding["message"].as_str().is_some_and(|message| message.contains("@LOCAL_DIR@"))
-                || rule == "template-mark"
-            {
+            // A route that no job of its recording takes has a comma after the batch system.
+            let is_known = |message: &str| message.contains("@LOCAL_DIR@") || message.contains("'slurm,'");
+            if finding["message"].as_str().is_some_and(is_known) || rule == "template-mark" {
                 continue;
             }
             assert!(expected.contains(&rule), "{}: {finding}", file.display());
@@ -1002,7 +1002,10 @@ fn param_accepts_only_names_that_files_can_set() {
 
 #[test]
 fn endless_and_undefined_references_are_found_in_any_macro() {
-    assert_eq!(findings("A = $(B)\nB = $(A)\nSTART = $(A)\n"), ["endless:1:1", "endless:2:1", "endless:3:1"]);
+    // Macros that need each other are one mistake.
+    assert_eq!(findings("A = $(B)\nB = $(A)\nSTART = $(A)\n"), ["endless:1:1"]);
+    let two = findings("A = $(B)\nB = $(A)\nC = $(D)\nD = $(C)\n");
+    assert_eq!(two, ["endless:1:1", "endless:3:1"]);
     let config = "START = true\nLOG = $(Q1)/log\nSPOOL = $(R1:/tmp) $(LOG:$(R2))\nEXECUTE = $(STARTD_ONLY)\n\
                   STARTD.STARTD_ONLY = /x\nDOC = $DOLLAR(x) $(DOLLAR)x $(HOSTNAME)\n";
     let found = findings(config);
@@ -1019,12 +1022,7 @@ fn endless_and_undefined_references_are_found_in_any_macro() {
 fn misleading_expressions_are_found() {
     assert_eq!(
         findings("START = Owner == 'a'\nPREEMPT = fooo(1)\nKILL = x == \"a\" && size(y) > 1\n"),
-        [
-            "misleading-expression:1:18",
-            "unquoted-string:1:19",
-            "misleading-expression:2:11",
-            "unknown-attribute:3:25"
-        ]
+        ["misleading-expression:1:18", "misleading-expression:2:11", "unknown-attribute:3:25"]
     );
 }
 
@@ -1534,8 +1532,10 @@ fn lint_reads_job_ads_in_all_forms() {
         let names: Vec<_> = found.as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
         assert_eq!((names, status), (vec![serde_json::json!("ClusterId")], 1), "{file}: {out}{err}");
     }
-    let (out, _, status) = place.run(["lint", "--json", "--ads", "."]);
-    assert_eq!((out.matches("\"ClusterId\"").count(), status), (5, 1), "{out}");
+    // The directory also has the configuration, which is skipped.
+    let (out, err, status) = place.run(["lint", "--json", "--ads", "."]);
+    assert_eq!((out.matches("\"ClusterId\"").count(), status), (5, 3), "{out}");
+    assert!(err.contains("condor_config"), "{err}");
     place.write("events.log", "000 (12.000.000) 2026-01-01 00:00:00 Job submitted\n...\n");
     let (_, error, status) = place.run(["lint", "--ads", "events.log"]);
     assert_eq!((status, error.contains("event log")), (3, true), "{error}");

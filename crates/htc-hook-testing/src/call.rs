@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use super::caller_signal::is_sent_by_hook;
 use super::group_leader::GroupLeaderProcess;
 use super::interruptible::Interruptible;
+use super::signal_sender::is_sent_by_hook;
 use htc_base::process::{ChildSpec, Exit, ProcessUsage};
 use htc_os::{
     LeftoverProcess, OutputStream, Reactor, ReactorEvent, SignalScope, SpawnError, StdinDelivery, clock,

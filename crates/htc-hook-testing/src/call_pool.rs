@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::call::{CallEnding, CallOutcome, HookExecution};
-use super::caller_signal::{is_in_family, is_sent_by_hook};
 use super::group_leader::GroupLeaderProcess;
+use super::signal_sender::{is_in_family, is_sent_by_hook};
 use htc_base::process::ChildSpec;
 use htc_base::time::MonotonicTime;
 use htc_os::{ChildId, Interest, Reactor, ReactorEvent, SignalScope, clock};

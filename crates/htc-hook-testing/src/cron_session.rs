@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use super::caller_signal::is_sent_by_hook;
+use super::signal_sender::is_sent_by_hook;
 use htc_base::process::ChildSpec;
 use htc_base::quirks::QuirkMode;
 use htc_base::time::{ClockReading, MonotonicTime};

@@ -44,6 +44,7 @@ mod repeated_calls;
 pub mod replay;
 pub mod samples;
 mod scratch_directory;
+mod signal_sender;
 mod spawn_dependence;
 mod standalone_cron;
 mod stream_pump;

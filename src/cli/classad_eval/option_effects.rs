@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::classad_eval_script;
+use super::operands;
 use super::options::ClassadEvalCli;
 use crate::cli::common::Problem;
 
@@ -164,7 +164,7 @@ fn written_name(option: &str) -> String {
 /// # Errors
 /// Returns an error that names the first such option and the reason.
 pub(super) fn refuse_ineffective_options(cli: &ClassadEvalCli, matches: &ArgMatches) -> Result<(), Problem> {
-    let is_expression = |text: &OsString| classad_eval_script::parse_ad(text.as_bytes()).is_none();
+    let is_expression = |text: &OsString| operands::parse_whole_ad(text.as_bytes()).is_none();
     let given = GivenOptions { matches, has_expression: cli.operands.iter().any(is_expression) };
     for IneffectiveOptions { circumstances, options, reason } in
         given.ineffective_options(cli.is_stream(matches))

@@ -284,7 +284,7 @@ pub(super) fn prepared_home() -> tempfile::TempDir {
 /// Returns the sources other than a file from which a verb reads a kind of text: all if `HTC_ALL_COMBINATIONS` is set, else a
 /// quarter of them, so that over all kinds each verb reads from each source twice, and each kind comes from each source.
 fn sources_of(kind: usize, verb: usize) -> Vec<&'static Source> {
-    let is_chosen = |number: usize| tests_all_combinations() || (number + kind + verb) % 4 == 0;
+    let is_chosen = |number: usize| tests_all_combinations() || (number + kind + verb).is_multiple_of(4);
     SOURCES[1..]
         .iter()
         .enumerate()

@@ -2,10 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use htc_classad::{ClassAd, Expr, Value};
+use htc_classad::Expr;
 
 use super::bit_set::BitSet;
 use super::clauses::Clause;
+use super::file_transfer::SHOULD_TRANSFER_FILES;
 use super::job_change::JobChange;
 use super::suggestions::SuggestionSearch;
 
@@ -17,9 +18,6 @@ const MAX_COMBINED: usize = 4;
 
 /// Numbers of conditions beyond two for which changes are combined.
 const SEVERAL: RangeInclusive<usize> = 3..=6;
-
-/// Attribute that says whether a job transfers its files.
-const SHOULD_TRANSFER_FILES: &str = "ShouldTransferFiles";
 
 impl SuggestionSearch<'_, '_> {
     /// Tries two changes for the pairs of conditions that refuse most slots together.
@@ -135,10 +133,4 @@ fn smallest_of_each(changes: Vec<JobChange>) -> Vec<JobChange> {
         }
     }
     kept
-}
-
-/// True if a job transfers its files in any case, so that it needs no shared file system.
-pub(super) fn transfers_files(job: &ClassAd) -> bool {
-    let own = job.get(SHOULD_TRANSFER_FILES).and_then(|expr| expr.as_literal());
-    matches!(own, Some(Value::Str(text)) if text.eq_ignore_ascii_case(b"YES"))
 }

@@ -15,6 +15,7 @@ mod devices;
 mod divided_slots;
 mod evidence;
 mod explanation;
+mod file_transfer;
 mod grouping;
 mod job_change;
 mod key_names;

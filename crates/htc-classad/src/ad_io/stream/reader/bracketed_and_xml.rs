@@ -261,7 +261,7 @@ mod tests {
             ("[\n{\"A\":1}\n,\n", 1, format!("4:{json}")),
             ("[{\"A\":1}]\n[{\"A\":2}", 2, format!("2:{json}")),
             ("{ [A=1],\n[A=2]", 2, format!("2:{new}")),
-            ("<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n", 1, format!("3:{xml}")),
+            ("<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n", 1, format!("2:{xml}")),
             ("<?xml version=\"1.0\"?>\n<classads>\n", 0, format!("3:{xml}")),
         ] {
             assert_eq!(count_ads(text), (ads, vec![error]), "{text}");
