@@ -49,6 +49,12 @@ const TRANSFER_JOB: &str = "Cmd = \"/bin/sh\"\n\
 const CONTAINER_JOB: &str =
     "Cmd = \"/bin/true\"\nArguments = \"a\"\nWantDocker = true\nDockerImage = \"alpine:3\"\n";
 
+/// Returns a command line of the starter with the configuration in `home`.
+fn command_line<const N: usize>(words: [&str; N], home: &Path) -> CommandLine {
+    CommandLine::new(env!("CARGO_BIN_EXE_htc-starter-run"), words, home)
+        .variable("CONDOR_CONFIG", home.join("config"))
+}
+
 impl Workload for Starter {
     fn name(&self) -> &'static str {
         match self {
@@ -108,12 +114,7 @@ impl Workload for Starter {
     }
 
     fn command(&self, home: &Path, quiet: bool) -> CommandLine {
-        let line = CommandLine::new(
-            env!("CARGO_BIN_EXE_htc-starter-run"),
-            ["--events", "events", "--ads", "job.ad"],
-            home,
-        )
-        .variable("CONDOR_CONFIG", home.join("config"));
+        let line = command_line(["--events", "events", "--ads", "job.ad"], home);
         let line = match self {
             Starter::Transfer => line.word("--as").word("shadow"),
             Starter::Container => line,
@@ -152,7 +153,7 @@ impl Workload for Starter {
         {
             violations.push(format!("status {} without a message", run.code()));
         }
-        let cleaned = strace::run(&self.command(home, quiet).word("--clean"), home);
+        let cleaned = strace::run(&command_line(["--clean"], home), home);
         if is_killed && cleaned.code() > 1 {
             violations.push(format!("--clean: status {}: {}", cleaned.code(), cleaned.stderr));
         }

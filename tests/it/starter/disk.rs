@@ -78,7 +78,7 @@ fn clean_removes_the_volume_of_a_killed_starter() {
     let there = mounted(&place).len();
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
-    let output = place.command().arg("--clean").output().unwrap();
+    let output = place.clean_command().output().unwrap();
     let told =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     if there == 1 {

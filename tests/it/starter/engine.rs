@@ -156,7 +156,7 @@ fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
     assert!(left("HTCJob7_43__PID").contains("HTCJob"), "nothing was left");
-    let output = place.command().arg("--clean").output().unwrap();
+    let output = place.clean_command().output().unwrap();
     let told =
         format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert!(told.contains("removed the container 'HTCJob7_43__PID"), "{told}");
@@ -204,7 +204,7 @@ fn clean_finds_all_leftovers_of_killed_containers() {
             send(&child, Signal::SIGKILL);
         }
         child.wait().unwrap();
-        let output = place.command().arg("--clean").output().unwrap();
+        let output = place.clean_command().output().unwrap();
         let told =
             format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
         assert_eq!(output.status.code(), Some(0), "{trial}, {signal}: {told}");

@@ -131,7 +131,7 @@ fn killed_while_pulling(images: &str) -> (Place, i32) {
 #[test]
 fn clean_removes_only_the_image_that_a_killed_starter_pulled() {
     let clean = |place: &Place| {
-        let output = place.command().arg("--clean").output().unwrap();
+        let output = place.clean_command().output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let entries = fs::read_dir(place.path("execute")).unwrap();
         assert_eq!(entries.count(), 0);

@@ -38,7 +38,7 @@ pub(crate) fn groups(base: &str) -> Vec<PathBuf> {
 
 /// Runs `--clean` in a place; returns its exit status, its messages, and the ads that it printed.
 fn clean_with_ads(place: &Place) -> (i32, String, String) {
-    let output = place.command().arg("--clean").output().unwrap();
+    let output = place.clean_command().output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stderr), text(&output.stdout))
 }

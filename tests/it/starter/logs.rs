@@ -276,7 +276,7 @@ fn a_result_that_cannot_be_printed_is_kept_for_clean() {
     assert_eq!(output.status.code(), Some(125), "{told}");
     assert!(told.contains("the job's ad is saved") && told.contains("cannot write the job's ad"), "{told}");
     for (lines, is_there) in [(1, true), (0, false)] {
-        let output = place.command().arg("--clean").output().unwrap();
+        let output = place.clean_command().output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         let ads = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(

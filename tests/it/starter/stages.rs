@@ -235,7 +235,7 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
             child.kill().unwrap();
             let output = child.wait_with_output().unwrap();
             assert!(output.stdout.is_empty());
-            let output = place.command().arg("--clean").output().unwrap();
+            let output = place.clean_command().output().unwrap();
             let ran = seen(place, &output.stdout, &output.stderr);
             assert_eq!(output.status.code(), Some(0), "{}", ran.told);
             return ran;

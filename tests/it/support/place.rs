@@ -85,6 +85,24 @@ impl Place {
 
     /// Returns the command that runs the program with this configuration.
     pub(crate) fn command(&self) -> Command {
+        self.command_with(self.options.iter().map(String::as_str))
+    }
+
+    /// Returns the command that removes what killed starters have left. It runs no job, so options about a job have no effect
+    /// and are left out.
+    pub(crate) fn clean_command(&self) -> Command {
+        let mut words = Vec::new();
+        let mut options = self.options.iter().map(String::as_str);
+        while let Some(option) = options.next() {
+            match option {
+                "--as" | "--control" => drop(options.next()),
+                other => words.push(other),
+            }
+        }
+        self.command_with(words.into_iter().chain(["--clean"]))
+    }
+
+    fn command_with<'a>(&self, options: impl Iterator<Item = &'a str>) -> Command {
         let config = self.path("condor_config");
         let execute = self.path("execute");
         let text = format!(
@@ -100,7 +118,7 @@ impl Place {
             command.arg0("condor_starter");
         }
         command
-            .args(&self.options)
+            .args(options)
             .current_dir(self.home.path())
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
