@@ -371,6 +371,13 @@ fn a_fetch_hook_without_reply_says_when_a_job_is_lost() {
 }
 
 /// Lines after a condition that is never true are skipped without a message.
+/// The finding has the place of the macro, and the severity of what the daemon does with the value.
+#[test]
+fn an_error_because_of_an_undefined_macro_remains_an_error() {
+    assert_eq!(rules("WEIGHT = 2\nRANK = $(WEIGTH) * 2"), ["bad-expression"]);
+    assert_eq!(rules("START = $(STRAT_EXPR)\nSTART_EXPR = true"), ["misspelled-reference"]);
+}
+
 #[test]
 fn conditions_with_undefined_macros_have_a_note() {
     for (text, advice) in [

@@ -1,7 +1,7 @@
 //! Findings that say again what another finding says: a user corrects one mistake, and all of them are gone.
 
 use htc_config::finding::Finding;
-use htc_config::lint_rule::LintRule;
+use htc_config::lint_rule::{LintRule, LintSeverity};
 use rustc_hash::FxHashSet;
 
 /// Line of a source, or `None` if a finding has no place.
@@ -55,12 +55,14 @@ fn drop_statements_after_comments(findings: &mut Vec<Finding>) {
     findings.retain(|finding| finding.rule != LintRule::Syntax || !next.contains(&line_of(finding)));
 }
 
-/// Joins a finding about a value that is invalid because it contains an undefined macro with the one about the macro.
+/// Joins a finding about a value that is invalid because it contains an undefined macro with the one about the macro. The
+/// result has the place and the correction of the macro, and the rule of the value if that is an error: a daemon does not
+/// start, whatever the cause is.
 fn drop_consequences_of_references(findings: &mut Vec<Finding>) {
     let is_reference =
         |finding: &Finding| matches!(finding.rule, LintRule::MisspelledReference | LintRule::Undefined);
     let is_value = |finding: &Finding| matches!(finding.rule, LintRule::BadValue | LintRule::BadExpression);
-    let mut joined: Vec<(usize, String)> = Vec::new();
+    let mut joined: Vec<(usize, LintRule, String)> = Vec::new();
     let mut dropped = FxHashSet::default();
     for (at, value) in findings.iter().enumerate().filter(|(_, finding)| is_value(finding)) {
         let cause = findings.iter().position(|other| {
@@ -71,10 +73,13 @@ fn drop_consequences_of_references(findings: &mut Vec<Finding>) {
         });
         if let Some(cause) = cause {
             dropped.insert(at);
-            joined.push((cause, value.message.clone()));
+            joined.push((cause, value.rule, value.message.clone()));
         }
     }
-    for (cause, message) in joined {
+    for (cause, rule, message) in joined {
+        if rule.severity() == LintSeverity::Error {
+            findings[cause].rule = rule;
+        }
         findings[cause].message.push_str(&format!("; {message}"));
     }
     let mut at = 0;
