@@ -230,8 +230,8 @@ lint_rules! {
         "SYSTEM_PERIODIC_REMOVE = JobStatus == 5";
     MisspelledReference Warning "misspelled-reference"
         "$(NAME) refers to a name that is not set, but a similar name is set."
-        "WEIGHT = 3\nRANK = $(WEIGTH) * 2"
-        "WEIGHT = 3\nRANK = $(WEIGHT) * 2";
+        "START_EXPR = true\nSTART = $(STRAT_EXPR)"
+        "START_EXPR = true\nSTART = $(START_EXPR)";
     Name Warning "name"
         "The name of an attribute in a statement is not valid."
         "SET 5A 1"

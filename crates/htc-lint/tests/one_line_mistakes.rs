@@ -370,7 +370,6 @@ fn a_fetch_hook_without_reply_says_when_a_job_is_lost() {
     assert!(advice.contains("when its argument is 'reject'") && advice.contains("htc: allow"), "{advice}");
 }
 
-/// Lines after a condition that is never true are skipped without a message.
 /// The finding has the place of the macro, and the severity of what the daemon does with the value.
 #[test]
 fn an_error_because_of_an_undefined_macro_remains_an_error() {
@@ -378,6 +377,7 @@ fn an_error_because_of_an_undefined_macro_remains_an_error() {
     assert_eq!(rules("START = $(STRAT_EXPR)\nSTART_EXPR = true"), ["misspelled-reference"]);
 }
 
+/// Lines after a condition that is never true are skipped without a message.
 #[test]
 fn conditions_with_undefined_macros_have_a_note() {
     for (text, advice) in [

@@ -194,9 +194,9 @@ impl RouteMacroReader<'_, '_> {
         taken
     }
 
-    /// Reads the limit in failures per second. For an invalid value, 25.14 uses the number at its start, or 0 if there
-    /// is none; 0 means no throttle in 25.14. If the quirk is not reproduced, 0 means that a single failure exceeds the
-    /// limit, so an invalid value is replaced by the default instead.
+    /// Reads the limit in failures per second. For an invalid value, 25.14 uses the number at its start, or 0 if it
+    /// does not start with a number; 0 means no throttle in 25.14. If the quirk is not reproduced, 0 means that a single
+    /// failure exceeds the limit, so an invalid value is replaced by the default instead.
     fn read_failure_threshold(&mut self) -> f64 {
         const DEFAULT: f64 = 0.03;
         let Some(text) = self.read_text("FailureRateThreshold") else { return DEFAULT };

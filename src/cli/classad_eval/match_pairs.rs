@@ -55,12 +55,13 @@ pub(super) fn run(
         let name = ad_name(&record.ad, others.len() + 1, &world);
         others.push((record.ad, name));
     }
+    let format = output::read_print_format(cli)?;
     let old = expr_reader::ExprReader::with_old_syntax(cli, session);
-    let (constraint, sort) = output::parse_condition_and_sort(&old)?;
+    let (constraint, sort) = output::parse_condition_and_sort(&old, format.as_ref())?;
     let (input, out) = open_stdio_pipe();
     let mut input = Some(input);
     let paths = cli.input.paths();
-    let mut mask = output::parse_columns(cli, matches, session)?;
+    let mut mask = output::parse_columns(cli, format, matches, session)?;
     if cli.rows.form().is_some() {
         mask.remove_layout();
     }

@@ -58,14 +58,15 @@ fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     groups
 }
 
-/// Parses the columns of `-af` and `-format` in the order in which the user typed them. Warns about a column that is the name of
-/// a file.
+/// Parses the columns of `-af` and `-format` in the order in which the user typed them, after those of the print format. Warns
+/// about a column that is the name of a file.
 pub(super) fn parse_columns(
     cli: &ClassadEvalCli,
+    format: Option<PrintFormat>,
     matches: &ArgMatches,
     session: &ProgramContext,
 ) -> anyhow::Result<PrintMask> {
-    let mut mask = match read_print_format(cli)? {
+    let mut mask = match format {
         Some(format) => {
             let mut mask = format.mask;
             if !format.head_foot.header {
@@ -121,7 +122,8 @@ pub(super) fn parse_columns(
 /// Maximum size of a print format in bytes.
 const MAX_PRINT_FORMAT_BYTES: u64 = 64 << 20;
 
-/// Reads the file of `-print-format`, or returns `None` if the option is not given.
+/// Reads the file of `-print-format`, or returns `None` if the option is not given. The file may be a pipe, so it must be read
+/// only once.
 pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<PrintFormat>> {
     let Some(path) = &cli.columns.print_format else { return Ok(None) };
     let shown = path.display();
@@ -149,10 +151,13 @@ pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<P
 }
 
 /// Returns the condition and the sort keys of the options and of the print format.
-pub(super) fn parse_condition_and_sort(reader: &ExprReader<'_>) -> anyhow::Result<(Option<Expr>, Vec<Expr>)> {
+pub(super) fn parse_condition_and_sort(
+    reader: &ExprReader<'_>,
+    format: Option<&PrintFormat>,
+) -> anyhow::Result<(Option<Expr>, Vec<Expr>)> {
     let mut condition = reader.parse_constraint()?;
     let mut sort = reader.parse_options("--sort", &reader.cli.stream.sort)?;
-    if let Some(format) = read_print_format(reader.cli)? {
+    if let Some(format) = format {
         let parse = |what: &str, text: &[u8]| reader.parse_option(what, OsStr::from_bytes(text));
         if let Some(of_format) = &format.condition {
             let of_format = parse("WHERE", of_format)?;

@@ -34,8 +34,9 @@ pub(super) fn run(
         exit_when_reader_is_gone();
     }
     let dialect = expr_reader::expression_dialect(cli);
-    let mut work = StreamPlan::new(cli, dialect, session)?;
-    let columns = output::parse_columns(cli, matches, session)?;
+    let format = output::read_print_format(cli)?;
+    let mut work = StreamPlan::new(cli, format.as_ref(), dialect, session)?;
+    let columns = output::parse_columns(cli, format, matches, session)?;
     work.looked_up_names =
         name_coverage::looked_up_names(&work, &columns.expressions().cloned().collect::<Vec<_>>());
     let (input, out) = open_stdio_pipe();

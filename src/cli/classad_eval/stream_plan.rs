@@ -7,7 +7,7 @@ use super::options::ClassadEvalCli;
 use super::{operands, output};
 use crate::classad::format::list::ListForm;
 use crate::classad::{AttrName, ClassAd, Dialect, Expr};
-use crate::cli::common::{Aggregate, AggregateKind, Problem, ProgramContext, tool_user_maps};
+use crate::cli::common::{Aggregate, AggregateKind, PrintFormat, Problem, ProgramContext, tool_user_maps};
 use crate::os::{RealWorld, SharedUserMaps};
 
 /// Operand that is an expression, which is evaluated for each ad.
@@ -39,11 +39,12 @@ pub(super) struct StreamPlan<'a> {
 impl<'a> StreamPlan<'a> {
     pub(super) fn new(
         cli: &'a ClassadEvalCli,
+        format: Option<&PrintFormat>,
         dialect: Dialect,
         session: &ProgramContext,
     ) -> anyhow::Result<Self> {
         let old = ExprReader::with_old_syntax(cli, session);
-        let (constraint, sort) = output::parse_condition_and_sort(&old)?;
+        let (constraint, sort) = output::parse_condition_and_sort(&old, format)?;
         let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
         let mut aggregates = Vec::new();
         for (kind, words) in [

@@ -123,6 +123,6 @@ pub use unused_options::{NO_VERB, UnusedOptions, hide_unused_options};
 pub(crate) use user_maps::tool_user_maps;
 pub(crate) use value_counts::{Aggregate, AggregateKind, CountForm, ValueCounts};
 pub use vocabulary::{
-    ADS_OF_ONE_JOB, COMMON_OPTIONS, CommonOption, NAMES_NOT_ABBREVIATIONS, has_common_meaning, has_own_help,
+    COMMON_OPTIONS, CommonOption, NAMES_NOT_ABBREVIATIONS, has_common_meaning, has_own_help,
 };
 pub use vocabulary_table::{verb_supports, vocabulary_table};

@@ -1,6 +1,5 @@
 //! Options that have one name, one meaning and one default in all programs, and option names that were removed.
 
-use clap::builder::StyledStr;
 use clap::{Arg, Command, Id};
 
 /// Option that several programs have.
@@ -120,20 +119,18 @@ pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
     }
 }
 
-/// Help of `--ads` in a program that reads one job.
-pub const ADS_OF_ONE_JOB: &str = "Read the ad of the job from FILE; '-' is standard input";
+/// Program whose `--ads` names one job.
+const ONE_JOB_PROGRAM: &str = "htc-starter-run";
 
-/// True if the help of an option adds something to the meaning in the vocabulary: which reasons `--explain` prints, that
-/// `--events` without a value prints text, that the starter reads one job, and that lint checks the ad of `--ads` instead of a configuration.
-pub fn has_own_help(arg: &Arg) -> bool {
+/// True if the help of an option of a command adds something to the meaning in the vocabulary: which reasons `--explain` prints,
+/// that `--events` without a value prints text, that the starter reads one job, and that lint checks the ad of `--ads` instead of
+/// a configuration.
+pub fn has_own_help(command: &Command, arg: &Arg) -> bool {
     let is_optional = || arg.get_num_args().is_some_and(|range| range.min_values() == 0);
     match arg.get_long() {
         Some("explain") => arg.get_help().is_some(),
         Some("events") => is_optional(),
-        Some("ads") => {
-            let is_for_one_job = |help: &StyledStr| help.to_string() == ADS_OF_ONE_JOB;
-            arg.get_id() == "job_ad" || arg.get_help().is_some_and(is_for_one_job)
-        }
+        Some("ads") => arg.get_id() == "job_ad" || command.get_name() == ONE_JOB_PROGRAM,
         _ => false,
     }
 }
@@ -143,7 +140,7 @@ pub fn has_own_help(arg: &Arg) -> bool {
 pub(super) fn apply_shared_option_texts(command: Command) -> Command {
     let others: Vec<Id> = command
         .get_arguments()
-        .filter(|arg| !has_common_meaning(&command, arg))
+        .filter(|arg| !has_common_meaning(&command, arg) || has_own_help(&command, arg))
         .map(|arg| arg.get_id().clone())
         .collect();
     command
@@ -153,9 +150,6 @@ pub(super) fn apply_shared_option_texts(command: Command) -> Command {
                 return arg;
             };
             if others.contains(arg.get_id()) {
-                return arg;
-            }
-            if has_own_help(&arg) {
                 return arg;
             }
             let own = arg.get_help().map(ToString::to_string).unwrap_or_default();

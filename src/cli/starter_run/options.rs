@@ -11,8 +11,8 @@ use clap::{ArgMatches, Args, FromArgMatches, Parser};
 
 use super::manual;
 use crate::cli::common::{
-    self, ADS_OF_ONE_JOB, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions,
-    OptionGroup, OutputOptions, Problem, QuirksOptions, normalise, program_command,
+    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OptionGroup,
+    OutputOptions, Problem, QuirksOptions, normalise, program_command,
 };
 use crate::shadow::RunLimit;
 use crate::starter::unsupported::AccessPointRole;
@@ -254,6 +254,9 @@ pub(super) struct JobOptions {
     pub(super) local_name: Option<String>,
 }
 
+/// Help of `--ads`, which names one job here.
+const ADS_HELP: &str = "Read the ad of the job from FILE; '-' is standard input";
+
 /// Returns the clap definition.
 pub(super) fn make_command() -> clap::Command {
     program_command::<StarterRunCli>(NAME, &manual::MANUAL)
@@ -265,7 +268,7 @@ pub(super) fn make_command() -> clap::Command {
         .mut_arg("ads", |arg| {
             let shared = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
             let details = shared.split_once("\n\n").map_or("", |(_, details)| details);
-            arg.help(ADS_OF_ONE_JOB).long_help(format!("{ADS_OF_ONE_JOB}\n\n{details}"))
+            arg.help(ADS_HELP).long_help(format!("{ADS_HELP}\n\n{details}"))
         })
 }
 

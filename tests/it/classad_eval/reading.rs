@@ -206,3 +206,24 @@ fn tail(bytes: &[u8]) -> String {
 fn number(name: &str) -> Option<usize> {
     std::env::var(name).ok()?.parse().ok()
 }
+
+/// A print format that comes through a pipe is read once, for columns and conditions.
+#[test]
+fn a_print_format_may_come_through_a_pipe() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(
+        home.path().join("jobs"),
+        "ClusterId = 1\nRequirements = true\n\nClusterId = 2\nRequirements = true\n",
+    )
+    .unwrap();
+    let format = "SELECT NOHEADER\\nClusterId\\nWHERE ClusterId > 1\\n";
+    for (words, expected) in [("--ads jobs", "2\n"), ("--ads jobs --match jobs", "2\n2\n")] {
+        let line = format!("\"$0\" {words} --print-format <(printf '{format}')");
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_htc-classad-eval")]).current_dir(home.path());
+        let output = command.output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let numbers: String = stdout.lines().map(|line| format!("{}\n", line.trim())).collect();
+        assert_eq!((numbers.as_str(), output.status.code()), (expected, Some(0)), "{words}: {output:?}");
+    }
+}

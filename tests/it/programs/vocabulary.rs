@@ -26,7 +26,7 @@ fn an_option_of_several_programs_has_one_meaning_and_one_short_form() {
             else {
                 continue;
             };
-            if !has_common_meaning(command, arg) || has_own_help(arg) {
+            if !has_common_meaning(command, arg) || has_own_help(command, arg) {
                 continue;
             }
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();

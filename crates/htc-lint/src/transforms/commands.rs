@@ -320,16 +320,15 @@ impl TransformLinter<'_> {
             _ => None,
         };
         let mut replacement = None;
-        let (at, fix) = match comment {
-            Some(hash) => {
+        let (at, fix) = match (comment, own_quantity) {
+            (Some(hash), _) => {
                 (Span::new(offset + hash + 1, line.text.len()), "put the comment on its own line".to_owned())
             }
-            None if own_quantity.is_some() => {
-                let (unit, number) = own_quantity.unwrap_or_default();
+            (None, Some((unit, number))) => {
                 replacement = Some(number.clone().into());
                 (Span::new(offset, offset + value.len()), format!("in {unit}: write {number}"))
             }
-            None => match self.advise_value(command, error) {
+            (None, None) => match self.advise_value(command, error) {
                 Some(advice) => {
                     let change = advice.change(value);
                     let place = change.as_ref().map_or(advice.place, |(place, _)| place.clone());

@@ -185,6 +185,8 @@ impl<R: Read> AdReader<R> {
             let text = self.window.unread();
             let text = &text[..complete.unwrap_or(text.len())];
             if text.trim().is_empty() {
+                let rest = text.len();
+                self.window.skip_and_count_lines(rest);
                 return Ok(self.end_of_lists("tag </classads>"));
             }
             let first = self.window.line;
@@ -261,7 +263,7 @@ mod tests {
             ("[\n{\"A\":1}\n,\n", 1, format!("4:{json}")),
             ("[{\"A\":1}]\n[{\"A\":2}", 2, format!("2:{json}")),
             ("{ [A=1],\n[A=2]", 2, format!("2:{new}")),
-            ("<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n", 1, format!("2:{xml}")),
+            ("<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n", 1, format!("3:{xml}")),
             ("<?xml version=\"1.0\"?>\n<classads>\n", 0, format!("3:{xml}")),
         ] {
             assert_eq!(count_ads(text), (ads, vec![error]), "{text}");
