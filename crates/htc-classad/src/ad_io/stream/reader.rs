@@ -21,8 +21,6 @@ use crate::text::Span;
 use crate::text::space::is_space;
 
 mod bracketed_and_xml;
-#[cfg(test)]
-mod tests;
 
 /// Reader of a stream of ads.
 ///
@@ -485,3 +483,6 @@ impl BatchReader for AdReader<Empty> {
         self.whole_ads_len = bytes;
     }
 }
+
+#[cfg(test)]
+mod tests;
