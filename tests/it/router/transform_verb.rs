@@ -6,6 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::tests_all_combinations;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htc-router-translate");
 pub(crate) const ADS: &str = "A = 1\nB = 2\n";
 
@@ -265,7 +267,9 @@ fn several_threads_transform_and_report_like_one() {
     let ads: String = (0..30_000).map(ad).collect();
     let rules = "m = 1$(MY.A)\nSET B $(m)\nEVALSET C $(MY.Then:1)\nEVALSET D Owner\nRENAME Owner Old\n\
                  if defined MY.Fails\n  if A == 1\n  endif\nendif\n";
-    for more in [&["--jsonl"][..], &["--quiet"], &["--quirks", "reference"], &["--strict-input"]] {
+    let option_sets = [&["--jsonl"][..], &["--quirks", "reference"], &["--quiet"], &["--strict-input"]];
+    let count = if tests_all_combinations() { option_sets.len() } else { 2 };
+    for more in option_sets.into_iter().take(count) {
         let with = |threads| transform(rules, &ads, &[&["--threads", threads][..], more].concat());
         let (status, out, err) = with("1");
         assert!(out.len() > 300_000 && err.contains("ads:27002:") && err.contains("EVALSET"), "{err}");

@@ -15,7 +15,6 @@ pub(crate) mod tool;
 pub(crate) mod waiting;
 
 /// True if tests that choose some of many combinations of inputs try all of them: `.ci/full` sets `HTC_ALL_COMBINATIONS`.
-#[cfg(feature = "cli")]
 pub(crate) fn tests_all_combinations() -> bool {
     std::env::var_os("HTC_ALL_COMBINATIONS").is_some()
 }
