@@ -96,8 +96,8 @@ pub(crate) enum StoredValue {
     Expr(NodeId, Arc<ExprTree>),
 }
 
-/// Converts variant by variant. `StoredValue` does not contain a [`Scalar`], because nesting would make the type half as large
-/// again.
+/// Converts variant by variant. `StoredValue` does not contain a [`Scalar`], because nesting would make the type 50 %
+/// larger.
 impl From<Scalar<TextRange>> for StoredValue {
     #[inline(always)]
     fn from(scalar: Scalar<TextRange>) -> Self {
@@ -451,7 +451,7 @@ impl ClassAd {
         }
     }
 
-    /// Sets or removes the chained parent, an ad in which the attributes are looked up that this ad lacks.
+    /// Sets or removes the chained parent, which provides the attributes that this ad lacks.
     pub fn chain(&mut self, parent: Option<Arc<ClassAd>>) {
         self.parent = parent;
     }

@@ -111,7 +111,7 @@ impl RegexOptions {
 #[error("{message} at byte {offset} of the pattern")]
 #[non_exhaustive]
 pub struct PatternError {
-    /// PCRE2's error number, which messages of transforms quote.
+    /// PCRE2's error number; messages of transforms contain it.
     pub code: i32,
     /// Byte offset of the error in the pattern.
     pub offset: usize,
@@ -144,8 +144,8 @@ pub struct MatchError {
 /// # #[cfg(feature = "regex")] {
 /// use htc_classad::regex::{Regex, RegexOptions, SearchOptions};
 /// let regex = Regex::compile("[0-9]+", RegexOptions::NONE).unwrap();
-/// let behind = SearchOptions { start: 5, ..SearchOptions::default() };
-/// let found = regex.captures("slot1_2", behind).unwrap().unwrap();
+/// let after_five = SearchOptions { start: 5, ..SearchOptions::default() };
+/// let found = regex.captures("slot1_2", after_five).unwrap().unwrap();
 /// assert_eq!(found.whole_match(), 6..7);
 /// # }
 /// ```
@@ -168,7 +168,7 @@ pub struct SearchOptions {
 /// let regex = Regex::compile("(a)|(b)|(c)", RegexOptions::NONE).unwrap();
 /// let found = regex.captures("xb", SearchOptions::default()).unwrap().unwrap();
 /// assert_eq!((found.whole_match(), found.group(1), found.group(2)), (1..2, None, Some(1..2)));
-/// // The third group is behind the last that took part.
+/// // The third group comes after the last group that took part in the match.
 /// assert_eq!((found.len(), found.group(3), found.is_empty()), (3, None, false));
 /// # }
 /// ```

@@ -21,8 +21,8 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::regex::{Regex, RegexOptions, SearchOptions};
 
-/// Reader for `@include` lines of a map. Called with the path in the line; returns the names and texts of the files
-/// that the path refers to.
+/// Reader for `@include` lines of a map. Called with the path in the line; returns the names and contents of
+/// the files that the path refers to.
 ///
 /// ```
 /// use htc_classad::{IncludeReader, UserMap};
@@ -57,7 +57,7 @@ pub struct UserMap {
 enum MapEntries {
     /// Groups by full user name. If several lines have the same name, the first applies.
     Exact(HashMap<BString, BString>),
-    /// Prefixes of user names with their groups, in descending order.
+    /// Prefixes of user names with their groups, in descending order of the prefixes.
     Beginnings(Vec<(BString, BString)>),
     /// Regular expression for user names, and the groups.
     Pattern(Regex, BString),
@@ -405,11 +405,11 @@ impl UserMaps {
     /// Returns descriptions of the invalid lines of all maps and of the maps that could not be loaded, one sentence
     /// each.
     pub fn problems(&self) -> Vec<String> {
-        let told = |(name, map): &(BString, Result<UserMap, String>)| match map {
+        let describe = |(name, map): &(BString, Result<UserMap, String>)| match map {
             Ok(map) => map.problems.iter().map(|problem| format!("user map '{name}': {problem}")).collect(),
             Err(why) => vec![format!("user map '{name}' was not loaded: {why}")],
         };
-        self.maps.iter().flat_map(told).collect::<Vec<String>>()
+        self.maps.iter().flat_map(describe).collect::<Vec<String>>()
     }
 
     /// Returns the groups of a user as written in the map. If `map` has the form `map.method`, the part after the dot

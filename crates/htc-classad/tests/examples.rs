@@ -18,8 +18,8 @@ const WITHOUT_EXAMPLE: [(&str, &str); 8] = [
     ("regex/unavailable.rs compile", "it has the interface of pcre2.rs, without the feature"),
 ];
 
-/// Exceptions for the hidden module `text`: the module, the file whose types are public, the one public type of another
-/// file, and the one hidden type of the first file.
+/// Exceptions for the hidden module `text`: its contents are hidden, except for the types of `span.rs` and the type
+/// `LineCaret`; `LineCounter` in `span.rs` is hidden.
 const HIDDEN: [&str; 4] = ["text/", "text/span.rs", "text/caret.rs LineCaret", "text/span.rs LineCounter"];
 
 /// Returns true if code outside of the workspace can use an item.
@@ -39,7 +39,7 @@ struct Item {
 #[derive(Debug, PartialEq)]
 enum ItemKind {
     Module,
-    /// Method with a receiver, which is shown if any example calls it.
+    /// Method with a receiver. A call in any example is sufficient.
     Method,
     Other,
 }

@@ -22,8 +22,8 @@ const LAYERS: [(&str, u32); 8] = [
 /// Layers in which each module is checked separately.
 const LAYERS_WITH_MODULES: [&str; 3] = ["syntax", "ad_io", "eval"];
 
-fn layer_number(floor: &str) -> Option<u32> {
-    LAYERS.iter().find(|(name, _)| *name == floor).map(|(_, height)| *height)
+fn layer_number(layer: &str) -> Option<u32> {
+    LAYERS.iter().find(|(name, _)| *name == layer).map(|(_, height)| *height)
 }
 
 /// Returns the module to which a path of file names below the root belongs: a module such as `syntax/tree`, or
@@ -111,15 +111,15 @@ fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
 /// Returns the names that the `mod.rs` of each layer re-exports, with the module in which each name is defined.
 fn reexports(root: &Path) -> BTreeMap<(String, String), String> {
     let mut names = BTreeMap::new();
-    for floor in LAYERS_WITH_MODULES {
-        let text = fs::read_to_string(root.join(floor).join("mod.rs")).expect("a floor");
+    for layer in LAYERS_WITH_MODULES {
+        let text = fs::read_to_string(root.join(layer).join("mod.rs")).expect("a layer");
         for line in text.split("pub use ").skip(1) {
             let mut paths = Vec::new();
             collect_import_paths(&[], line.split(';').next().unwrap_or_default(), &mut paths);
             for path in paths {
                 if let [module, .., name] = &path[..] {
                     let name = name.split(" as ").last().unwrap_or(name).to_owned();
-                    names.insert((floor.to_owned(), name), module.clone());
+                    names.insert((layer.to_owned(), name), module.clone());
                 }
             }
         }
@@ -144,14 +144,14 @@ fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
         }
         let Some(own) = module_of_path(&parts) else { continue };
         for path in crate_paths(&code_without_comments(&fs::read_to_string(&file).expect("a source"))) {
-            let floor = path[0].as_str();
-            let Some(other_height) = layer_number(floor) else {
+            let layer = path[0].as_str();
+            let Some(other_height) = layer_number(layer) else {
                 wrong.push(format!("{inside}: `crate::{}` hides the floor it comes from", path.join("::")));
                 continue;
             };
-            let origin = |name: &String| names.get(&(floor.to_owned(), name.clone())).unwrap_or(name).clone();
+            let origin = |name: &String| names.get(&(layer.to_owned(), name.clone())).unwrap_or(name).clone();
             let second = path.get(1).map(origin);
-            let whole: Vec<&str> = std::iter::once(floor).chain(second.as_deref()).collect();
+            let whole: Vec<&str> = std::iter::once(layer).chain(second.as_deref()).collect();
             let Some(other) = module_of_path(&whole).filter(|other| *other != own) else { continue };
             if Some(other_height) > layer_number(parts[0]) {
                 wrong.push(format!("{inside}: {own} looks up to {other}"));
@@ -190,10 +190,10 @@ fn modules_have_no_cycles() {
     for module in graph.keys() {
         let reached = reachable_modules(&graph, module);
         if reached.contains(module.as_str()) {
-            let circle = reached
+            let cycle = reached
                 .into_iter()
                 .filter(|other| reachable_modules(&graph, other).contains(module.as_str()));
-            circles.insert(circle.collect::<Vec<_>>());
+            circles.insert(cycle.collect::<Vec<_>>());
         }
     }
     assert!(circles.is_empty(), "{circles:?}");

@@ -86,15 +86,15 @@ fn both_modes_can_alternate_and_run_in_two_threads() {
 #[test]
 fn readers_of_both_modes_can_alternate_and_share_projections() {
     let text = b"A = 010 + 1\nB = f(1; 2)\n\n".repeat(3);
-    let mut skim = Projection::default();
-    ["A", "B"].into_iter().for_each(|name| skim.add(AttrName::from(name)));
+    let mut projection = Projection::default();
+    ["A", "B"].into_iter().for_each(|name| projection.add(AttrName::from(name)));
     let mut readers = modes().map(|world| {
         AdReader::new(&text[..], None).dialect(Dialect::new_syntax().mode(world.language_mode()))
     });
     for _ in 0..3 {
         for (reader, expected) in readers.iter_mut().zip([("B", "A"), ("A", "B")]) {
             let mut record = AdRecord::default();
-            assert!(reader.next_projected(&mut skim, &mut record).expect("memory"), "an ad");
+            assert!(reader.next_projected(&mut projection, &mut record).expect("memory"), "an ad");
             for ad in [&record.ad, &reader.whole_ad()] {
                 assert!(ad.contains(expected.0) && !ad.contains(expected.1), "{}", ad.unparse());
             }

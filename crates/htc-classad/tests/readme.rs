@@ -47,9 +47,9 @@ fn ad() -> ClassAd {
     new("[ A = 7; B = A + 1; S = \"ana\" ]")
 }
 
-/// Calls `ask` with a context whose MY is the ad of [`ad`].
-fn query_results<T>(ask: impl FnOnce(Context<'_>) -> T) -> T {
-    ask(Context::new(&System).my(&ad()))
+/// Calls `query` with a context whose MY is the ad of [`ad`].
+fn query_results<T>(query: impl FnOnce(Context<'_>) -> T) -> T {
+    query(Context::new(&System).my(&ad()))
 }
 
 /// Returns a job and a slot that match.
@@ -385,7 +385,7 @@ fn this_test_makes_exactly_the_calls_of_the_table() {
     assert!(table.len() > 60, "the table is not found");
     assert_eq!(made.difference(&table).collect::<Vec<_>>(), Vec::<&&str>::new(), "not in the table");
     assert_eq!(table.difference(&made).collect::<Vec<_>>(), Vec::<&&str>::new(), "made by no test");
-    assert_eq!(CALLS.len(), made.len(), "a call stands here twice");
+    assert_eq!(CALLS.len(), made.len(), "a call is listed twice");
 }
 
 #[test]

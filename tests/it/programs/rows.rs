@@ -268,7 +268,7 @@ fn integers_beyond_64_bits_are_reported() {
             assert_eq!(code, Some(0), "{name}: {err}");
             assert!(
                 err.contains(&format!("{name}:1:"))
-                    && err.contains(&format!("{big} does not fit into 64 bits and counts as 0")),
+                    && err.contains(&format!("{big} does not fit in 64 bits and is read as 0")),
                 "{name}: {err}"
             );
         }
@@ -281,7 +281,7 @@ fn integers_beyond_64_bits_are_reported() {
     .unwrap();
     let (_, out, err) = run(EVAL, &["--ads", "i.xml", "--long"], home.path());
     assert!(out.contains("A = error") && err.contains("i.xml:3:"), "{out}{err}");
-    assert!(err.contains(&format!("{big} does not fit into 64 bits and is an error")), "{err}");
+    assert!(err.contains(&format!("{big} does not fit in 64 bits and is an error")), "{err}");
     assert_eq!(err.matches("64 bits").count(), 1, "{err}");
     std::fs::write(
         home.path().join("e.ads"),

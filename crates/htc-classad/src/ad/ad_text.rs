@@ -246,7 +246,7 @@ mod tests {
             ad.insert_line(format!("{name} = {value}").as_bytes()).unwrap();
         }
         assert_eq!(long::print(&ad), (lines.join("\n") + "\n").as_bytes());
-        // The value of C is replaced, the text is compacted, and then the old value is set again.
+        // The old value of C is set again after the text was compacted.
         ad.set("C", "a string now");
         for turn in 0..3000 {
             ad.set("A", format!("long enough to fill the text {turn}"));

@@ -28,11 +28,11 @@ impl ClassAd {
             return true;
         };
         let hash = name::hash(to);
-        let there = self.find(to, hash);
-        if there == Some(at) {
+        let existing = self.find(to, hash);
+        if existing == Some(at) {
             return true;
         }
-        let slot = match (&self.entries[at].value, there) {
+        let slot = match (&self.entries[at].value, existing) {
             (StoredValue::Str(_) | StoredValue::QuotedLine(_), None) => {
                 self.copy_string(at, to, hash);
                 return true;
@@ -48,8 +48,8 @@ impl ClassAd {
             }
             (other, _) => other.clone(),
         };
-        match there {
-            Some(there) => self.replace_value(there, slot),
+        match existing {
+            Some(existing) => self.replace_value(existing, slot),
             None => self.put_new(to, hash, slot),
         }
         true
@@ -145,8 +145,8 @@ mod tests {
     use super::*;
     use crate::ad_io::format::long;
 
-    /// Performs the same operation by removing expressions and inserting them again.
-    fn slowly(ad: &mut ClassAd, what: &str, from: &str, to: &str) -> bool {
+    /// Performs the operation `what` by removing expressions and inserting them again, for comparison.
+    fn apply_with_expressions(ad: &mut ClassAd, what: &str, from: &str, to: &str) -> bool {
         let found = if what == "copy" { ad.get(from) } else { ad.remove(from) };
         match (what, found) {
             (_, None) => false,
@@ -194,7 +194,7 @@ mod tests {
                         "rename" => quick.rename(from.as_bytes(), to.as_bytes()),
                         _ => quick.discard(from.as_bytes()),
                     };
-                    assert_eq!(done, slowly(&mut slow, what, from, to), "{what} {from} {to}");
+                    assert_eq!(done, apply_with_expressions(&mut slow, what, from, to), "{what} {from} {to}");
                     assert_eq!(long::print(&quick), long::print(&slow), "{what} {from} {to}");
                     assert!(quick.names().all(|name| quick.contains(name)), "{what} {from} {to}");
                 }

@@ -59,8 +59,7 @@ impl ClassAd {
         Attributes { ad: self, indexes: 0..self.len() }
     }
 
-    /// Returns a reference to the expression of one of the ad's own attributes. The ad keeps this expression
-    /// from now on.
+    /// Returns a reference to the expression of one of the ad's own attributes. The ad then keeps this expression.
     fn expr_reference(&self, name: &[u8]) -> Option<&Expr> {
         let at = self.find(name, name::hash(name))?;
         let entry = &self.entries[at];

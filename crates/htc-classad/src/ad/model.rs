@@ -287,7 +287,7 @@ proptest! {
     #[test]
     fn operations_on_a_large_ad_agree_with_a_plain_map(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
         let mut ads = <[(ClassAd, AdModel); 2]>::default();
-        // Number of attributes from which an ad builds an index.
+        // More attributes than [`INDEX_THRESHOLD`], so that the ad uses its index.
         for number in 0..90 {
             apply_operation(&AdOperation::InsertLine("Name", String::from("\"text\"")), &mut ads);
             let name = format!("Name{number}");

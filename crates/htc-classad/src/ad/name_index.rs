@@ -1,6 +1,6 @@
 //! Hash table over the names of a large ad.
 
-/// Hash table with open addressing, of which at most half of the slots are used.
+/// Hash table with open addressing. At most half of its slots are used.
 #[derive(Clone, Debug)]
 pub(super) struct NameIndex {
     pub(super) slots: Vec<u32>,

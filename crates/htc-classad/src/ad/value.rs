@@ -17,14 +17,14 @@ use crate::syntax::{AbsTime, Expr, numbers};
 /// ```
 /// use htc_classad::{Context, Expr, System, Value};
 /// let eval = |text: &str| Context::new(&System).eval(&Expr::parse(text).unwrap());
-/// let told = |text: &str| match eval(text) {
+/// let describe = |text: &str| match eval(text) {
 ///     Value::Int(number) => format!("the integer {number}"),
 ///     Value::Str(text) => format!("the text {text}"),
 ///     other => other.type_name().to_owned(),
 /// };
-/// assert_eq!(told("6 * 7"), "the integer 42");
-/// assert_eq!(told("strcat(\"a\", 1)"), "the text a1");
-/// assert_eq!(told("NoSuchName"), "undefined");
+/// assert_eq!(describe("6 * 7"), "the integer 42");
+/// assert_eq!(describe("strcat(\"a\", 1)"), "the text a1");
+/// assert_eq!(describe("NoSuchName"), "undefined");
 /// ```
 #[derive(Clone, Debug, Default)]
 pub enum Value {
@@ -47,7 +47,7 @@ pub enum Value {
     RelTime(f64),
     /// List.
     List(List),
-    /// Nested ad, which no longer refers to the ads that enclosed it.
+    /// Nested ad, detached from the ads that enclosed it.
     Ad(Arc<ClassAd>),
 }
 
@@ -79,7 +79,7 @@ impl List {
     }
 
     /// Sets the flag for lists that were made by a function such as `split`. The flag affects only `=?=`.
-    pub(crate) fn with_flavour(mut self, shared: bool) -> Self {
+    pub(crate) fn with_shared_flag(mut self, shared: bool) -> Self {
         self.shared = shared;
         self
     }

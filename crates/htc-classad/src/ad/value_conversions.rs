@@ -70,11 +70,10 @@ impl From<u8> for Value {
     }
 }
 
-/// Implements conversions of integers that may not fit 64 bits with a sign.
+/// Implements conversions for integer types whose values may not fit in a signed 64-bit integer.
 macro_rules! values_from_wide_integers {
     ($($t:ty),*) => { $(
-        /// Converts an integer that fits 64 bits with a sign to an integer, and any other integer to the
-        /// nearest real.
+        /// Converts to an integer if the number fits in a signed 64-bit integer, and otherwise to the nearest real.
         impl From<$t> for Value {
             fn from(number: $t) -> Self {
                 i64::try_from(number).map_or(Value::Real(number as f64), Value::Int)
@@ -144,7 +143,7 @@ impl<T: ListElement + Clone, const N: usize> From<&[T; N]> for Value {
     }
 }
 
-/// Error of converting a value that has a different type or is out of range.
+/// Error for a value that cannot be converted, because it has the wrong type or is out of range.
 ///
 /// ```
 /// use htc_classad::Value;
@@ -403,11 +402,11 @@ mod tests {
 
     #[test]
     fn a_value_of_another_type_is_named_in_the_error() {
-        let told = |result: Result<i64, ValueTypeError>| result.unwrap_err().to_string();
-        assert_eq!(told(Value::from("x").try_into()), "expected an integer, found string \"x\"");
-        assert_eq!(told(Value::Undefined.try_into()), "expected an integer, found undefined");
+        let message = |result: Result<i64, ValueTypeError>| result.unwrap_err().to_string();
+        assert_eq!(message(Value::from("x").try_into()), "expected an integer, found string \"x\"");
+        assert_eq!(message(Value::Undefined.try_into()), "expected an integer, found undefined");
         assert_eq!(
-            told(Value::from(2.5).try_into()),
+            message(Value::from(2.5).try_into()),
             "expected an integer, found real 2.500000000000000E+00"
         );
         let bytes = Value::from(&b"\xff"[..]);

@@ -36,7 +36,7 @@ pub(crate) enum LineKind {
 }
 
 impl Delimiter {
-    /// Classifies a line, given without its line end. `started` is true if the ad already has attributes.
+    /// Classifies a line, given without its newline. `started` is true if the ad already has attributes.
     pub(crate) fn classify_line(&self, line: &[u8], started: bool) -> LineKind {
         match self {
             Delimiter::Queue if line.starts_with(b"-- ") => {
@@ -54,8 +54,8 @@ impl Delimiter {
         }
     }
 
-    /// Returns true if a delimiter line may begin like the line of an attribute. This is only possible for a delimiter
-    /// with a prefix.
+    /// Returns true if a delimiter line may have the same beginning as an attribute line. Only delimiters with a prefix
+    /// may.
     #[inline]
     pub(crate) fn may_begin_like(&self, beginning: &[u8]) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl Delimiter {
         }
     }
 
-    /// Returns true if a line, given without its line end, is a delimiter.
+    /// Returns true if a line, given without its newline, is a delimiter.
     pub(crate) fn is_delimiter(&self, line: &[u8]) -> bool {
         let blank = || line.iter().all(|byte| is_space(*byte));
         match (self, line.first()) {

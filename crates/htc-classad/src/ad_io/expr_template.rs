@@ -41,7 +41,7 @@ impl ExprSkeleton {
             let (start, kind) = match byte {
                 b'"' => (at + 1, Some(HoleKind::String)),
                 b'0'..=b'9' => (at, kind_of_digits(text, at)),
-                // No holes are searched for after a quoted name: the rest of another text must be equal.
+                // The text after a quoted name has no holes, so the rest of another text must be equal.
                 b'\'' => return,
                 // Digits in a comment are not part of the expression, so a text with a comment has no holes.
                 b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => {
@@ -79,20 +79,20 @@ impl ExprSkeleton {
     fn match_holes(&self, text: &[u8], mut hole: impl FnMut(usize, Range<usize>)) -> bool {
         let (mut rest, mut from) = (text, 0);
         for (number, &(start, end, kind)) in self.holes.iter().enumerate() {
-            let Some(behind) = rest.strip_prefix(&self.text[from..start as usize]) else { return false };
+            let Some(remaining) = rest.strip_prefix(&self.text[from..start as usize]) else { return false };
             let length = match kind {
-                HoleKind::String => string_length(behind),
+                HoleKind::String => string_length(remaining),
                 HoleKind::Number => {
-                    Some(digits_length(behind)).filter(|length| is_decimal_integer(&behind[..*length]))
+                    Some(digits_length(remaining)).filter(|length| is_decimal_integer(&remaining[..*length]))
                 }
                 HoleKind::Fraction => {
-                    Some(digits_length(behind)).filter(|length| (1..=MAX_DIGITS).contains(length))
+                    Some(digits_length(remaining)).filter(|length| (1..=MAX_DIGITS).contains(length))
                 }
             };
             let Some(length) = length else { return false };
-            let at = text.len() - behind.len();
+            let at = text.len() - remaining.len();
             hole(number, at..at + length);
-            (rest, from) = (&behind[length..], end as usize);
+            (rest, from) = (&remaining[length..], end as usize);
         }
         rest == &self.text[from..]
     }
@@ -121,20 +121,21 @@ impl ExprTemplate {
     pub(crate) fn new(text: &[u8], root: NodeId, tree: &Arc<ExprTree>) -> Self {
         let mut skeleton = ExprSkeleton::default();
         skeleton.set_text(text);
-        let decided = hole_nodes(&skeleton, tree);
+        let value_nodes = hole_nodes(&skeleton, tree);
         let before = |start: u32| skeleton.holes.iter().take_while(|hole| hole.0 < start).count() as u32;
         let start = |node: &Node| match node {
             Node::Name { text, .. } | Node::Str(text) => Some(text.start),
             _ => None,
         };
         let texts = tree.nodes.iter().zip(0..).filter_map(|(node, id)| Some((id, before(start(node)?))));
-        let texts = if decided.is_some() { texts.collect() } else { Box::default() };
-        let patterns = Arc::new(PrintTemplates::new(root, decided.as_deref().unwrap_or_default().to_vec()));
+        let texts = if value_nodes.is_some() { texts.collect() } else { Box::default() };
+        let patterns =
+            Arc::new(PrintTemplates::new(root, value_nodes.as_deref().unwrap_or_default().to_vec()));
         ExprTemplate {
             skeleton,
             root,
             tree: Arc::clone(tree),
-            hole_nodes: decided,
+            hole_nodes: value_nodes,
             print_templates: patterns,
             text_nodes: texts,
         }
@@ -154,13 +155,13 @@ impl ExprTemplate {
     /// Builds the tree that the parser would return for a text with the same skeleton. Returns `None` if the text has a
     /// different skeleton or the values of its holes cannot be determined.
     pub(crate) fn build_tree(&self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
-        let decided = self.hole_nodes.as_deref()?;
+        let value_nodes = self.hole_nodes.as_deref()?;
         let mut places = [(0, 0); MAX_HOLES];
         let fits = self.skeleton.match_holes(text, |number, place| places[number] = (place.start, place.end));
         if !fits {
             return None;
         }
-        let places = &places[..decided.len()];
+        let places = &places[..value_nodes.len()];
         let (old, extra) = self.tree.text.split_at(self.skeleton.text.len());
         let mut nodes = self.tree.nodes.clone();
         // Returns how far the text after the first `holes` holes has moved.
@@ -180,7 +181,7 @@ impl ExprTemplate {
         }
         let holes = self.skeleton.holes.iter().map(|hole| hole.2);
         let mut at = 0;
-        for (kind, &id) in holes.zip(decided) {
+        for (kind, &id) in holes.zip(value_nodes) {
             let (start, end) = places[at];
             at += 1;
             match (kind, &mut nodes[id as usize]) {
@@ -216,7 +217,7 @@ fn hole_nodes(skeleton: &ExprSkeleton, tree: &ExprTree) -> Option<Box<[NodeId]>>
     let is_number =
         |node: &Node| matches!(node, Node::Int(_) | Node::Real(_) | Node::AbsTime(_) | Node::RelTime(_));
     let mut numbers = tree.nodes.iter().zip(0..).filter(|(node, _)| is_number(node));
-    let mut decided = Vec::with_capacity(skeleton.holes.len());
+    let mut value_nodes = Vec::with_capacity(skeleton.holes.len());
     for (at, &(start, end, kind)) in skeleton.holes.iter().enumerate() {
         let part = &text[start as usize..end as usize];
         let fraction =
@@ -234,15 +235,15 @@ fn hole_nodes(skeleton: &ExprSkeleton, tree: &ExprTree) -> Option<Box<[NodeId]>>
                 }
                 _ => return None,
             },
-            HoleKind::Fraction => *decided.last()?,
+            HoleKind::Fraction => *value_nodes.last()?,
             HoleKind::String => {
                 let is = |node: &Node| matches!(node, Node::Str(own) if own.start == start && own.len == end - start);
                 tree.nodes.iter().zip(0..).find(|(node, _)| is(node))?.1
             }
         };
-        decided.push(id);
+        value_nodes.push(id);
     }
-    numbers.next().is_none().then(|| decided.into())
+    numbers.next().is_none().then(|| value_nodes.into())
 }
 
 /// Returns true if `value` is the value of the digits, or its negative if a sign precedes the digits. A zero after a

@@ -57,7 +57,7 @@ pub(crate) struct LineMemo {
     ad_number: u64,
     /// Number of lines of the current ad that set [`CLUSTER_ID`].
     cluster_id_count: u32,
-    /// True if the last line read has an integer that does not fit 64 bits and whose text was not in the memo.
+    /// True if the last line read has an integer that does not fit in 64 bits and whose text was not in the memo.
     pub(crate) has_large_integer: bool,
     /// True if all names of the current ad so far are known. A known line that has not occurred in the ad is then
     /// certainly a new attribute.
@@ -192,8 +192,8 @@ impl LineMemo {
             return NO_LINE;
         }
         let (number, hash) = (self.lines.len() as u32, name::hash(name));
-        let twin = self.by_hash.insert(hash, number);
-        if let Some(other) = twin.and_then(|other| self.lines.get_mut(other as usize)) {
+        let same_hash = self.by_hash.insert(hash, number);
+        if let Some(other) = same_hash.and_then(|other| self.lines.get_mut(other as usize)) {
             other.has_other_beginning = true;
         }
         self.by_beginning.insert(beginning.into(), number);
@@ -207,7 +207,7 @@ impl LineMemo {
             is_usual: at == 0
                 && name.len() + NAME_VALUE_SEPARATOR.len() == beginning.len()
                 && beginning.ends_with(NAME_VALUE_SEPARATOR),
-            has_other_beginning: twin.is_some(),
+            has_other_beginning: same_hash.is_some(),
             is_cluster_id: name.eq_ignore_ascii_case(CLUSTER_ID),
             template: None,
             misses: 0,

@@ -76,8 +76,8 @@ pub(crate) struct LineOptions<'a> {
     pub(crate) delimiter: &'a Delimiter,
     /// True if the text may contain NUL bytes.
     pub(crate) may_have_nul: bool,
-    /// True to stop at each delimiter, even before the first attribute, and at each invalid line, as the reference
-    /// does, which ends a line at a NUL byte. Otherwise, a line with a NUL byte is invalid.
+    /// True to behave as the reference does: stop at each delimiter, even before the first attribute, and at each
+    /// invalid line, and end a line at its first NUL byte. If false, a line with a NUL byte is invalid.
     pub(crate) stop_early: bool,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct AdLinesResult {
     pub(crate) more_errors: u64,
     /// True if the ad sets `ClusterId` more than once.
     pub(crate) repeats_cluster_id: bool,
-    /// First line with an integer that does not fit 64 bits: number and range; or `None`.
+    /// First line with an integer that does not fit in 64 bits: number and range; or `None`.
     pub(crate) large_integer: Option<(u64, Range<usize>)>,
     /// Last delimiter line that precedes the first attribute or follows the last attribute.
     pub(crate) delimiter: Option<Range<usize>>,
@@ -119,7 +119,7 @@ impl AdLinesResult {
 }
 
 impl LineMemo {
-    /// Reads the lines of one ad and adds the kept attributes to `ad`. The text must end with a line end.
+    /// Reads the lines of one ad and adds the kept attributes to `ad`. The text must end with a newline.
     pub(crate) fn read_lines(
         &mut self,
         text: &[u8],
@@ -129,7 +129,7 @@ impl LineMemo {
     ) -> AdLinesResult {
         self.may_have_nul = options.may_have_nul;
         let mut found = AdLinesResult::default();
-        let had = !ad.is_empty();
+        let had_attributes = !ad.is_empty();
         let by_prefix = matches!(options.delimiter, Delimiter::Prefix(_));
         while found.bytes_used < text.len() {
             let start = found.bytes_used;
@@ -153,7 +153,8 @@ impl LineMemo {
             let line = strip_cr(&text[start..length.map_or(text.len(), |length| start + length)]);
             found.bytes_used = length.map_or(text.len(), |length| start + length + 1);
             if known.is_none() {
-                match options.delimiter.classify_line(line, had || found.first_attribute.is_some()) {
+                match options.delimiter.classify_line(line, had_attributes || found.first_attribute.is_some())
+                {
                     LineKind::EndOfAd => {
                         found.delimiter = Some(start..start + line.len());
                         found.ended_by_delimiter = options.stop_early || found.first_attribute.is_some();
@@ -197,7 +198,7 @@ impl LineMemo {
     }
 
     /// Reads the first line of a text, if it begins like the expected line and its value is a plain literal. Returns
-    /// the length of the line with its line end, or `None` if the value is not a plain literal.
+    /// the length of the line with its newline, or `None` if the value is not a plain literal.
     #[inline]
     fn try_expected_line(
         &mut self,

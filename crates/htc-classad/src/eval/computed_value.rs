@@ -48,8 +48,8 @@ pub(crate) enum ListItems<'a> {
     Values(&'a [ComputedValue<'a>]),
 }
 
-/// Failure of an evaluation, which then has no value, because a limit was reached or a function failed
-/// (`ExprTree::Evaluate`, exprTree.cpp).
+/// Failure of an evaluation: there is no value, because a limit was reached or a function failed (`ExprTree::Evaluate`,
+/// exprTree.cpp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EvalFailure;
 
@@ -70,7 +70,7 @@ impl<'a> ComputedList<'a> {
             ListItems::Nodes(tree, nodes) => nodes.iter().map(|node| Expr::from_tree(tree, *node)).collect(),
             ListItems::Values(values) => values.iter().map(|value| Expr::literal(value.to_value())).collect(),
         };
-        List::new(items).with_flavour(self.shared)
+        List::new(items).with_shared_flag(self.shared)
     }
 }
 

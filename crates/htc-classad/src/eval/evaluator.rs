@@ -167,11 +167,11 @@ impl<'a> Evaluator<'a> {
         let outer = self.budget.begin_nested_evaluation()?;
         let root = std::mem::replace(&mut self.root, scope.map(Self::outermost_scope));
         let active = self.active_attributes.begin_evaluation();
-        let strayed = self.redirected_scope.take();
+        let redirect = self.redirected_scope.take();
         let result = self.with_stack_check(run);
         self.root = root;
         self.active_attributes.end_evaluation(active);
-        self.redirected_scope = strayed;
+        self.redirected_scope = redirect;
         self.budget.end_nested_evaluation(&outer);
         result
     }
@@ -203,8 +203,8 @@ impl<'a> Evaluator<'a> {
     /// so its address shows how much has been used.
     #[inline]
     pub(crate) fn check_stack(&self) -> Result<(), EvalFailure> {
-        let here = 0u8;
-        let used = std::ptr::from_ref(self).addr().abs_diff(std::ptr::from_ref(&here).addr());
+        let stack_marker = 0u8;
+        let used = std::ptr::from_ref(self).addr().abs_diff(std::ptr::from_ref(&stack_marker).addr());
         if used > MAX_STACK { Err(EvalFailure) } else { Ok(()) }
     }
 
@@ -436,7 +436,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns the scopes for the expression of an attribute. If the attribute belongs to a chained parent, lists and
-    /// ads in the expression are considered as written in that parent.
+    /// ads in the expression are treated as if they were written in that parent.
     fn scopes_of_owner(
         &mut self,
         owner: &'a ClassAd,
@@ -473,9 +473,9 @@ impl<'a> Evaluator<'a> {
         self.budget.enter_level();
         // The caller has already counted the step that `eval` will count.
         self.budget.refund_step();
-        let strayed = self.redirected_scope.take();
+        let redirect = self.redirected_scope.take();
         let result = self.eval(tree, id, at);
-        self.redirected_scope = strayed;
+        self.redirected_scope = redirect;
         self.budget.leave_level();
         self.active_attributes.pop();
         result

@@ -251,12 +251,12 @@ pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> O
         && let Some(clause) = first_not_true(context, expr)
     {
         // If a clause is undefined or error, the text of the clause itself names the cause.
-        let told = shorten(&clause.to_string(), 400);
+        let shown = shorten(&clause.to_string(), 400);
         return Some(match clause.reason {
             // If a clause is only a name, the message need not repeat it.
             Some(inner) if clause.is_name => inner,
-            Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
-            _ => told,
+            Some(inner) if !shown.contains(&inner) => format!("{shown}; {inner}"),
+            _ => shown,
         });
     }
     match (&step.value, reason) {
@@ -355,14 +355,14 @@ mod tests {
     #[test]
     #[cfg(feature = "regex")]
     fn a_function_names_the_argument_that_it_does_not_accept() {
-        let told = |text: &str| why("[]", "[]", text);
+        let shown = |text: &str| why("[]", "[]", text);
         assert_eq!(
-            told("regexp(\"[\", \"a\")"),
+            shown("regexp(\"[\", \"a\")"),
             "the pattern \"[\" of regexp() cannot be used: missing terminating ] for character class at byte 1 of the pattern"
         );
-        assert_eq!(told("ifThenElse(true, true)"), "ifThenElse() needs 3 arguments, but got 2");
-        assert_eq!(told("userMap(\"a\")"), "userMap() needs 2 to 4 arguments, but got 1");
-        assert_eq!(told("size(5)"), "`size(5)` is an error: its arguments are integer");
+        assert_eq!(shown("ifThenElse(true, true)"), "ifThenElse() needs 3 arguments, but got 2");
+        assert_eq!(shown("userMap(\"a\")"), "userMap() needs 2 to 4 arguments, but got 1");
+        assert_eq!(shown("size(5)"), "`size(5)` is an error: its arguments are integer");
     }
 
     #[test]
@@ -372,13 +372,13 @@ mod tests {
             "`Load < 1.500000000000000E+00` is false: Load is 10.1"
         );
         let gpu = "[Capability = 7.5; DeviceName = \"T4\"]";
-        let told = why(
+        let shown = why(
             "[RequireGPUs = Capability >= 8]",
             &format!("[AvailableGPUs = {{ {gpu} }}]"),
             "countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1",
         );
-        assert!(told.contains("Capability is 7.5"), "{told}");
-        assert!(!told.contains("MY is"), "{told}");
+        assert!(shown.contains("Capability is 7.5"), "{shown}");
+        assert!(!shown.contains("MY is"), "{shown}");
     }
 
     /// Checks that an ad returned by a string subscript appears to have no attributes, as in 25.14, except for a

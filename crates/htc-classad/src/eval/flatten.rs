@@ -60,8 +60,8 @@ pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
     flatten_with(expr, context, false)
 }
 
-/// Flattens an expression like [`flatten`], but replaces a reference to an attribute with unknown parts by what
-/// remains of the attribute's expression.
+/// Flattens an expression like [`flatten`], but if an attribute's expression has unknown parts, replaces references to
+/// the attribute by the flattened expression.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, flatten::{self, FlattenResult}};
@@ -225,7 +225,7 @@ impl<'a> Flattener<'_, 'a> {
             }
             (left, right) => match (self.part_to_node(left), self.part_to_node(right)) {
                 (Ok(left), Ok(right)) => self.push_binary(op, left, right),
-                // The reference ignores that an operand cannot be converted to a literal.
+                // The reference ignores a failure to convert an operand to a literal.
                 _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
                     FlatPart::Value(ComputedValue::Undefined)
                 }
@@ -446,7 +446,7 @@ mod tests {
     use crate::eval_world::System;
     use crate::syntax::Dialect;
 
-    fn left_of(my: &str, text: &str) -> Option<String> {
+    fn flatten_text(my: &str, text: &str) -> Option<String> {
         let my = ClassAd::parse_new(my.as_bytes(), Dialect::default()).unwrap();
         let context = Context::new(&System).my(&my);
         flatten(&Expr::parse(text.as_bytes()).unwrap(), context).map(|flat| match flat {
@@ -466,7 +466,7 @@ mod tests {
             ("x ?: splitSlotName(\"a\")", None),
             ("x < splitSlotName(\"a\")", Some("undefined")),
         ] {
-            assert_eq!(left_of("[]", text).as_deref(), expected, "{text}");
+            assert_eq!(flatten_text("[]", text).as_deref(), expected, "{text}");
         }
     }
 
@@ -478,7 +478,7 @@ mod tests {
             ("[y = [].y + 1]", Some("error")),
             ("[y = y + 1]", None),
         ] {
-            assert_eq!(left_of(my, "y").as_deref(), expected, "{my}");
+            assert_eq!(flatten_text(my, "y").as_deref(), expected, "{my}");
         }
     }
 }

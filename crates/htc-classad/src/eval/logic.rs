@@ -59,7 +59,7 @@ pub(crate) enum Connective {
 }
 
 impl Connective {
-    /// Returns the truth value of an operand with which the result does not depend on the other operand.
+    /// Returns the truth value of one operand that decides the result regardless of the other operand.
     #[inline]
     fn decisive_operand(self) -> LogicValue {
         match self {

@@ -1,4 +1,4 @@
-//! Observers of an evaluation, with which explanations, references and traces are implemented.
+//! Observers of an evaluation; explanations, references and traces are built on them.
 
 use std::sync::Arc;
 

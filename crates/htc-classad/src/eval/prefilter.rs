@@ -483,10 +483,10 @@ mod tests {
             }
         }
         let world = System;
-        let mut screen = Prefilter::new();
+        let mut prefilter = Prefilter::new();
         let parsed: Vec<Expr> = exprs.iter().map(|text| Expr::parse(text.as_bytes()).unwrap()).collect();
         parsed.iter().for_each(|expr| {
-            screen.add(expr);
+            prefilter.add(expr);
         });
         let (empty, mut decided) = (ClassAd::new(), 0);
         for value in values {
@@ -494,13 +494,13 @@ mod tests {
             ad.insert_line(format!("A = {value}").as_bytes()).unwrap();
             ad.insert_line(b"B = true").unwrap();
             for role in [AdRole::My, AdRole::Target] {
-                let loaded = screen.load(&ad, role);
+                let loaded = prefilter.load(&ad, role);
                 let context = match role {
                     AdRole::My => Context::new(&world).my(&ad),
                     AdRole::Target => Context::new(&world).my(&empty).target(&ad),
                 };
                 for (at, expr) in parsed.iter().enumerate() {
-                    if let Some(truth) = screen.truth(at, &loaded) {
+                    if let Some(truth) = prefilter.truth(at, &loaded) {
                         decided += 1;
                         assert_eq!(
                             truth,
@@ -517,25 +517,25 @@ mod tests {
 
     #[test]
     fn constraints_that_begin_with_another_text_are_excluded_and_false() {
-        let mut screen = Prefilter::new();
+        let mut prefilter = Prefilter::new();
         let texts: Vec<String> = (0..12)
             .map(|number| format!("Owner == \"User{number}\" && Memory > {number}"))
             .chain(["Memory > 3 && Owner == \"x\"".into(), "TARGET.Owner == \"x\"".into(), "true".into()])
             .collect();
         texts.iter().for_each(|text| {
-            screen.add(&Expr::parse(text.as_bytes()).unwrap());
+            prefilter.add(&Expr::parse(text.as_bytes()).unwrap());
         });
-        let guards = screen.equality_guards().unwrap();
+        let guards = prefilter.equality_guards().unwrap();
         for owner in ["\"user7\"", "\"nobody\"", "7", "undefined", "error"] {
             let mut ad = ClassAd::new();
             ad.insert("Owner", Expr::parse(owner.as_bytes()).unwrap());
             ad.set("Memory", 100);
-            let loaded = screen.load(&ad, AdRole::My);
+            let loaded = prefilter.load(&ad, AdRole::My);
             let group = guards.group_of(&loaded);
             assert_eq!(group.is_some(), owner.starts_with('"'), "{owner}");
             for (test, text) in texts.iter().enumerate() {
                 if group.is_some_and(|group| guards.excludes(test, group)) {
-                    assert_eq!(screen.truth(test, &loaded), Some(Truth::False), "{owner}: {text}");
+                    assert_eq!(prefilter.truth(test, &loaded), Some(Truth::False), "{owner}: {text}");
                     assert!(test < 12 && (owner != "\"user7\"" || test != 7), "{owner}: {text}");
                 }
             }

@@ -13,8 +13,7 @@ use pcre2_sys as c;
 
 use super::{Captures, MatchError, PatternError, RegexOptions, SearchOptions};
 
-/// Memory limit of one match, in KiB. The limit of the reference is 20 GB, with which a match may run for a very long
-/// time.
+/// Memory limit of one match, in KiB. The reference's limit of 20 GB would allow a match to run for a very long time.
 const MATCH_HEAP_KIB: u32 = 512 * 1024;
 
 /// Each option and its bit in PCRE2.

@@ -14,7 +14,7 @@ use crate::eval_world::{EvalWorld, LanguageMode, Zone};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Mode of the language: strict or not, and the zone of times without a zone.
+    /// Mode of the language: strict or not, and the zone for times that are written without a zone.
     pub(crate) mode: LanguageMode,
     /// True if strings have the syntax of long ads, in which a backslash is an ordinary byte.
     pub(crate) old_strings: bool,

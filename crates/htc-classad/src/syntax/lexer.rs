@@ -435,20 +435,20 @@ impl<'s> Lexer<'s> {
 fn word_length(text: &[u8]) -> usize {
     let mut length = 0;
     let mut rest = text;
-    while let Some((chunk, behind)) = rest.split_first_chunk::<16>() {
+    while let Some((chunk, remaining)) = rest.split_first_chunk::<16>() {
         for byte in chunk {
             if !WORD_BYTES[usize::from(*byte)] {
                 return length;
             }
             length += 1;
         }
-        rest = behind;
+        rest = remaining;
     }
     length + rest.iter().position(|byte| !WORD_BYTES[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
-/// Returns the decimal integer at the beginning of a text, or 0 if the integer does not fit 64 bits, as
-/// `std::from_chars` is used in the reference.
+/// Returns the decimal integer at the beginning of a text, or 0 if the integer does not fit in 64 bits, like
+/// `std::from_chars` in the reference.
 pub(crate) fn parse_integer_prefix(text: &[u8]) -> i64 {
     let (negative, digits) = match text.first() {
         Some(b'-') => (true, &text[1..]),
@@ -488,11 +488,11 @@ mod tests {
     fn any_number_of_comments_is_skipped() {
         let comments = "/**/ //\n/* // */\t".repeat(200_000);
         let text = format!("a{comments}b{comments}");
-        let behind = 1 + comments.len();
+        let second = 1 + comments.len();
         let end = text.len();
         let expected = [
             (TokenKind::Identifier, 0, 1),
-            (TokenKind::Identifier, behind, behind + 1),
+            (TokenKind::Identifier, second, second + 1),
             (TokenKind::End, end, end),
         ];
         assert_eq!(tokens(text.as_bytes()), expected);
@@ -509,8 +509,8 @@ mod tests {
             at += word.len() + 1;
         }
         // The lexer reads a question mark and a colon as one operator, even with white space between them.
-        let lonely = words.iter().rposition(|word| *word == b"?").unwrap();
-        expected[lonely].1 = expected.remove(lonely + 1).1;
+        let question_mark = words.iter().rposition(|word| *word == b"?").unwrap();
+        expected[question_mark].1 = expected.remove(question_mark + 1).1;
         let found: Vec<_> = tokens(text).into_iter().map(|(_, start, end)| (start, end)).collect();
         assert_eq!(found[..found.len() - 1], expected);
     }

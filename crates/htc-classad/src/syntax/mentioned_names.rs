@@ -48,8 +48,8 @@ fn is_scope(tree: &ExprTree, base: NodeId) -> bool {
     matches!(tree.as_reference(base), Some((NO_BASE, name)) if scopes.contains(&tree.name_info(name).special))
 }
 
-/// Returns the attributes that an expression mentions, in whichever ad they would be found. `MY.x`, `TARGET.x` and
-/// `x` all mention `x`; `a.x` with any other base mentions `a`.
+/// Returns the attributes that an expression mentions, regardless of the ad in which they would be found. `MY.x`,
+/// `TARGET.x` and `x` all mention `x`; `a.x` with any other base mentions `a`.
 ///
 /// ```
 /// use htc_classad::{Expr, references};

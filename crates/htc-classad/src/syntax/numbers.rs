@@ -194,7 +194,7 @@ pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
     push_int(i64::from(power.abs()), out);
 }
 
-/// Number of significant digits with which a real is printed.
+/// Number of significant digits of a printed real.
 const SIGNIFICANT_DIGITS: usize = 16;
 
 /// Returns the absolute value of a real in millionths, or `None` if rounding to millionths would change one of its 16

@@ -97,12 +97,12 @@ pub(crate) fn with_parser<'s, T>(
         let (kind, found) = (ParseErrorKind::TooLong, String::new());
         return Err(ParseError { span: Span::at(0), kind, expected: OPERAND, found });
     }
-    let mut workbench = SPARE_BUFFERS.take().unwrap_or_default();
-    let result = run(&mut Parser::new(text, dialect, &mut workbench));
-    let ParserBuffers { builder, items } = &*workbench;
+    let mut buffers = SPARE_BUFFERS.take().unwrap_or_default();
+    let result = run(&mut Parser::new(text, dialect, &mut buffers));
+    let ParserBuffers { builder, items } = &*buffers;
     if builder.nodes.capacity().max(builder.fields.capacity()).max(items.capacity()) <= SPARE_NODES {
-        workbench.clear();
-        SPARE_BUFFERS.set(Some(workbench));
+        buffers.clear();
+        SPARE_BUFFERS.set(Some(buffers));
     }
     result.map_err(|error| *error)
 }
@@ -110,7 +110,7 @@ pub(crate) fn with_parser<'s, T>(
 /// Recursive-descent parser that adds nodes to a tree builder.
 pub(crate) struct Parser<'s, 'w> {
     pub(crate) lexer: Lexer<'s>,
-    workbench: &'w mut ParserBuffers,
+    buffers: &'w mut ParserBuffers,
     depth: u32,
     dialect: Dialect,
     /// True if the expression parsed last was a conditional.
@@ -161,9 +161,9 @@ macro_rules! deeper {
 pub(crate) type ParseResult<T> = Result<T, Box<ParseError>>;
 
 impl<'s, 'w> Parser<'s, 'w> {
-    fn new(text: &'s [u8], dialect: Dialect, workbench: &'w mut ParserBuffers) -> Self {
+    fn new(text: &'s [u8], dialect: Dialect, buffers: &'w mut ParserBuffers) -> Self {
         let lexer = Lexer::new(text, dialect);
-        Parser { lexer, workbench, depth: 0, dialect, conditional: false, ad_end: 0 }
+        Parser { lexer, buffers, depth: 0, dialect, conditional: false, ad_end: 0 }
     }
 
     /// Parses the text of the parser as one expression.
@@ -180,14 +180,14 @@ impl<'s, 'w> Parser<'s, 'w> {
     /// text may be incomplete.
     pub(crate) fn parse_embedded(&mut self, part: Range<usize>, dialect: Dialect) -> ParseResult<Expr> {
         let text = &self.lexer.token_text(self.lexer.token.text)[part];
-        let result = Parser::new(text, dialect, self.workbench).parse_whole();
-        self.workbench.clear();
+        let result = Parser::new(text, dialect, self.buffers).parse_whole();
+        self.buffers.clear();
         result
     }
 
     /// Builds the tree and returns the expression at the node `root`.
     pub(crate) fn finish_expr(&self, root: NodeId) -> Expr {
-        match self.workbench.builder.nodes[root as usize].as_scalar() {
+        match self.buffers.builder.nodes[root as usize].as_scalar() {
             // A scalar does not need the tree.
             Some(scalar) => Expr::from_scalar(scalar.map(|text| self.lexer.token_text(text))),
             None => Expr(ExprRepr::Node(self.finish_tree(), root)),
@@ -201,7 +201,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         let mut text = Vec::with_capacity(source.len() + extra.len());
         text.extend_from_slice(source);
         text.extend_from_slice(extra);
-        Arc::new(self.workbench.builder.finish_with(text.into_boxed_slice()))
+        Arc::new(self.buffers.builder.finish_with(text.into_boxed_slice()))
     }
 
     /// Returns the offset at which the ad parsed last ended.
@@ -242,7 +242,7 @@ impl<'s, 'w> Parser<'s, 'w> {
 
     #[inline]
     fn push_node(&mut self, node: Node) -> NodeId {
-        self.workbench.builder.push_node(node)
+        self.buffers.builder.push_node(node)
     }
 
     #[inline]
@@ -271,7 +271,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         self.expect(TokenKind::Colon, "an operator or `:`")?;
         let no = self.parse_expression()?;
         self.conditional = true;
-        let branches = self.workbench.builder.push_links(&[yes, no]);
+        let branches = self.buffers.builder.push_links(&[yes, no]);
         Ok(self.push_node(Node::Ternary { condition, branches }))
     }
 
@@ -368,7 +368,7 @@ impl<'s, 'w> Parser<'s, 'w> {
             return Err(self.unexpected_token(expected));
         }
         let text = self.lexer.token.text;
-        let name = self.workbench.builder.push_name_at(text, self.lexer.token_text(text));
+        let name = self.buffers.builder.push_name_at(text, self.lexer.token_text(text));
         self.lexer.advance();
         Ok(name)
     }
@@ -414,7 +414,7 @@ impl<'s, 'w> Parser<'s, 'w> {
             }
             TokenKind::OpenBrace => {
                 let first = self.parse_items(TokenKind::CloseBrace, "an operator, `,` or `}`")?;
-                let ParserBuffers { builder, items } = &mut *self.workbench;
+                let ParserBuffers { builder, items } = &mut *self.buffers;
                 let list = builder.push_list(&items[first..]);
                 items.truncate(first);
                 return Ok(list);
@@ -432,7 +432,7 @@ impl<'s, 'w> Parser<'s, 'w> {
     /// Parses expressions separated by commas, and the token `close` after them. Appends their nodes to the items of
     /// the buffers, and returns the index of the first.
     fn parse_items(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<usize> {
-        let first = self.workbench.items.len();
+        let first = self.buffers.items.len();
         self.lexer.advance();
         if self.token_kind() == close {
             self.lexer.advance();
@@ -440,7 +440,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
         loop {
             let item = self.parse_expression()?;
-            self.workbench.items.push(item);
+            self.buffers.items.push(item);
             match self.token_kind() {
                 TokenKind::Comma => self.lexer.advance(),
                 TokenKind::Semicolon if close == TokenKind::CloseParenthesis && !self.dialect.mode.strict => {
@@ -458,18 +458,18 @@ impl<'s, 'w> Parser<'s, 'w> {
     fn parse_call(&mut self, name: NodeId) -> ParseResult<NodeId> {
         let open = self.lexer.token.start;
         let first = self.parse_items(TokenKind::CloseParenthesis, "an operator, `,` or `)`")?;
-        let Node::Name { text, hash, .. } = self.workbench.builder.nodes[name as usize] else {
+        let Node::Name { text, hash, .. } = self.buffers.builder.nodes[name as usize] else {
             return Err(self.unexpected_token(OPERAND));
         };
         if text.len == 7
-            && let [argument] = self.workbench.items[first..]
-            && let Node::Str(time) = self.workbench.builder.nodes[argument as usize]
+            && let [argument] = self.buffers.items[first..]
+            && let Node::Str(time) = self.buffers.builder.nodes[argument as usize]
             && let Some(literal) = self.parse_time_literal(open, text, time)?
         {
-            self.workbench.items.truncate(first);
+            self.buffers.items.truncate(first);
             return Ok(literal);
         }
-        let ParserBuffers { builder, items } = &mut *self.workbench;
+        let ParserBuffers { builder, items } = &mut *self.buffers;
         let number = function_names::function_number_hashed(self.lexer.token_text(text), hash);
         let call = builder.push_numbered_call(name, number, &items[first..]);
         items.truncate(first);
@@ -491,7 +491,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
         let bytes = self.lexer.token_text(time);
         let dialect = self.dialect;
-        let builder = &mut self.workbench.builder;
+        let builder = &mut self.buffers.builder;
         let literal = if absolute {
             times::parse_abs_time(bytes, |seconds| dialect.local_time(seconds))
                 .map(|time| builder.push_time(time))
@@ -549,7 +549,7 @@ impl<'s, 'w> Parser<'s, 'w> {
     /// Adds the node of an ad. The attributes are sorted here, because their names are still in the source.
     fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let lexer = &self.lexer;
-        self.workbench.builder.push_ad_with_names(fields, |text: TextRange| lexer.token_text(text))
+        self.buffers.builder.push_ad_with_names(fields, |text: TextRange| lexer.token_text(text))
     }
 }
 

@@ -65,13 +65,14 @@ fn find_pitfalls(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
     finder.pitfalls
 }
 
-/// Advice for an integer that does not fit 64 bits.
+/// Advice for an integer that does not fit in 64 bits.
 pub(crate) const LARGE_INTEGER_HINT: &str = "write it as a real, with a decimal point or an exponent";
 
-/// Minimum number of digits of an integer that does not fit 64 bits.
+/// Minimum number of digits of an integer that does not fit in 64 bits.
 const MIN_LARGE_DIGITS: usize = 19;
 
-/// Returns the first integer of a text that does not fit 64 bits, or `None`. The reference reads such an integer as 0.
+/// Returns the first integer of a text that does not fit in 64 bits, or `None`. The reference reads such an integer as
+/// 0.
 pub(crate) fn find_large_integer(text: &[u8], dialect: Dialect) -> Option<Span> {
     if !has_long_number(text) {
         return None;
@@ -101,7 +102,7 @@ fn has_long_number(text: &[u8]) -> bool {
     })
 }
 
-/// Returns true if the integer of a token is 0 because its digits do not fit 64 bits.
+/// Returns true if the integer of a token is 0 because its digits do not fit in 64 bits.
 fn is_too_large(digits: &[u8], integer: i64) -> bool {
     integer == 0 && digits.iter().any(|byte| matches!(byte, b'1'..=b'9')) && !digits.contains(&b'x')
 }
@@ -147,7 +148,7 @@ impl PitfallFinder<'_> {
         match self.token_kind(at) {
             TokenKind::Identifier => self.check_identifier(at),
             TokenKind::Integer if is_too_large(self.token_text(at), self.tokens[at].integer) => {
-                let message = format!("{} does not fit into 64 bits and counts as 0", self.token_display(at));
+                let message = format!("{} does not fit in 64 bits and is read as 0", self.token_display(at));
                 self.add_pitfall(at, message, LARGE_INTEGER_HINT);
             }
             TokenKind::Undefined => self.check_undefined(at),
@@ -278,7 +279,8 @@ impl PitfallFinder<'_> {
     }
 }
 
-/// Returns the expression that does what a function of another language does, or `None` if it is not a known one.
+/// Returns the ClassAd expression to use instead of a function of another language, or `None` if the function is
+/// unknown.
 fn replacement_of_foreign_function(name: &str) -> Option<&'static str> {
     const FUNCTIONS: [(&[&str], &str); 17] = [
         (
@@ -314,7 +316,7 @@ mod tests {
     use super::*;
 
     fn messages(text: &str) -> Vec<String> {
-        find(text.as_bytes(), Dialect::new_syntax()).into_iter().map(|trap| trap.message).collect()
+        find(text.as_bytes(), Dialect::new_syntax()).into_iter().map(|pitfall| pitfall.message).collect()
     }
 
     #[test]
@@ -326,7 +328,7 @@ mod tests {
             ("x is undefined ?: 3", "binds tighter than any other"),
             ("a ?: 1 + 1", "binds tighter than `+`"),
             ("f.g[1] ?: size({1,2}) > 1", "binds tighter than `>`"),
-            ("99999999999999999999", "counts as 0"),
+            ("99999999999999999999", "is read as 0"),
             ("regexpp(\"a\", b)", "there is no function regexpp"),
             ("x is null", "like any other"),
         ] {

@@ -64,7 +64,7 @@ pub(crate) fn parse_literal_line(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>,
     }
 }
 
-/// Returns true if a line ends at an offset of a text. A carriage return may precede the line end.
+/// Returns true if a line ends at an offset of a text. A carriage return may precede the newline.
 #[inline]
 fn is_line_end(text: &[u8], at: usize) -> bool {
     match text.get(at) {
@@ -98,10 +98,10 @@ fn parse_string(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
 fn parse_word<'t>(
     text: &[u8],
     word: &[u8],
-    meant: Scalar<QuotedText<'t>>,
+    value: Scalar<QuotedText<'t>>,
 ) -> Option<(Scalar<QuotedText<'t>>, usize)> {
-    let is = text.get(..word.len())?.eq_ignore_ascii_case(word) && is_line_end(text, word.len());
-    is.then_some((meant, word.len()))
+    let is_word = text.get(..word.len())?.eq_ignore_ascii_case(word) && is_line_end(text, word.len());
+    is_word.then_some((value, word.len()))
 }
 
 /// Parses a decimal integer of up to 18 digits, or digits with a point. A number with a leading zero is octal and

@@ -1,9 +1,10 @@
 //! Parsing and joining of the two syntaxes of job arguments, `V1` and `V2`.
 //!
 //! * V1 raw: words separated by white space, without quoting (attribute `Args`).
-//! * V2 raw: `'...'` groups and `''` inside a group is one `'`; double quotes and backslashes are themselves
-//!   (attribute `Arguments`).
-//! * V2 quoted: V2 raw between double quotes, `""` for one of them (configuration and submit files).
+//! * V2 raw: single quotes group characters (`'...'`), and `''` inside a group is one `'`; double quotes and
+//!   backslashes are ordinary characters (attribute `Arguments`).
+//! * V2 quoted: V2 raw between double quotes, with each double quote in it doubled (`""`) (configuration and submit
+//!   files).
 //!
 //! Reference: `condor_arglist.cpp`. Error messages are those of the reference.
 

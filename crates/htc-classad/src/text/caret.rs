@@ -34,7 +34,7 @@ pub struct LineCaret<'a> {
     pub source: &'a str,
     /// Number of the line, counted from 1.
     pub line: u32,
-    /// Text of the line without its line end, or a part of it.
+    /// Text of the line without its newline, or a part of it.
     pub text: &'a [u8],
     /// Range of the position within the text.
     pub span: Span,
@@ -112,8 +112,8 @@ impl LineCaret<'_> {
         if before.len() - cut + marked.len() + after.len() > MAX_COLUMNS {
             line.push_str("...");
         }
-        let under = marked.len().clamp(1, MAX_COLUMNS.saturating_sub(column).max(1));
-        let marks = format!("{}^{}", " ".repeat(column), "~".repeat(under - 1));
+        let mark_count = marked.len().clamp(1, MAX_COLUMNS.saturating_sub(column).max(1));
+        let marks = format!("{}^{}", " ".repeat(column), "~".repeat(mark_count - 1));
         (line.trim_end().to_owned(), marks)
     }
 }

@@ -35,8 +35,8 @@ pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     best.map(|changes| changes + 1)
 }
 
-/// Returns the name nearest to `name` of several names. It may differ by at most two changes, or by one if the name is
-/// short. The first of several equally near names is returned.
+/// Returns the name that is nearest to `name` among several names, or `None` if none is near enough: it may differ by
+/// at most two changes, or by one if the name is short. The first of several equally near names is returned.
 ///
 /// ```
 /// use htc_classad::text::similar_names::nearest;
@@ -182,7 +182,7 @@ mod tests {
         assert!(found > 50);
     }
 
-    /// Counts the changes between two names in a table of all their beginnings.
+    /// Returns the distance of two names, computed with a table of the distances between all their prefixes.
     fn counted_distance(a: &[u8], b: &[u8]) -> usize {
         let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
         for i in 0..=a.len() {

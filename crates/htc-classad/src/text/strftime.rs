@@ -55,7 +55,7 @@ struct ConversionFlags {
     width: usize,
 }
 
-/// Formats a time according to a format.
+/// Formats a time like C's `strftime`.
 pub fn strftime(format: &[u8], time: &BrokenDownTime) -> Vec<u8> {
     let mut out = Vec::with_capacity(format.len() + 16);
     let mut at = 0;
@@ -140,15 +140,15 @@ fn write_specifier(
         let name = usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or("?");
         if short { name.get(..3).unwrap_or(name) } else { name }
     };
-    let cased = ConversionFlags { upper: flags.upper || flags.change_case, ..flags };
+    let name_flags = ConversionFlags { upper: flags.upper || flags.change_case, ..flags };
     match letter {
         b'%' => write_text(b"%", flags, out),
         b'n' => write_text(b"\n", flags, out),
         b't' => write_text(b"\t", flags, out),
-        b'a' => write_text(name(&DAY_NAMES, time.wday, true).as_bytes(), cased, out),
-        b'A' => write_text(name(&DAY_NAMES, time.wday, false).as_bytes(), cased, out),
-        b'b' | b'h' => write_text(name(&MONTH_NAMES, time.mon, true).as_bytes(), cased, out),
-        b'B' => write_text(name(&MONTH_NAMES, time.mon, false).as_bytes(), cased, out),
+        b'a' => write_text(name(&DAY_NAMES, time.wday, true).as_bytes(), name_flags, out),
+        b'A' => write_text(name(&DAY_NAMES, time.wday, false).as_bytes(), name_flags, out),
+        b'b' | b'h' => write_text(name(&MONTH_NAMES, time.mon, true).as_bytes(), name_flags, out),
+        b'B' => write_text(name(&MONTH_NAMES, time.mon, false).as_bytes(), name_flags, out),
         b'c' => write_nested_format(b"%a %b %e %H:%M:%S %Y", flags, time, out),
         b'x' | b'D' => write_nested_format(b"%m/%d/%y", flags, time, out),
         b'X' | b'T' => write_nested_format(b"%H:%M:%S", flags, time, out),
@@ -157,11 +157,11 @@ fn write_specifier(
         b'r' => write_nested_format(b"%I:%M:%S %p", flags, time, out),
         b'C' => write_number(year / 100 - i64::from(year % 100 < 0), 1, flags, out),
         b'd' => write_number(time.mday.into(), 2, flags, out),
-        b'e' => write_number(time.mday.into(), 2, write_space_padded(flags), out),
+        b'e' => write_number(time.mday.into(), 2, with_space_padding(flags), out),
         b'H' => write_number(time.hour.into(), 2, flags, out),
         b'I' => write_number(twelve.into(), 2, flags, out),
-        b'k' => write_number(time.hour.into(), 2, write_space_padded(flags), out),
-        b'l' => write_number(twelve.into(), 2, write_space_padded(flags), out),
+        b'k' => write_number(time.hour.into(), 2, with_space_padding(flags), out),
+        b'l' => write_number(twelve.into(), 2, with_space_padding(flags), out),
         b'j' => write_number(yday + 1, 3, flags, out),
         b'M' => write_number(time.min.into(), 2, flags, out),
         b'm' => write_number(i64::from(time.mon) + 1, 2, flags, out),
@@ -206,7 +206,7 @@ fn write_zone(flags: ConversionFlags, time: &BrokenDownTime, out: &mut Vec<u8>) 
 }
 
 /// Returns the flags with padding by blanks, unless a flag selects other padding.
-fn write_space_padded(flags: ConversionFlags) -> ConversionFlags {
+fn with_space_padding(flags: ConversionFlags) -> ConversionFlags {
     ConversionFlags { pad: if matches!(flags.pad, b'0' | b'-') { flags.pad } else { b'_' }, ..flags }
 }
 
@@ -247,8 +247,8 @@ fn iso_week(year: i64, yday: i64, wday: i64) -> (i64, i64) {
     // Number of days since the Monday of the first week of the year, which contains the first Thursday
     // (glibc's iso_week_days).
     let week_days = |yday: i64| {
-        let big = 3 * 7;
-        yday - (yday - wday + 4 + big) % 7 + 4 - 1
+        let three_weeks = 3 * 7;
+        yday - (yday - wday + 4 + three_weeks) % 7 + 4 - 1
     };
     let length = |year: i64| 365 + i64::from(super::calendar::is_leap(year));
     let days = week_days(yday);

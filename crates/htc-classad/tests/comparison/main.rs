@@ -84,10 +84,10 @@ fn speed_rows() -> Vec<String> {
             let mut fields = line.split('\t');
             let work = match fields.next().unwrap() {
                 "read" => "read an ad of 30 attributes in long form",
-                "print" => "print it in long form",
+                "print" => "print this ad in long form",
                 "evaluate" => "evaluate a constraint of five clauses",
-                "match" => "match a job and a slot, both Requirements",
-                other => panic!("no such work: {other}"),
+                "match" => "match a job and a slot (Requirements of both)",
+                other => panic!("unknown kind of work: {other}"),
             };
             let times: Vec<f64> = fields.map(|field| field.parse().unwrap()).collect();
             let [own, reference, go] = times[..] else { panic!("three times are expected: {line}") };
@@ -111,15 +111,17 @@ fn table() -> String {
         "| | htc-classad | `classad2` (Python, C++) | PelicanPlatform/classad (Go) |".to_owned(),
         "|---|---|---|---|".to_owned(),
         "| formats | long, new, JSON, JSON lines, XML | long, new, JSON, XML | long, new, JSON |".to_owned(),
-        "| places in errors, explanations, mistakes | yes | no | no |".to_owned(),
+        "| positions in errors, explanations, `pitfalls` | yes | no | no |".to_owned(),
         "| structures | `serde` | no | tags, `Marshal`, `Unmarshal` |".to_owned(),
         "| threads | all types are `Send` and `Sync`; streams on all cores | one at a time | yes |"
             .to_owned(),
-        "| without C, in browsers | without `regex` | no | yes |".to_owned(),
+        "| works without C code and in browsers | without the feature `regex` | no | yes |".to_owned(),
         format!(
-            "| answers of `classad2` 25.14 to {total} inputs of PelicanPlatform's tests | {equal} | {total} | not recorded |"
+            "| same result as `classad2` 25.14 for {total} inputs of PelicanPlatform's tests | {equal} | {total} | not recorded |"
         ),
-        format!("| the same, those of `TestCppParity` ({cases}) | {own_equal} | {cases} | {go_equal} |"),
+        format!(
+            "| the same for the {cases} inputs of `TestCppParity` | {own_equal} | {cases} | {go_equal} |"
+        ),
     ];
     rows.extend(speed_rows());
     rows.join("\n") + "\n"

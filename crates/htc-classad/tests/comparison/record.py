@@ -1,12 +1,12 @@
-"""Records the answers that the table of the README compares with.
+"""Records the results for the comparison table of the README.
 
     record.py REPOSITORY >recorded.tsv
 
 REPOSITORY is a clone of https://github.com/PelicanPlatform/classad. Each string of its Go tests that may be an expression or
-an ad is an input; HTCondor's library (the Python modules htcondor2 and classad2 of 25.14) evaluates it. Answers of the Go
-library are those that its test TestCppParity expects. Inputs whose value depends on the time or on chance are left out.
+an ad is an input; HTCondor's library (the Python modules htcondor2 and classad2 of 25.14) evaluates it. The results of the Go
+library are those that its test TestCppParity expects. Inputs whose value depends on the time or on random numbers are left out.
 
-A line has an input, the answer of classad2, and the answer of Go or `-`, separated by tabs and escaped as Rust strings are.
+A line has an input, the result of classad2, and the result of Go or `-`, separated by tabs and escaped as Rust strings are.
 """
 
 import json

@@ -120,8 +120,8 @@ impl ListWriter {
         self
     }
 
-    /// Prints the brackets of a list in JSON or new syntax even if the list is empty. By default nothing is printed for an
-    /// empty list, as by the HTCondor tools.
+    /// Prints the brackets of a list in JSON or new syntax even if the list is empty. By default nothing is printed for
+    /// an empty list, like the HTCondor tools.
     ///
     /// ```
     /// use htc_classad::format::list::{AttributeOrder, ListForm, ListWriter};
@@ -193,7 +193,7 @@ impl ListWriter {
         Ok(!text.is_empty())
     }
 
-    /// Returns the text that [`ListWriter::write`] would write for the next ad. The ad counts as written.
+    /// Returns the text that [`ListWriter::write`] would write for the next ad. The ad is counted as written.
     pub fn render_next(&mut self, ad: &ClassAd) -> &[u8] {
         self.buffer.clear();
         if !ad.is_empty() {

@@ -191,8 +191,9 @@ fn is_printed(name: &[u8], options: &PrintOptions) -> bool {
         && options.only.as_ref().is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
 }
 
-/// Returns false if no attribute of an ad can be read back with another value, as the printed text of the ad shows: it has a line
-/// for each of the `count` attributes and no backslash, and all names are plain. Otherwise, [`first_misread_attribute`] decides.
+/// Returns false if the printed text of an ad shows that every attribute is read back with its own value: the text has
+/// a line for each of the `count` attributes and no backslash, and all names are plain. Otherwise,
+/// [`first_misread_attribute`] decides.
 pub(crate) fn may_be_misread(ad: &ClassAd, text: &[u8], count: usize) -> bool {
     ad.parent().is_some()
         || memchr::memchr2(0, b'\\', text).is_some()

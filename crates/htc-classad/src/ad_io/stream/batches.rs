@@ -69,16 +69,16 @@ impl<R: Read> AdBatcher<R> {
     ///
     /// # Errors
     /// Fails if reading fails.
-    pub fn next_batch(&self, hand: &mut impl BatchReader) -> io::Result<Option<u64>> {
+    pub fn next_batch(&self, reader: &mut impl BatchReader) -> io::Result<Option<u64>> {
         let mut table = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let BatcherState { window, delimiter, batch_count: dealt } = &mut *table;
+        let BatcherState { window, delimiter, batch_count } = &mut *table;
         let bytes = window.whole_ads_length(delimiter)?;
         if bytes == 0 {
             return Ok(None);
         }
-        hand.take_batch(bytes, window);
-        *dealt += 1;
-        Ok(Some(*dealt - 1))
+        reader.take_batch(bytes, window);
+        *batch_count += 1;
+        Ok(Some(*batch_count - 1))
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    fn told(record: &AdRecord, before: u64) -> String {
+    fn describe_record(record: &AdRecord, before: u64) -> String {
         let errors: Vec<u64> = record.errors.iter().map(|error| before + error.line).collect();
         format!("{} {} {:?} {errors:?}", before + record.line, record.ad.unparse(), record.banner)
     }
@@ -114,30 +114,30 @@ mod tests {
         }
         text += "Last = 1";
         for delimiter in [Delimiter::Blank, Delimiter::BlankOrBanner, Delimiter::Prefix(b"***".to_vec())] {
-            for (slowness, hands) in [(1, 1), (7, 2), (1000, 3), (1 << 20, 2)] {
+            for (slowness, batch_readers) in [(1, 1), (7, 2), (1000, 3), (1 << 20, 2)] {
                 let reader = |text| {
                     AdReader::new(Slow(text, slowness), Some(AdForm::Long)).delimiter(delimiter.clone())
                 };
-                let (mut alone, mut whole) = (reader(text.as_bytes()), Vec::new());
-                while let Some(record) = alone.next_record().unwrap() {
-                    whole.push(told(&record, 0));
+                let (mut single_reader, mut expected) = (reader(text.as_bytes()), Vec::new());
+                while let Some(record) = single_reader.next_record().unwrap() {
+                    expected.push(describe_record(&record, 0));
                 }
                 let reader = reader(text.as_bytes());
-                let mut hands: Vec<_> = (0..hands).map(|_| reader.batch_reader()).collect();
-                let dealer = reader.into_batcher();
-                let (mut dealt, mut before) = (Vec::new(), 0);
+                let mut batch_readers: Vec<_> = (0..batch_readers).map(|_| reader.batch_reader()).collect();
+                let batcher = reader.into_batcher();
+                let (mut found, mut before) = (Vec::new(), 0);
                 'all: loop {
-                    for hand in &mut hands {
-                        if dealer.next_batch(hand).unwrap().is_none() {
+                    for batch_reader in &mut batch_readers {
+                        if batcher.next_batch(batch_reader).unwrap().is_none() {
                             break 'all;
                         }
-                        while let Some(record) = hand.next_record().unwrap() {
-                            dealt.push(told(&record, before));
+                        while let Some(record) = batch_reader.next_record().unwrap() {
+                            found.push(describe_record(&record, before));
                         }
-                        before += hand.lines_read();
+                        before += batch_reader.lines_read();
                     }
                 }
-                assert_eq!(dealt, whole, "{delimiter:?} {slowness}");
+                assert_eq!(found, expected, "{delimiter:?} {slowness}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Errors in a stream of ads, with their places.
+//! Errors in a stream of ads, with their positions.
 
 use std::fmt;
 use std::io::Read;
@@ -29,7 +29,7 @@ use crate::text::space::is_space;
 pub struct AdError {
     /// Number of the line, counted from 1.
     pub line: u64,
-    /// Text of the line. Of a long line, only the part around the error.
+    /// Text of the line; for a long line, only the part around the error.
     pub text: BString,
     /// Number of bytes of the line that precede `text`.
     pub cut: usize,
@@ -95,7 +95,7 @@ impl AdError {
     /// Creates the error at a span of a text.
     pub(super) fn at_span(
         text: &[u8],
-        around: SurroundingText<'_>,
+        surroundings: SurroundingText<'_>,
         span: Span,
         message: String,
         help: Option<&'static str>,
@@ -103,7 +103,7 @@ impl AdError {
         let at = (span.start as usize).min(text.len());
         let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
-        let line = around.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
+        let line = surroundings.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
         // A line of many megabytes would make a huge message, so only the text around the error is kept.
         let from = start.max(at.saturating_sub(CONTEXT_SIZE));
         let to = end.min(at + CONTEXT_SIZE);
@@ -111,16 +111,16 @@ impl AdError {
         let mut shown = BString::default();
         let mut cut = from - start;
         if start == 0 {
-            cut += around.column;
+            cut += surroundings.column;
             if from == 0 {
-                cut -= around.before.len();
-                shown.extend_from_slice(around.before);
+                cut -= surroundings.before.len();
+                shown.extend_from_slice(surroundings.before);
             }
         }
         let offset = shown.len();
         shown.extend_from_slice(&text[from..to]);
         if to == text.len() {
-            let after = &around.after[..around.after.len().min(CONTEXT_SIZE)];
+            let after = &surroundings.after[..surroundings.after.len().min(CONTEXT_SIZE)];
             let length = memchr::memchr(b'\n', after).unwrap_or(after.len());
             shown.extend_from_slice(strip_cr(&after[..length]));
         }
@@ -130,39 +130,52 @@ impl AdError {
 
     /// Creates the warning for a line that sets `ClusterId` a second time.
     pub(super) fn joined_ads(text: &[u8], line: u64) -> Self {
-        let around = SurroundingText { line, ..SurroundingText::default() };
+        let surroundings = SurroundingText { line, ..SurroundingText::default() };
         let message = "ClusterId is set twice: two ads without an empty line between them are read as one";
         let help = "end each ad with an empty line";
-        let error = Self::at_span(text, around, Span::new(0, text.len()), message.to_owned(), Some(help));
+        let error =
+            Self::at_span(text, surroundings, Span::new(0, text.len()), message.to_owned(), Some(help));
         AdError { is_warning: true, ..error }
     }
 
-    /// Creates the warning for an integer that does not fit 64 bits; `reading` says how the integer was read.
-    pub(super) fn large_integer(text: &[u8], around: SurroundingText<'_>, span: Span, reading: &str) -> Self {
+    /// Creates the warning for an integer that does not fit in 64 bits; `reading` says how the integer was read.
+    pub(super) fn large_integer(
+        text: &[u8],
+        surroundings: SurroundingText<'_>,
+        span: Span,
+        reading: &str,
+    ) -> Self {
         let digits = String::from_utf8_lossy(span.slice(text));
-        let message = format!("{digits} does not fit into 64 bits and {reading}");
-        AdError { is_warning: true, ..Self::at_span(text, around, span, message, Some(LARGE_INTEGER_HINT)) }
+        let message = format!("{digits} does not fit in 64 bits and {reading}");
+        AdError {
+            is_warning: true,
+            ..Self::at_span(text, surroundings, span, message, Some(LARGE_INTEGER_HINT))
+        }
     }
 
-    pub(super) fn from_parse_error(text: &[u8], around: SurroundingText<'_>, error: &ParseError) -> Self {
-        Self::at_span(text, around, error.span, error.to_string(), error.help())
+    pub(super) fn from_parse_error(
+        text: &[u8],
+        surroundings: SurroundingText<'_>,
+        error: &ParseError,
+    ) -> Self {
+        Self::at_span(text, surroundings, error.span, error.to_string(), error.help())
     }
 
     pub(super) fn from_line_error(text: &[u8], line: u64, error: &LineError) -> Self {
-        let around = SurroundingText::at_line(line);
+        let surroundings = SurroundingText::at_line(line);
         match error {
             LineError::Value(error) => {
                 let name = text.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
                 let attribute = Some(AttrName::from(name));
-                AdError { attribute, ..Self::from_parse_error(text, around, error) }
+                AdError { attribute, ..Self::from_parse_error(text, surroundings, error) }
             }
             LineError::Name(span) | LineError::TrailingText(span) | LineError::NulByte(span) => {
-                Self::at_span(text, around, *span, error.to_string(), None)
+                Self::at_span(text, surroundings, *span, error.to_string(), None)
             }
             LineError::NoEquals | LineError::NoName => {
                 let start = text.iter().take_while(|byte| is_space(**byte)).count();
                 let span = Span::new(start, text.len());
-                Self::at_span(text, around, span, error.to_string(), None)
+                Self::at_span(text, surroundings, span, error.to_string(), None)
             }
         }
     }

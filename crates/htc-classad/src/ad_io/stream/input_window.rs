@@ -134,7 +134,7 @@ impl<R: Read> InputWindow<R> {
     /// Reads another block of input after the unread part. Returns false at the end of the input.
     ///
     /// # Errors
-    /// Fails if reading fails, or if the unread part is too large already.
+    /// Fails if reading fails, or if the unread part is already too large.
     pub(crate) fn read_more(&mut self) -> io::Result<bool> {
         if self.input_ended {
             return Ok(false);
@@ -222,8 +222,8 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Returns the length of the next line without and with its line end, or `None` at the end of the input. The line
-    /// is not consumed.
+    /// Returns the length of the next line without and with its newline, or `None` at the end of the input. The line is
+    /// not consumed.
     pub(crate) fn peek_line(&mut self) -> io::Result<Option<(usize, usize)>> {
         let mut searched = 0;
         loop {
@@ -238,7 +238,7 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Returns the unread byte at an offset, or `None` if the input ends before.
+    /// Returns the unread byte at an offset, or `None` if the input ends before it.
     pub(crate) fn peek_byte(&mut self, ahead: usize) -> io::Result<Option<u8>> {
         while self.end - self.start <= ahead {
             if !self.read_more()? {

@@ -42,11 +42,11 @@ impl Projection {
     /// assert!(Projection::for_exprs([&Expr::parse("eval(Text)").unwrap()]).is_none());
     /// ```
     pub fn for_exprs<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Self> {
-        let mut skim = Projection::default();
+        let mut projection = Projection::default();
         for expr in exprs {
-            skim.add_references_of(expr);
+            projection.add_references_of(expr);
         }
-        (!skim.needs_all).then_some(skim)
+        (!projection.needs_all).then_some(projection)
     }
 
     /// Creates a projection to the attributes whose names begin with one of the prefixes, and to the names passed to
@@ -96,7 +96,7 @@ impl Projection {
         &self.wanted.names
     }
 
-    /// Makes all attributes wanted to which an expression refers. Returns true if all of them were wanted already.
+    /// Marks all attributes to which an expression refers as wanted. Returns true if all of them were already wanted.
     fn add_references_of(&mut self, expr: &Expr) -> bool {
         let mut known = !self.needs_all;
         if mentioned_names::can_read_any_attribute(expr) {

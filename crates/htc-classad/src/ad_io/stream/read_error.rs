@@ -8,24 +8,24 @@ use super::record::AdRecord;
 use crate::ad::ClassAd;
 use crate::text::plural::counted;
 
-/// Error in the place of the next ad of a stream.
+/// Error that a reader returns instead of the next ad of a stream.
 ///
 /// ```
 /// use htc_classad::stream::{AdReader, ReadError};
 /// let text = "Cpus = 4\nbad line\n\nCpus = 8\n";
-/// let (mut ads, mut told) = (Vec::new(), Vec::new());
+/// let (mut ads, mut error_lines) = (Vec::new(), Vec::new());
 /// for ad in AdReader::new(text.as_bytes(), None) {
 ///     match ad {
 ///         Ok(ad) => ads.push(ad),
 ///         // The rest of the ad is usable.
 ///         Err(ReadError::Ad(record)) => {
-///             told.extend(record.errors.iter().map(|error| error.line));
+///             error_lines.extend(record.errors.iter().map(|error| error.line));
 ///             ads.push(record.ad);
 ///         }
 ///         Err(other) => panic!("{other}"),
 ///     }
 /// }
-/// assert_eq!((ads.len(), told), (2, vec![2]));
+/// assert_eq!((ads.len(), error_lines), (2, vec![2]));
 /// ```
 #[non_exhaustive]
 pub enum ReadError {

@@ -29,14 +29,14 @@ mod bracketed_and_xml;
 /// ```
 /// use htc_classad::stream::AdReader;
 /// let text = b"Owner = \"ana\"\n\nOwner = \"bob\"\nbad line\n\nOwner = \"eve\"\n";
-/// let mut told = Vec::new();
+/// let mut results = Vec::new();
 /// for ad in AdReader::new(&text[..], None) {
 ///     match ad {
-///         Ok(ad) => told.push(ad["Owner"].to_string()),
-///         Err(error) => told.push(error.to_string()),
+///         Ok(ad) => results.push(ad["Owner"].to_string()),
+///         Err(error) => results.push(error.to_string()),
 ///     }
 /// }
-/// assert_eq!(told, ["\"ana\"", "line 4, column 1: no `=` in the line; write `Name = value`", "\"eve\""]);
+/// assert_eq!(results, ["\"ana\"", "line 4, column 1: no `=` in the line; write `Name = value`", "\"eve\""]);
 /// ```
 ///
 /// [`AdReader::next_record`] returns ads together with their errors, lines and banners:
@@ -67,7 +67,7 @@ pub struct AdReader<R> {
     xml_started: bool,
     /// Number of bytes that were searched for the end of malformed ads and have to be searched again.
     searched_in_vain: usize,
-    /// True if a comment has no end, so that no later comment has one.
+    /// True if a comment without an end was found. Then no later comment has an end either.
     has_open_comment: bool,
     /// Number of lists of ads that have begun and not ended: brackets of JSON, braces of the new syntax, `<classads>`.
     open_lists: u32,
@@ -171,8 +171,8 @@ impl<R: Read> AdReader<R> {
 
     /// Creates a reader with the same settings and no input, for batches of an [`AdBatcher`].
     pub fn batch_reader(&self) -> AdReader<Empty> {
-        let hand = AdReader::new(io::empty(), Some(AdForm::Long)).dialect(self.dialect);
-        hand.exact(self.memo.exact).delimiter(self.delimiter.clone())
+        let reader = AdReader::new(io::empty(), Some(AdForm::Long)).dialect(self.dialect);
+        reader.exact(self.memo.exact).delimiter(self.delimiter.clone())
     }
 
     /// Distributes the rest of a stream of long ads in batches.
@@ -314,13 +314,13 @@ impl<R: Read> AdReader<R> {
     ///
     /// # Errors
     /// Fails if reading fails.
-    pub fn next_projected(&mut self, skim: &mut Projection, record: &mut AdRecord) -> io::Result<bool> {
+    pub fn next_projected(&mut self, projection: &mut Projection, record: &mut AdRecord) -> io::Result<bool> {
         record.ad.clear();
         record.line = 0;
         record.banner = None;
         record.errors.clear();
         record.more_errors = 0;
-        self.read_long_ad(Some(skim), record)
+        self.read_long_ad(Some(projection), record)
     }
 
     /// Takes a discarded ad, whose memory is reused for a later ad.
@@ -356,7 +356,11 @@ impl<R: Read> AdReader<R> {
 
     /// Reads the next long ad into an empty record, either completely or only its wanted attributes. Returns false at
     /// the end of the stream.
-    fn read_long_ad(&mut self, mut skim: Option<&mut Projection>, record: &mut AdRecord) -> io::Result<bool> {
+    fn read_long_ad(
+        &mut self,
+        mut projection: Option<&mut Projection>,
+        record: &mut AdRecord,
+    ) -> io::Result<bool> {
         loop {
             if self.whole_ads_len == 0 {
                 self.whole_ads_len = self.window.whole_ads_length(&self.delimiter)?;
@@ -370,8 +374,10 @@ impl<R: Read> AdReader<R> {
                 may_have_nul: self.window.has_nul(),
                 stop_early: false,
             };
-            let (found, complete) = match &mut skim {
-                Some(skim) => skim.read_ad(text, options, self.dialect, self.memo.exact, &mut record.ad),
+            let (found, complete) = match &mut projection {
+                Some(projection) => {
+                    projection.read_ad(text, options, self.dialect, self.memo.exact, &mut record.ad)
+                }
                 None => (self.memo.read_lines(text, options, KeptAttributes::All, &mut record.ad), true),
             };
             let AdLinesResult {
@@ -409,12 +415,12 @@ impl<R: Read> AdReader<R> {
                     let line = &text[range];
                     let from = split_line(line).map_or(0, |parts| parts.value_at);
                     if let Some(span) = find_large_integer(&line[from..], self.memo.dialect) {
-                        let around = SurroundingText::at_line(self.window.line + number);
+                        let surroundings = SurroundingText::at_line(self.window.line + number);
                         record.errors.push(AdError::large_integer(
                             line,
-                            around,
+                            surroundings,
                             Span::new(from + span.start as usize, from + span.end as usize),
-                            "counts as 0",
+                            "is read as 0",
                         ));
                     }
                 }
@@ -424,7 +430,7 @@ impl<R: Read> AdReader<R> {
             self.window.line += lines;
             self.whole_ads_len -= used;
             if record.line > 0 {
-                if skim.is_none() {
+                if projection.is_none() {
                     self.memo.end_ad(&record.ad);
                 }
                 return Ok(true);

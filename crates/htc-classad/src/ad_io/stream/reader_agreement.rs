@@ -83,12 +83,12 @@ fn read_line_by_line(text: &[u8], exact: bool) -> Vec<AdSummary> {
 
 /// Reads all ads through a projection. Returns the complete ads, and the wanted attributes of each.
 fn read_projected(read: impl Read, exact: bool) -> (Vec<AdSummary>, Vec<String>) {
-    let mut skim = Projection::default();
-    WANTED_NAMES.into_iter().for_each(|name| skim.add(name.into()));
+    let mut projection = Projection::default();
+    WANTED_NAMES.into_iter().for_each(|name| projection.add(name.into()));
     let mut reader = AdReader::new(read, Some(super::AdForm::Long)).exact(exact);
     let (mut all, mut parts) = (Vec::new(), Vec::new());
     let mut record = AdRecord::default();
-    while reader.next_projected(&mut skim, &mut record).expect("memory") {
+    while reader.next_projected(&mut projection, &mut record).expect("memory") {
         let ad = reader.whole_ad();
         all.push(summarize(&record, &ad));
         parts.push(wanted_attributes(&record.ad));
@@ -100,15 +100,17 @@ fn read_projected(read: impl Read, exact: bool) -> (Vec<AdSummary>, Vec<String>)
 /// ad, true if reading failed, and true if the reference would abort.
 fn read_projected_by_reference(
     mut reader: ReferenceReader<PiecewiseInput<'_>>,
-    mut skim: Option<Projection>,
+    mut projection: Option<Projection>,
 ) -> (Vec<String>, bool, bool) {
-    skim.iter_mut().for_each(|skim| WANTED_NAMES.into_iter().for_each(|name| skim.add(name.into())));
+    projection
+        .iter_mut()
+        .for_each(|projection| WANTED_NAMES.into_iter().for_each(|name| projection.add(name.into())));
     let mut parts = Vec::new();
     loop {
-        let next = match &mut skim {
-            Some(skim) => {
+        let next = match &mut projection {
+            Some(projection) => {
                 let mut ad = ClassAd::new();
-                reader.next_projected(skim, &mut ad).map(|any| any.then_some(ad))
+                reader.next_projected(projection, &mut ad).map(|any| any.then_some(ad))
             }
             None => reader.next_ad(),
         };
@@ -284,7 +286,7 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![5 => attribute, 2 => other.prop_map(|text| text.as_bytes().to_vec())]
 }
 
-/// Generates lines with various line ends.
+/// Generates lines with various line endings.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let end = prop::sample::select(vec!["\n", "\n", "\n", "\n", "\r\n", "\r\r\n", " \n"]);
     let last = prop::sample::select(vec!["", "\n", "\r"]);
@@ -333,7 +335,7 @@ proptest! {
 }
 
 proptest! {
-    // Few cases are run, because the text is larger than the large buffer of the reader.
+    // Only a few cases are run, because each text is larger than the reader's large buffer.
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
 
     #[test]

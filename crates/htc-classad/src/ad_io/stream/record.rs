@@ -25,7 +25,7 @@ pub struct AdRecord {
     pub line: u64,
     /// Banner or trailer line that ended the ad, or `None`.
     pub banner: Option<BString>,
-    /// Errors in the ad, not more than a thousand.
+    /// Errors in the ad, at most a thousand.
     pub errors: Vec<AdError>,
     /// Number of errors in the ad that are not in `errors`.
     pub more_errors: u64,

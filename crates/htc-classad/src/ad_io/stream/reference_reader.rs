@@ -139,7 +139,7 @@ impl<R: Read> ReferenceReader<R> {
         self.form
     }
 
-    /// Returns the bytes that were read from the input but belong to no ad yet.
+    /// Returns the bytes that were read from the input but do not belong to an ad yet.
     ///
     /// ```
     /// use htc_classad::stream::{AdForm, Delimiter, ReferenceReader};
@@ -201,10 +201,10 @@ impl<R: Read> ReferenceReader<R> {
     ///
     /// # Errors
     /// Fails if reading fails.
-    pub fn next_projected(&mut self, skim: &mut Projection, ad: &mut ClassAd) -> io::Result<bool> {
+    pub fn next_projected(&mut self, projection: &mut Projection, ad: &mut ClassAd) -> io::Result<bool> {
         ad.clear();
         let by_lines = self.form == Some(AdForm::Long) && !matches!(self.delimiter, Delimiter::Prefix(_));
-        while by_lines && !self.end && !skim.needs_all_attributes() {
+        while by_lines && !self.end && !projection.needs_all_attributes() {
             if self.whole_ads_len == 0 {
                 self.whole_ads_len = self.window.whole_ads_length(&self.delimiter)?;
             }
@@ -214,7 +214,7 @@ impl<R: Read> ReferenceReader<R> {
                 stop_early: false,
             };
             let text = self.window.unread_range(0..self.whole_ads_len);
-            let (found, complete) = skim.read_ad(text, options, self.dialect, false, ad);
+            let (found, complete) = projection.read_ad(text, options, self.dialect, false, ad);
             if !complete || !found.errors.is_empty() {
                 // The ad is read again from its beginning, so that the result is the same as without a projection.
                 break;
@@ -333,7 +333,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok((found.attribute_count, found.ended_by_delimiter, bad))
     }
 
-    /// Reads the next line and returns it without its line end, or returns `None` at the end of the input.
+    /// Reads the next line and returns it without its newline, or returns `None` at the end of the input.
     fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some((length, whole)) = self.window.peek_line()? else { return Ok(None) };
         let text = strip_cr(self.window.unread_range(0..length)).to_vec();
@@ -417,7 +417,7 @@ impl<R: Read> ReferenceReader<R> {
             if byte == own {
                 return self.parse_one_bracketed(ad, is_json);
             }
-            let goes_on = match byte {
+            let continues = match byte {
                 b',' => self.inside_list,
                 byte if byte == list_close && self.inside_list => {
                     self.inside_list = false;
@@ -430,7 +430,7 @@ impl<R: Read> ReferenceReader<R> {
                 _ => false,
             };
             self.skip_token(byte)?;
-            if !goes_on || attempt > 0 {
+            if !continues || attempt > 0 {
                 break;
             }
         }
@@ -527,7 +527,7 @@ impl<R: Read> ReferenceReader<R> {
                         return self.parse_bracketed(ad, true);
                     }
                     _ => {
-                        // The reference loses the byte at which it has peeked.
+                        // The reference loses the byte that it has peeked at.
                         self.window.skip(1);
                         line.extend(self.next_line()?.unwrap_or_default());
                     }

@@ -61,10 +61,10 @@ fn parse_single_ad(text: &[u8]) -> Result<ClassAd, AdError> {
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     let before = usize::try_from(second.line.saturating_sub(1)).unwrap_or(usize::MAX);
     let at = lines.take(before).map(<[u8]>::len).sum();
-    let around = SurroundingText::at_line(1);
+    let surroundings = SurroundingText::at_line(1);
     Err(AdError::at_span(
         text,
-        around,
+        surroundings,
         Span::new(at, at + 1),
         "expected one ad, found a second ad".into(),
         None,
@@ -75,7 +75,7 @@ fn parse_single_ad(text: &[u8]) -> Result<ClassAd, AdError> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
+    fn parse_and_describe(text: &str) -> String {
         match text.parse::<ClassAd>() {
             Ok(ad) => ad.to_string(),
             Err(error) => format!("{}:{} {}", error.line, error.column(), error.message),
@@ -90,10 +90,10 @@ mod tests {
             "{\"A\": 1, \"B\": \"x\"}\n",
             "<?xml version=\"1.0\"?>\n<c><a n=\"A\"><i>1</i></a><a n=\"B\"><s>x</s></a></c>",
         ] {
-            assert_eq!(told(text), "[ A = 1; B = \"x\" ]", "{text}");
+            assert_eq!(parse_and_describe(text), "[ A = 1; B = \"x\" ]", "{text}");
         }
         for text in ["", "\n\n", "[]", "{}"] {
-            assert_eq!(told(text), "[  ]", "{text}");
+            assert_eq!(parse_and_describe(text), "[  ]", "{text}");
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
             ("[ '' = 1 ]", "1:3 an attribute has an empty name"),
             ("<c><a n=\"\"><i>1</i></a></c>", "1:4 "),
         ] {
-            assert!(told(text).starts_with(start), "{text}: {}", told(text));
+            assert!(parse_and_describe(text).starts_with(start), "{text}: {}", parse_and_describe(text));
         }
     }
 }

@@ -163,18 +163,19 @@ impl<'a> Evaluator<'a> {
         if self.redirected_scope.is_some() { self.redirected_scope } else { at.current }
     }
 
-    /// Makes plain names be looked up in `scope`. Some functions of the reference change the current ad while they look
-    /// up an attribute, and never restore it. Everything that is evaluated after them, up to the end of the attribute's
-    /// expression, finds names in that other ad (fnCall.cpp, hasRefs; compat_classad.cpp, evalInEachContext_func).
+    /// Redirects lookups of plain names to `scope`. Some functions of the reference change the current ad while they
+    /// look up an attribute, and never restore it. Everything that is evaluated after them, up to the end of the
+    /// attribute's expression, finds names in that other ad (fnCall.cpp, hasRefs; compat_classad.cpp,
+    /// evalInEachContext_func).
     pub(crate) fn redirect_lookups(&mut self, scope: &'a AdScope<'a>) {
         self.redirected_scope = Some(scope);
     }
 
     /// Calls `run` without the redirection of lookups, which is restored afterwards.
     pub(crate) fn without_redirect<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let strayed = self.redirected_scope.take();
+        let redirect = self.redirected_scope.take();
         let result = run(self);
-        self.redirected_scope = strayed;
+        self.redirected_scope = redirect;
         result
     }
 
@@ -185,19 +186,19 @@ impl<'a> Evaluator<'a> {
         scope: &'a AdScope<'a>,
         run: impl FnOnce(&mut Self) -> EvalResult<'a>,
     ) -> EvalResult<'a> {
-        let stands_in = |side: Option<&'a AdScope<'a>>| {
+        let contains_ad = |side: Option<&'a AdScope<'a>>| {
             let (Some(side), Some(parent)) = (side, scope.parent) else { return false };
             if is_same_scope(Some(side), parent) {
                 return true;
             }
-            // An ad nested in a chained parent counts as contained in the ad that has this parent.
+            // An ad nested in a chained parent is treated as contained in the ad that has this parent.
             let (AdRef::Own(ad), AdRef::Own(wanted)) = (side.ad, parent.ad) else { return false };
             std::iter::successors(Some(ad), |ad| ad.parent().map(|parent| &**parent))
                 .any(|ad| std::ptr::eq(ad, wanted))
         };
         let other = match () {
-            () if stands_in(self.left) => self.right,
-            () if stands_in(self.right) => self.left,
+            () if contains_ad(self.left) => self.right,
+            () if contains_ad(self.right) => self.left,
             () => None,
         };
         let before = self.each_context.replace((scope, other));
@@ -219,7 +220,7 @@ mod tests {
         ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).expect("a good ad")
     }
 
-    fn give(text: &str, my: &str, target: Option<&str>) -> Option<String> {
+    fn eval_text(text: &str, my: &str, target: Option<&str>) -> Option<String> {
         let world = System;
         let my = ad(my);
         let target = target.map(ad);
@@ -231,38 +232,38 @@ mod tests {
         context.try_eval(&expr).map(|value| value.to_string())
     }
 
-    fn gives(text: &str, my: &str, target: Option<&str>, value: &str) {
-        assert_eq!(give(text, my, target).as_deref(), Some(value), "{text} in {my} and {target:?}");
+    fn assert_value(text: &str, my: &str, target: Option<&str>, value: &str) {
+        assert_eq!(eval_text(text, my, target).as_deref(), Some(value), "{text} in {my} and {target:?}");
     }
 
     #[test]
     fn logic_has_three_values_and_error() {
-        gives("false && error", "[]", None, "false");
-        gives("undefined && false", "[]", None, "false");
-        gives("undefined || true", "[]", None, "true");
-        gives("undefined && 3", "[]", None, "undefined");
-        gives("1 || 0", "[]", None, "true");
-        gives("\"a\" && true", "[]", None, "error");
+        assert_value("false && error", "[]", None, "false");
+        assert_value("undefined && false", "[]", None, "false");
+        assert_value("undefined || true", "[]", None, "true");
+        assert_value("undefined && 3", "[]", None, "undefined");
+        assert_value("1 || 0", "[]", None, "true");
+        assert_value("\"a\" && true", "[]", None, "error");
     }
 
     #[test]
     fn names_are_found_where_the_reference_finds_them() {
         let target = Some("[a=2;b=a;c=3]");
-        gives("c", "[a=1]", target, "3");
-        gives("b", "[a=1]", target, "2");
-        gives("MY.c", "[a=1]", target, "undefined");
-        gives("TARGET.b", "[a=1]", target, "2");
-        gives("other.a", "[a=1]", target, "2");
-        gives("LEFT.a + RIGHT.a", "[a=1]", target, "3");
-        gives("n.b", "[a=1;n=[b=a]]", None, "1");
-        gives("n.c.d", "[a=1;n=[c=[d=parent.a]]]", None, "1");
-        gives("MY.a", "[my=[a=9]]", None, "9");
-        gives("[q=c].q", "[a=1]", target, "undefined");
+        assert_value("c", "[a=1]", target, "3");
+        assert_value("b", "[a=1]", target, "2");
+        assert_value("MY.c", "[a=1]", target, "undefined");
+        assert_value("TARGET.b", "[a=1]", target, "2");
+        assert_value("other.a", "[a=1]", target, "2");
+        assert_value("LEFT.a + RIGHT.a", "[a=1]", target, "3");
+        assert_value("n.b", "[a=1;n=[b=a]]", None, "1");
+        assert_value("n.c.d", "[a=1;n=[c=[d=parent.a]]]", None, "1");
+        assert_value("MY.a", "[my=[a=9]]", None, "9");
+        assert_value("[q=c].q", "[a=1]", target, "undefined");
     }
 
     #[test]
     fn the_root_of_a_match_contains_both_ads() {
-        let root = give("root", "[a=1]", Some("[b=2]")).unwrap_or_default();
+        let root = eval_text("root", "[a=1]", Some("[b=2]")).unwrap_or_default();
         assert!(
             root.starts_with("[ lCtx = [ ad = .LEFT;") && root.contains("; LEFT = [ a = 1 ]; rCtx = "),
             "{root}"
@@ -271,18 +272,18 @@ mod tests {
 
     #[test]
     fn cycles_are_undefined() {
-        gives("x", "[x=x+1]", None, "undefined");
-        gives("a", "[a=b;b=a]", None, "undefined");
-        gives("a", "[a=isUndefined(a)]", None, "true");
-        gives("a.b", "[a=[b=a.b]]", None, "undefined");
+        assert_value("x", "[x=x+1]", None, "undefined");
+        assert_value("a", "[a=b;b=a]", None, "undefined");
+        assert_value("a", "[a=isUndefined(a)]", None, "true");
+        assert_value("a.b", "[a=[b=a.b]]", None, "undefined");
     }
 
     #[test]
     fn limits_are_those_of_the_reference() {
         let sum = |operators: usize| format!("1{}", "+1".repeat(operators));
-        gives(&sum(400), "[]", None, "401");
-        assert_eq!(give(&sum(401), "[]", None), None);
-        assert_eq!(give(&sum(1_000_000), "[]", None), None);
+        assert_value(&sum(400), "[]", None, "401");
+        assert_eq!(eval_text(&sum(401), "[]", None), None);
+        assert_eq!(eval_text(&sum(1_000_000), "[]", None), None);
         let doubling = |levels: usize| {
             let mut text = String::from("[a0=1");
             for level in 1..=levels {
@@ -290,22 +291,22 @@ mod tests {
             }
             text + "]"
         };
-        gives("a18", &doubling(18), None, "262144");
-        assert_eq!(give("a23", &doubling(23), None), None);
+        assert_value("a18", &doubling(18), None, "262144");
+        assert_eq!(eval_text("a23", &doubling(23), None), None);
     }
 
     #[test]
     fn evaluation_ends_where_the_reference_overflows_its_stack() {
-        gives("x", "[x = self[\"x\"]]", None, "error");
-        assert_eq!(give("x", "[x = self[\"x\"] + self[\"x\"]]", None), None);
+        assert_value("x", "[x = self[\"x\"]]", None, "error");
+        assert_eq!(eval_text("x", "[x = self[\"x\"] + self[\"x\"]]", None), None);
     }
 
     #[test]
     fn projection_and_subscripts() {
-        gives("{[a=1],[a=2],3}.a", "[]", None, "{ 1,2,error }");
-        gives("{10,20}[4294967296]", "[]", None, "10");
-        gives("{10,20}[2]", "[]", None, "error");
-        gives("n[\"a\"]", "[n=[a=b;b=4]]", None, "4");
+        assert_value("{[a=1],[a=2],3}.a", "[]", None, "{ 1,2,error }");
+        assert_value("{10,20}[4294967296]", "[]", None, "10");
+        assert_value("{10,20}[2]", "[]", None, "error");
+        assert_value("n[\"a\"]", "[n=[a=b;b=4]]", None, "4");
     }
 
     #[test]

@@ -12,19 +12,19 @@ use crate::eval::scope::{AdRef, AdScope};
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, Node, NodeId, SpecialName};
 
 impl<'a> Evaluator<'a> {
-    /// Calls `run` with the root of another ad, as the reference does for each element of a projection. Unlike in a
-    /// nested evaluation, limits and detection of cycles continue.
+    /// Calls `run` with the root of another ad, as the reference does for each element of a projection. Unlike a nested
+    /// evaluation, `run` uses the current limits and the current detection of cycles.
     pub(super) fn with_projection_root(
         &mut self,
         scope: Option<&'a AdScope<'a>>,
         run: impl FnOnce(&mut Self) -> EvalResult<'a>,
     ) -> EvalResult<'a> {
         let root = self.root;
-        let strayed = self.redirected_scope;
+        let redirect = self.redirected_scope;
         self.root = scope.map(Self::outermost_scope);
         let result = run(self);
         self.root = root;
-        self.redirected_scope = strayed;
+        self.redirected_scope = redirect;
         result
     }
 

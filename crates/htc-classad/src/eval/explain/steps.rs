@@ -20,7 +20,7 @@ use crate::user_map::UserMaps;
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, explain::{self, TraceStep}};
 ///
-/// /// Prints the steps of an evaluation, each below the one that it is a part of.
+/// /// Prints the steps of an evaluation, each below the step that it is a part of.
 /// fn lines(step: &TraceStep, depth: usize) -> String {
 ///     let value = step.value.as_ref().map_or("failed".to_owned(), ToString::to_string);
 ///     let own = format!("{}{} = {value}\n", "  ".repeat(depth), step.expr);
@@ -205,8 +205,8 @@ impl TraceStep {
                 references.push(LookedUpName { text, place, value: self.value.clone() });
             }
         }
-        // The names in the definition of an attribute do not belong to this expression; of a selection, only the base
-        // does.
+        // The names in the definition of an attribute do not belong to this expression. In a selection, only the names
+        // in the base do.
         if self.place.is_none() {
             for step in &self.steps {
                 step.collect_references(references);
@@ -228,7 +228,7 @@ impl TraceStep {
                 true
             }
             (None, None) => true,
-            // Where a truth value is required, an undefined operand can also be the cause of an error.
+            // If a truth value is required, an undefined operand can also be the cause of an error.
             _ => false,
         };
         match self.value {

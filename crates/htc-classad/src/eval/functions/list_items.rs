@@ -19,7 +19,7 @@ pub(crate) fn raw_items<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterat
     list.split(|byte| separators.contains(byte)).filter(|item| !item.is_empty())
 }
 
-/// Splits a text as `split()` does (compat_classad.cpp, splitArb_func). An empty item counts only between two equal
+/// Splits a text as `split()` does (compat_classad.cpp, splitArb_func). An empty item is kept only between two equal
 /// separators that are not white space, so `a, b` has two items and `a,,b` three.
 pub(crate) fn split_items<'a>(text: &'a [u8], separators: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();

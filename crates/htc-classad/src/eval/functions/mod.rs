@@ -1,11 +1,12 @@
 //! Built-in functions of the ClassAd language (fnCall.cpp).
 //!
-//! A built-in function is a Rust function that is called with a [`FunctionCall`](crate::eval::evaluator::FunctionCall): its
-//! unevaluated arguments, the scopes of the call, and the evaluator. The Rust function evaluates the arguments that it needs,
-//! in any order, and returns a value. `Err(EvalFailure)` makes the whole evaluation fail (`ExprTree::Evaluate`,
-//! exprTree.cpp), which only few functions do themselves; the failure of an argument is passed on with `?`. Texts, lists and
-//! ads that a function makes are stored in the arena of the evaluation by `make_string`, `make_list` and `make_ad`. Each file
-//! of this module has one subject and its own table of functions; [`FUNCTIONS_BY_SUBJECT`] collects the tables:
+//! A built-in function is a Rust function that is called with a [`FunctionCall`](crate::eval::evaluator::FunctionCall):
+//! its unevaluated arguments, the scopes of the call, and the evaluator. The Rust function evaluates the arguments that
+//! it needs, in any order, and returns a value. `Err(EvalFailure)` makes the whole evaluation fail
+//! (`ExprTree::Evaluate`, exprTree.cpp); few functions do this themselves, but a failure to evaluate an argument is
+//! passed on with `?`. Texts, lists and ads that a function makes are stored in the arena of the evaluation by
+//! `make_string`, `make_list` and `make_ad`. Each file of this module has one subject and its own table of functions;
+//! [`FUNCTIONS_BY_SUBJECT`] collects the tables:
 //!
 //! ```text
 //! pub(super) const FUNCTIONS: &[NamedFunction] = &[("isUndefined", |call| call.test_argument(ComputedValue::is_undefined))];

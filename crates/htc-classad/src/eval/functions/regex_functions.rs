@@ -95,8 +95,8 @@ fn regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(if undefined { ComputedValue::Undefined } else { ComputedValue::Bool(false) })
 }
 
-/// Replaces matches of a pattern; `more` has the option letters that the name of the function implies.
-fn regexps<'a>(call: &mut FunctionCall<'_, 'a>, more: &[u8]) -> EvalResult<'a> {
+/// Replaces matches of a pattern; `implied_letters` has the option letters that the name of the function implies.
+fn regexps<'a>(call: &mut FunctionCall<'_, 'a>, implied_letters: &[u8]) -> EvalResult<'a> {
     let (pattern, subject, template, options) = match pattern_arguments(call)? {
         PatternArguments::EarlyResult(answer) => return Ok(answer),
         PatternArguments::Valid(
@@ -105,7 +105,7 @@ fn regexps<'a>(call: &mut FunctionCall<'_, 'a>, more: &[u8]) -> EvalResult<'a> {
         ) => (pattern, subject, template, options),
         PatternArguments::Valid(..) => return Ok(ComputedValue::Error),
     };
-    let has = |letter: u8| options.contains(&letter) || more.contains(&letter);
+    let has = |letter: u8| options.contains(&letter) || implied_letters.contains(&letter);
     let extent = SubstitutionMode { whole_subject: has(b'f'), all_matches: has(b'g') };
     let regex = call.regexes().get(pattern, RegexOptions::from_letters(options));
     match regex.and_then(|regex| substitute(&regex, subject, template, extent)) {
@@ -120,17 +120,17 @@ fn string_list_regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<
         return Ok(ComputedValue::Error);
     }
     let mut texts: [&[u8]; 4] = [b"", b"", list_items::BLANK_COMMA, b""];
-    let mut good = true;
+    let mut all_strings = true;
     for (at, text) in texts.iter_mut().enumerate().take(count) {
         match call.eval_argument(at)? {
             ComputedValue::Str(value) => *text = value,
-            _ => good = false,
+            _ => all_strings = false,
         }
     }
     let [pattern, list, separators, options] = texts;
     // Unlike `regexp()`, this function accepts option letters in upper and lower case.
     let options = RegexOptions::from_letters(&options.to_ascii_lowercase());
-    let regex = if good { call.regexes().get(pattern, options) } else { None };
+    let regex = if all_strings { call.regexes().get(pattern, options) } else { None };
     let Some(regex) = regex else { return Ok(ComputedValue::Error) };
     let mut any = None;
     for item in list_items::trimmed_items(list, separators) {

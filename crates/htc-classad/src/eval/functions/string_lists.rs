@@ -54,9 +54,9 @@ fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Summarizes a list of numbers. Of each item, only the number at its beginning counts. The result is an integer if
-/// all items consist only of digits and signs. As in the reference, the initial values are limits of C's `float`, so
-/// the maximum of negative numbers is zero.
+/// Summarizes a list of numbers. Only the number at the beginning of each item is used. The result is an integer if all
+/// items consist only of digits and signs. As in the reference, the initial values are limits of C's `float`, so the
+/// maximum of negative numbers is zero.
 fn summarize<'a>(call: &mut FunctionCall<'_, 'a>, what: ListSummary) -> EvalResult<'a> {
     let Some([list, separators]) = list_arguments(call)? else { return Ok(ComputedValue::Error) };
     let mut result = match what {
@@ -114,7 +114,7 @@ fn has_digits(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit) && !text.iter().any(|byte| matches!(byte, b'e' | b'E' | b'x' | b'X'))
 }
 
-/// Item, list and separators of a membership function. If only one of item and list is undefined, it counts as an
+/// Item, list and separators of a membership function. If only one of item and list is undefined, it is treated as an
 /// empty string; undefined separators are the default separators.
 enum ItemAndList<'a> {
     Valid(&'a [u8], &'a [u8], &'a [u8]),

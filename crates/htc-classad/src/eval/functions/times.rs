@@ -66,14 +66,14 @@ fn eval_without_arguments<'a>(
 /// Implements `absTime()`. A string that is not a literal remains a string, as in the reference. A literal argument
 /// has already become a time when the expression was parsed.
 fn abs_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
-    let given = match call.argument_count() {
+    let requested_offset = match call.argument_count() {
         0 => return Ok(abs_time_at(call, current_time(call))),
         1 => None,
         2 => Some(()),
         _ => return Ok(ComputedValue::Error),
     };
     let value = call.eval_argument(0)?;
-    let given = match given {
+    let requested_offset = match requested_offset {
         None => None,
         Some(()) => match call.eval_argument(1)? {
             ComputedValue::Int(seconds) => Some(seconds as i32),
@@ -85,13 +85,13 @@ fn abs_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let seconds = match value {
         ComputedValue::Undefined => return Ok(ComputedValue::Undefined),
         ComputedValue::Str(_) | ComputedValue::AbsTime(_) => return Ok(value),
-        ComputedValue::Int(_) if given == Some(-1) => return Err(EvalFailure),
+        ComputedValue::Int(_) if requested_offset == Some(-1) => return Err(EvalFailure),
         ComputedValue::Int(seconds) => seconds as i32,
         ComputedValue::Real(seconds) | ComputedValue::RelTime(seconds) => numbers::truncate32(seconds),
         _ => return Ok(ComputedValue::Error),
     };
     let seconds = i64::from(seconds);
-    let offset = given.unwrap_or_else(|| zone_offset(call, seconds));
+    let offset = requested_offset.unwrap_or_else(|| zone_offset(call, seconds));
     Ok(ComputedValue::AbsTime(AbsTime { seconds, offset }))
 }
 

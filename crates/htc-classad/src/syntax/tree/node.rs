@@ -66,8 +66,7 @@ pub(crate) enum Node {
 // `Node::Name`, the largest variant, fills 16 bytes together with the tag of the enum.
 const _: () = assert!(size_of::<Node>() == 16);
 
-/// Converts variant by variant. `Node` does not contain a [`Scalar`], because nesting would make the type half as
-/// large again.
+/// Converts variant by variant. `Node` does not contain a [`Scalar`], because nesting would make the type 50 % larger.
 impl From<Scalar<TextRange>> for Node {
     #[inline(always)]
     fn from(scalar: Scalar<TextRange>) -> Self {

@@ -4,8 +4,8 @@ use super::{ABSOLUTE_BASE, ExprTree, Node, NodeId};
 use crate::syntax::scalar::Scalar;
 
 impl ExprTree {
-    /// Returns true if two expressions are equal node by node. Names are compared case-sensitively, and parentheses
-    /// count (reference: `SameAs`).
+    /// Returns true if two expressions are equal node by node. Names are compared case-sensitively, and parentheses are
+    /// significant (reference: `SameAs`).
     pub(crate) fn is_same_as(&self, id: NodeId, other: &ExprTree, other_id: NodeId) -> bool {
         let links = |x, count, y, other_count| {
             self.links(x, count).iter().copied().zip(other.links(y, other_count).iter().copied())

@@ -5,8 +5,8 @@
 REPOSITORY is a clone of https://github.com/PelicanPlatform/classad. Run this with a Python that has HTCondor's library (the
 modules htcondor2 and classad2), and with cargo and go on PATH. Three programs do the same work on the same job ads and the
 same slot ad: speed.rs, speed.py and speed.go. Each figure is the processor time of the whole process, all its threads
-included, less that of the process without the work; the best of five runs counts. The time of classad2 includes that of
-Python. Fails if the programs do not give the same results.
+included, minus that of the process without the work; the best of five runs is used. The time of classad2 includes
+Python. Fails if the results of the programs differ.
 """
 
 import os
@@ -19,7 +19,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ADS = 2000
 RUNS = 5
-# How often each piece of work is done with all ads, and by how much more often the fastest library does it.
+# Number of times that each kind of work is done with all ads; LIBRARIES has a factor for each library.
 ROUNDS = {"read": 10, "print": 20, "evaluate": 100, "match": 50}
 LIBRARIES = {"htc-classad": 10, "classad2": 1, "go": 1}
 

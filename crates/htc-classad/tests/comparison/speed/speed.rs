@@ -1,7 +1,7 @@
 //! Does one piece of work several times: `comparison_speed JOBS SLOT read|print|evaluate|match ROUNDS`.
 //!
 //! Prints a number that depends on the results: attributes read, lines printed, ads for which the constraint is true,
-//! matches. `measure.py` compares it with those of other libraries, and the times.
+//! matches. `measure.py` compares this number and the time with those of other libraries.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

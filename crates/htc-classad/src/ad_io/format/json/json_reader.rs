@@ -67,7 +67,7 @@ fn parse_with_memo(
 }
 
 struct JsonReader<'p, 's, 'w, 'm> {
-    /// Parser, of which only the lexer and the errors are used; it parses no expressions here.
+    /// Parser, used for its lexer and its errors; it does not parse expressions here.
     parser: &'p mut Parser<'s, 'w>,
     dialect: Dialect,
     builder: TreeBuilder,

@@ -220,7 +220,7 @@ pub fn push(ad: &ClassAd, layout: JsonLayout, out: &mut Vec<u8>) {
     push_attributes(ad, slots.into_iter(), layout, out);
 }
 
-/// Appends a value in the form of a literal value of an attribute.
+/// Appends a value in the form in which a literal value of an attribute is written.
 ///
 /// ```
 /// use htc_classad::{Value, format::json::{self, JsonLayout}};
@@ -246,10 +246,10 @@ pub fn push_value(value: &Value, layout: JsonLayout, out: &mut Vec<u8>) {
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
-        let (plain, behind) = rest.split_at(plain_length(rest));
+        let (plain, remaining) = rest.split_at(plain_length(rest));
         out.extend_from_slice(plain);
-        let Some((byte, behind)) = behind.split_first() else { return };
-        rest = behind;
+        let Some((byte, remaining)) = remaining.split_first() else { return };
+        rest = remaining;
         let letter = match byte {
             8 => b'b',
             12 => b'f',

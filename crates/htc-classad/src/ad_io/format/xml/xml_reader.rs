@@ -63,11 +63,11 @@ pub struct XmlPrefix {
     pub found_ad: bool,
     /// Number of bytes read.
     pub used: usize,
-    /// First integer that does not fit 64 bits, or `None`.
+    /// First integer that does not fit in 64 bits, or `None`.
     pub large_integer: Option<LargeInteger>,
 }
 
-/// Integer that does not fit 64 bits.
+/// Integer that does not fit in 64 bits.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::xml};
@@ -456,7 +456,7 @@ impl XmlReader<'_> {
 }
 
 impl XmlReader<'_> {
-    /// Records the first integer that does not fit 64 bits. `start` is the offset of the text of the value.
+    /// Records the first integer that does not fit in 64 bits. `start` is the offset of the text of the value.
     fn note_large_integer(&mut self, value: &[u8], start: usize, is_error: bool) {
         if self.large_integer.is_some() {
             return;
@@ -474,7 +474,7 @@ impl XmlReader<'_> {
 }
 
 /// Parses the integer at the beginning of a text like `std::from_chars`. Returns the error value if there are no digits
-/// or the integer does not fit 64 bits.
+/// or the integer does not fit in 64 bits.
 fn parse_integer(text: &[u8]) -> Value {
     let negative = text.first() == Some(&b'-');
     let digits = text[usize::from(negative)..].iter().take_while(|byte| byte.is_ascii_digit());
@@ -493,7 +493,7 @@ fn parse_integer(text: &[u8]) -> Value {
 
 const ENTITIES: [(&[u8], u8); 3] = [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>')];
 
-/// Returns the text up to the next tag with its entities replaced, and the length that it has in the input (reference:
+/// Returns the text up to the next tag with its entities replaced, and its length in the input (reference:
 /// `XMLLexer::GrabText`). After an ampersand the text continues to a blank, a semicolon or the next ampersand, even
 /// across tags. If the input ends first, the ampersand and the text after it are lost.
 fn grab_text(text: &[u8]) -> (Vec<u8>, usize) {

@@ -46,13 +46,13 @@ impl<R: Read> AdReader<R> {
             let (length, _) = self.window.peek_line()?.unwrap_or_default();
             let line = self.window.line;
             let text = strip_cr(self.window.unread_range(0..length));
-            let around = SurroundingText::from_window(&self.window, length);
+            let surroundings = SurroundingText::from_window(&self.window, length);
             let message = format!(
                 "expected an ad in the {} form, which begins with `{}`",
                 self.form().name(),
                 char::from(own)
             );
-            let error = AdError::at_span(text, around, Span::new(0, text.len().min(40)), message, None);
+            let error = AdError::at_span(text, surroundings, Span::new(0, text.len().min(40)), message, None);
             // One error covers all text up to the next byte that may begin an ad.
             loop {
                 let (_, whole) = self.window.peek_line()?.unwrap_or_default();
@@ -71,10 +71,10 @@ impl<R: Read> AdReader<R> {
         if std::mem::take(&mut self.open_lists) == 0 {
             return None;
         }
-        let around = SurroundingText::from_window(&self.window, 0);
+        let surroundings = SurroundingText::from_window(&self.window, 0);
         let message = format!("the list of ads is not closed; its end {missing} is missing");
         let help = Some("the input may have been cut off, so that ads are missing");
-        let error = AdError::at_span(b"", around, Span::new(0, 0), message, help);
+        let error = AdError::at_span(b"", surroundings, Span::new(0, 0), message, help);
         Some(AdRecord { line: self.window.line, errors: vec![error], ..AdRecord::default() })
     }
 
@@ -105,8 +105,8 @@ impl<R: Read> AdReader<R> {
                 record.ad = ad;
                 let dialect = if is_json { Dialect::json() } else { self.dialect };
                 if let Some(span) = find_large_integer(&text[..used], dialect) {
-                    let around = SurroundingText::from_window(&self.window, length);
-                    record.errors.push(AdError::large_integer(text, around, span, "counts as 0"));
+                    let surroundings = SurroundingText::from_window(&self.window, length);
+                    record.errors.push(AdError::large_integer(text, surroundings, span, "is read as 0"));
                 }
                 used
             }
@@ -200,17 +200,17 @@ impl<R: Read> AdReader<R> {
             let mut record = AdRecord { line, ..AdRecord::default() };
             let mut fail = |at: usize, message: &str| {
                 let span = Span::new(at, at + 1);
-                let around = SurroundingText::from_window(&self.window, text.len());
-                record.errors.push(AdError::at_span(text, around, span, message.to_owned(), None));
+                let surroundings = SurroundingText::from_window(&self.window, text.len());
+                record.errors.push(AdError::at_span(text, surroundings, span, message.to_owned(), None));
             };
             let mut used = text.len();
             let mut large_integers = Vec::new();
             match xml::parse_prefix(text, self.dialect) {
                 Ok(read) => {
                     if let Some(large) = read.large_integer {
-                        let around = SurroundingText::from_window(&self.window, text.len());
-                        let reading = if large.is_error { "is an error" } else { "counts as 0" };
-                        large_integers.push(AdError::large_integer(text, around, large.span, reading));
+                        let surroundings = SurroundingText::from_window(&self.window, text.len());
+                        let reading = if large.is_error { "is an error" } else { "is read as 0" };
+                        large_integers.push(AdError::large_integer(text, surroundings, large.span, reading));
                     }
                     record.ad = read.ad;
                     match (read.found_ad, complete) {
