@@ -1,7 +1,7 @@
 //! Errors that know how they can be corrected.
 
-/// Error that a change of the configuration or of the machine corrects. Its message may contain both parts; a report prints
-/// them apart.
+/// Error that a change of the configuration or of the machine corrects. Its message may contain both parts; a report
+/// prints them separately.
 pub trait FixableError {
     /// Returns the problem, without the correction.
     fn problem(&self) -> String;

@@ -91,7 +91,7 @@ quirks! {
     NoJobNetworkingFails, "no-job-networking-fails",
         "NO_JOB_NETWORKING without USE_PID_NAMESPACES ends the starter while the job continues", "c40 041; daemon_core.cpp";
     OwnerIgnored, "owner-ignored",
-        "as root the account of a job is OsUser or User; Owner and SLOT<N>_USER are ignored", "s28b; jic_local.cpp";
+        "if the starter runs as root, the account of a job is OsUser or User; Owner and SLOT<N>_USER are ignored", "s28b; jic_local.cpp";
     EmptyIwdLogInRoot, "empty-iwd-log-in-root",
         "with an empty Iwd the job's log (StarterUserLog) is expected in /, where the job's account may not write", "local_user_log.cpp";
     DslotKeywordNoFallback, "dslot-keyword-no-fallback",
@@ -109,9 +109,9 @@ quirks! {
     QuickDrainSparesUnmatched, "quick-drain-spares-unmatched",
         "a quick drain gives jobs that no longer match START their full retirement time", "ResState.cpp";
     ShareNotANumber, "share-not-a-number",
-        "a share in SLOT_TYPE_<n> that is not a number counts as 0, which is raised to the minimum, without a message", "s31l";
+        "a share in SLOT_TYPE_<n> that is not a number is read as 0 and raised to the minimum without a message", "s31l";
     SlotTypeUnmade, "slot-type-unmade",
-        "a slot type with invalid shares makes no slot, which only the log reports", "s31k, s31l";
+        "no slot is created for a slot type with invalid shares; only the log reports this", "s31k, s31l";
     ExecuteEmptied, "execute-emptied",
         "the startd removes everything in EXECUTE when it starts, including files that are not HTCondor's", "c35c";
     TypeAttrsHideSlotValues, "type-attrs-hide-slot-values",
@@ -119,42 +119,42 @@ quirks! {
     RetirementLostAfterDrain, "retirement-lost-after-drain",
         "after a machine with one slot was drained, its jobs no longer have a MaxJobRetirementTime", "p78, p76";
     OfflineBelowZero, "offline-below-zero",
-        "if OFFLINE_MACHINE_RESOURCE_x is more than the machine has, no slot is made; a number has no effect for a resource that has ids", "p55 16, 17; p51";
+        "if OFFLINE_MACHINE_RESOURCE_x is more than the machine has, no slot is created; a number has no effect for a resource that has ids", "p55 16, 17; p51";
     OfflineOnlyGrows, "offline-only-grows",
         "a reconfiguration can only add offline resources: ids that were offline at the start stay offline", "p53";
     RequireIgnoredStatic, "require-ignored-static",
         "a static slot accepts a job without checking its RequireGPUs against the GPUs of the slot", "Resource.cpp";
     DeviceIndexIsTruth, "device-index-is-truth",
-        "`gpus=1:1` selects the first GPU with known properties, not the second: any number but 0 is true for each GPU",
+        "`gpus=1:1` selects the first GPU with known properties, not the second: the number after the colon is evaluated as a condition, and any number other than 0 is true for every GPU",
         "ResAttributes.cpp DevIdMatches";
     BenchmarkOnce, "benchmark-once",
-        "Benchmarking ends at the next poll while the programs still run; RunBenchmarks is evaluated again only after another change of activity",
+        "Benchmarking ends at the next poll while the programs are still running; RunBenchmarks is evaluated again only after another change of activity",
         "p01, p84";
     BenchmarksNotAtStart, "benchmarks-not-at-start",
-        "benchmarks run only when RunBenchmarks is true, although the manual says that any value but False also runs them once after the start",
+        "benchmarks run only when RunBenchmarks is true, although the manual says that any value other than False also runs them once after the start",
         "MachAttributes.cpp; Resource.cpp";
     BenchmarksNotAveraged, "benchmarks-not-averaged",
         "the published results of benchmarks are those of the last run, not a weighted average", "startd_bench_job.cpp";
     StartFalseKeepsClaim, "start-false-keeps-claim",
-        "a START that becomes false neither ends an idle claim nor takes a matched slot to Owner; only IS_OWNER does, and a matched slot keeps its match",
+        "a START that becomes false does not end an idle claim, and a matched slot keeps its match; only IS_OWNER moves a slot to Owner state",
         "ResState.cpp eval_policy";
     BackfillDead, "backfill-dead",
-        "the distributed startd refuses BACKFILL_SYSTEM = BOINC, and as root the client never starts", "p10c";
+        "the released startd refuses BACKFILL_SYSTEM = BOINC, and a startd that runs as root could not start the client", "p10c";
     ResourceConflictStays, "resource-conflict-stays",
-        "ResourceConflict of a backfill slot stays after the conflict has ended, and a claimed static slot counts twice",
+        "ResourceConflict of a backfill slot stays after the conflict has ended, and a claimed static slot is counted twice",
         "p48; ResMgr.cpp compute_resource_conflicts";
     ConsumptionDropsRequire, "consumption-drops-require",
         "with a consumption policy, RequireGPUs of a job is ignored", "Resource.cpp create_dslot";
     StartSyntaxSilent, "start-syntax-silent",
         "a START that does not parse becomes `error` without a message, and the slot never matches", "p55 28";
     NumCpusZero, "num-cpus-zero",
-        "NUM_CPUS = 0 makes one broken slot that is not visible anywhere, and the startd keeps running", "p55 25";
+        "NUM_CPUS = 0 creates one broken slot that is not visible anywhere, and the startd keeps running", "p55 25";
     TimersWholeSeconds, "timers-whole-seconds",
         "timers are rounded to whole seconds: each fires up to one second early or late, and all timers due in the same second fire together", "s05, s14, s33; timer_manager.cpp";
     FetchDelayLowBits, "fetch-delay-low-bits",
-        "only the lower 32 bits of FetchWorkDelay count: 3,000,000,000 seconds mean no delay", "Resource.cpp evalNextFetchWorkDelay";
+        "only the lower 32 bits of FetchWorkDelay are used: 3,000,000,000 seconds mean no delay", "Resource.cpp evalNextFetchWorkDelay";
     NumSlotsPartitionable, "num-slots-partitionable",
-        "NUM_SLOTS alone makes partitionable slots, each with a share of the processors", "slot_builder.cpp initTypes";
+        "NUM_SLOTS alone creates partitionable slots, each with a share of the processors", "slot_builder.cpp initTypes";
     CpuBusyTimeMissing, "cpu-busy-time-missing",
         "no slot ad has CpuBusyTime and CpuIsBusy, so a policy that reads them is undefined", "Resource.cpp publish_evaluated";
     VacatingPastLimit, "vacating-past-limit",
@@ -189,7 +189,7 @@ quirks! {
     HookTmpdirAfterJob, "hook-tmpdir-after-job",
         "hooks that run after the start of a job get the job's TMPDIR=/tmp, but not the job's mount on /tmp", "s01; starter.cpp PublishToEnv";
     HookKeywordFallbackBlocked, "hook-keyword-fallback-blocked",
-        "a HookKeyword without any hook selects no hooks, not those of the default keyword", "s13, s23b; HookClientMgr.cpp";
+        "a HookKeyword without any hook selects no hooks, not the hooks of the default keyword", "s13, s23b; HookClientMgr.cpp";
     // The starter.
     StarterOwnCommandLine, "starter-own-command-line",
         "-job-input-ad reads only the long form, no ad is printed with -job-output-ad, and the exit statuses are the daemon's", "starter_class.cpp, starter_main.cpp";
@@ -200,11 +200,11 @@ quirks! {
     LeftUnnoted, "left-unnoted",
         "a starter does not record what it creates, so nothing removes what a killed starter leaves behind", "starter.cpp";
     ScratchMadeAsCondor, "scratch-made-as-condor",
-        "as root the scratch directory is created as the condor account", "starter.cpp createTempExecuteDir";
+        "a starter that runs as root creates the scratch directory as the condor account", "starter.cpp createTempExecuteDir";
     SuspendSignalsIgnored, "suspend-signals-ignored",
         "SIGTSTP and SIGCONT to the starter do not suspend and continue the job", "c12 007, 008";
     HooksKilledLast, "hooks-killed-last",
-        "hooks that still run when the starter ends are killed after the cleanup, when their directory no longer exists", "starter.cpp, HookClientMgr.cpp";
+        "hooks that are still running when the starter ends are killed after the cleanup, when their directory no longer exists", "starter.cpp, HookClientMgr.cpp";
     ExitHookUnspawnableHangs, "exit-hook-unspawnable-hangs",
         "the starter waits forever for a JOB_EXIT hook that cannot be executed", "s21b";
     PluginNoAdsLoops, "plugin-no-ads-loops",
@@ -230,7 +230,7 @@ quirks! {
     MissedDeferralAsSignal, "missed-deferral-as-signal",
         "a missed DeferralTime without a shadow is reported as a death by signal 114", "s32b case 32";
     OutputAdAsCondor, "output-ad-as-condor",
-        "as root the file of the final ad is written as the condor account", "s32 cases 08, 08b";
+        "a starter that runs as root writes the file of the final ad as the condor account", "s32 cases 08, 08b";
     JsonEscapes, "json-escapes",
         "`\\u00eb` in a JSON string is read as two bytes that are not UTF-8", "jsonSource.cpp, lexer.cpp";
     JobKeywordNoUser, "job-keyword-no-user",
@@ -272,16 +272,16 @@ quirks! {
     NoExecuteCrashes, "no-execute-crashes",
         "the starter dies of SIGSEGV if EXECUTE is empty", "c41 019";
     JobIdLowBits, "job-id-low-bits",
-        "only the lower 32 bits of ClusterId and ProcId count", "job_info_communicator.cpp";
+        "only the lower 32 bits of ClusterId and ProcId are used", "job_info_communicator.cpp";
     MemoryHoldLost, "memory-hold-lost",
         "without a shadow, a job killed for exceeding its memory limit is not held; if the whole machine ran out of memory, the starter exits without calling JOB_EXIT",
         "vanilla_proc.cpp";
     ProcessesUnlimited, "processes-unlimited",
         "a job may create processes without limit, until the machine fails", "vanilla_proc.cpp";
     LimitsSilentlyLost, "limits-silently-lost",
-        "jobs run without limits if no control group can be created, which only the log reports", "vanilla_proc.cpp";
+        "jobs run without limits if no control group can be created; only the log reports this", "vanilla_proc.cpp";
     SlotlessUnlimited, "slotless-unlimited",
-        "a job without a slot has no limits of memory and processors", "vanilla_proc.cpp";
+        "a job without a slot has no limits on memory and processors", "vanilla_proc.cpp";
     GroupsUnfound, "groups-unfound",
         "control groups are used only if version 2, or the controllers memory, cpu,cpuacct and freezer of version 1, are mounted in /sys/fs/cgroup",
         "vanilla_proc.cpp; hasCgroupV2";
@@ -298,15 +298,15 @@ quirks! {
     DockerStartHangs, "docker-start-hangs",
         "without a shadow, the starter and the scratch directory stay forever if the pull fails or the container cannot be created after the pull; if the image is for another CPU architecture, the starter dies of an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
     DockerCreateStatus, "docker-create-status",
-        "without a shadow a failed `docker create` counts as the job's exit with that status", "c21 026";
+        "without a shadow a failed `docker create` is treated as the job's exit with that status", "c21 026";
     DockerFailureIsEviction, "docker-failure-is-eviction",
-        "a container that docker could not start is killed once more and counts as an evicted job that ran", "c21; docker_proc.cpp";
+        "a container that docker could not start is killed once more and treated as an evicted job that ran", "c21; docker_proc.cpp";
     DockerUnknownStays, "docker-unknown-stays",
         "a container is not removed if it is unknown whether it has ended", "docker_proc.cpp";
     DockerEndsSilent, "docker-ends-silent",
         "without a shadow a job that exceeds the memory of its container, or whose container cannot be inspected, ends without a message", "docker_proc.cpp";
     DockerPauseAssumed, "docker-pause-assumed",
-        "a container that docker fails to pause counts as suspended", "docker_proc.cpp Suspend";
+        "a container that docker fails to pause is treated as suspended", "docker_proc.cpp Suspend";
     DockerTestFromPath, "docker-test-from-path",
         "the start-up test runs `docker` from PATH, not DOCKER", "c24 012, 013, 018";
     SingularityImageDefault, "singularity-image-default",
@@ -327,9 +327,9 @@ quirks! {
     CronBoolFirstLetter, "cron-bool-first-letter",
         "KILL, RECONFIG and RECONFIG_RERUN of a cron job are true only for values that begin with t", "cron_param.cpp";
     CronRerunDoubles, "cron-rerun-doubles",
-        "RECONFIG_RERUN starts a second process beside a running one, which is then no longer tracked", "cron_job.cpp HandleReconfig";
+        "RECONFIG_RERUN starts a second process while the first is still running; the first is then no longer tracked", "cron_job.cpp HandleReconfig";
     CronPeriodStale, "cron-period-stale",
-        "after a change of its PERIOD, a Periodic cron job runs once at once and then at the old times", "p80";
+        "after a change of its PERIOD, a Periodic cron job runs once immediately and then at the old times", "p80";
     CronStaleAttributes, "cron-stale-attributes",
         "attributes that a cron job no longer prints stay in the slot ad that policies and REPLY_FETCH see", "ResMgr.h adlist_updated; Resource.cpp";
     // The job router.
@@ -350,9 +350,9 @@ quirks! {
     CleanupFailureKeepsJob, "cleanup-failure-keeps-job",
         "a failing JOB_CLEANUP is called at each poll forever, and the source job is never released", "r06";
     RouterSignalIsSuccess, "router-signal-is-success",
-        "a router hook killed by a signal counts as exited with 0, and its output is used", "r03, r04, r05, r06";
+        "a router hook killed by a signal is treated as if it had exited with 0, and its output is used", "r03, r04, r05, r06";
     RouterRefusedHookSkipped, "router-refused-hook-skipped",
-        "a router hook whose path is refused counts as not configured: the job is routed without it", "JobRouterHookMgr.cpp";
+        "a router hook whose path is refused is treated as not configured: the job is routed without it", "JobRouterHookMgr.cpp";
     RouterKeyPrefix, "router-key-prefix",
         "a running hook of job 1.1 blocks the same hook of job 1.10", "JobRouterHookMgr.cpp";
     EditBlankEmptiesJob, "edit-blank-empties-job",
@@ -382,10 +382,10 @@ quirks! {
     DefaultKeepsUndefined, "default-keeps-undefined",
         "DEFAULT does not change an attribute whose value is `undefined`", "xform_utils.cpp";
     NulInAttributeName, "nul-in-attribute-name",
-        "'SET X, 1' sets an attribute whose name is X and a NUL byte, where printing stops", "xform_utils.cpp";
+        "'SET X, 1' sets an attribute whose name is X followed by a NUL byte; printing stops at the NUL byte", "xform_utils.cpp";
 }
 
-/// Behaviour to use where reference and manual differ.
+/// Behaviour to use if reference and manual differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum QuirkMode {
     /// Follow the manual, with a warning that a real pool differs.
@@ -398,7 +398,7 @@ pub enum QuirkMode {
 /// Decision about a quirk, for code that applies the quirk, reports it or lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuirkDecision {
-    /// The quirk.
+    /// Quirk to which the decision applies.
     pub quirk: Quirk,
     /// True to reproduce 25.14.
     pub as_reference: bool,
@@ -416,7 +416,7 @@ impl QuirkMode {
         QuirkDecision { quirk, as_reference: self.reproduces(quirk) }
     }
 
-    /// Returns the other mode, whose outcome is shown in addition to the requested one.
+    /// Returns the other mode, for code that also shows what the other mode would do.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

@@ -232,7 +232,7 @@ pub struct MachineFacts {
 
 /// Implements [`EvalWorld`] and [`World`] for a type that wraps another world and has its own clock, language mode and
 /// `replaced_text`, which returns the text that replaces a file, or `None` if the file is read from the wrapped world.
-macro_rules! of_its_world {
+macro_rules! implement_wrapped_world {
     ($kind:ident, |$it:ident| $now:expr, $mode:expr) => {
         impl EvalWorld for $kind<'_> {
             fn epoch(&self) -> i64 {
@@ -343,10 +343,10 @@ impl FrozenClockWorld<'_> {
     }
 }
 
-of_its_world!(FrozenClockWorld, |it| it.now, it.world.language_mode());
+implement_wrapped_world!(FrozenClockWorld, |it| it.now, it.world.language_mode());
 
-/// World that parses and evaluates expressions in its own language mode and passes all other requests to the wrapped world.
-/// Used where several configurations have different modes.
+/// World that parses and evaluates expressions in its own language mode and passes all other requests to the wrapped
+/// world. Used if several configurations have different modes.
 pub struct FixedModeWorld<'a> {
     /// Wrapped world.
     pub world: &'a dyn World,
@@ -360,18 +360,18 @@ impl FixedModeWorld<'_> {
     }
 }
 
-of_its_world!(
+implement_wrapped_world!(
     FixedModeWorld,
     |it| it.world.now(),
     LanguageMode { strict: it.strict, ..it.world.language_mode() }
 );
 
-/// World in which texts in memory replace files, such as pipes, which can be read only once. All other requests are passed to
-/// the wrapped world.
+/// World in which some files are replaced by texts in memory, for example a pipe, which can be read only once. All
+/// other requests are passed to the wrapped world.
 pub struct FileTextsWorld<'a> {
     /// Wrapped world.
     pub world: &'a dyn World,
-    /// Paths of the replaced files as the reader names them, and their texts.
+    /// Paths of the replaced files as the reader spells them, each with the text that replaces the file.
     pub texts: &'a [(PathBuf, Vec<u8>)],
 }
 
@@ -381,4 +381,4 @@ impl FileTextsWorld<'_> {
     }
 }
 
-of_its_world!(FileTextsWorld, |it| it.world.now(), it.world.language_mode());
+implement_wrapped_world!(FileTextsWorld, |it| it.world.now(), it.world.language_mode());

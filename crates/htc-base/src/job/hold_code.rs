@@ -3,7 +3,7 @@
 /// Defines the codes with their numbers and documentation from one table.
 macro_rules! codes {
     ($($name:ident = $number:literal, $line:literal;)*) => {
-        /// Reason code of a hold; codes from 1000 are reasons of a vacate (reference: `condor_holdcodes.h`).
+        /// Reason code of a hold; codes from 1000 are reasons for a vacate (reference: `condor_holdcodes.h`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum HoldCode {
             $(#[doc = $line] $name = $number,)*
@@ -71,15 +71,15 @@ codes! {
     JobShouldRequeue = 1005, "The job ended and went back to the queue";
     FailedToActivateClaim = 1006, "The claim could not be activated";
     StarterError = 1007, "The starter failed";
-    ReconnectFailed = 1008, "The connection was not restored before the lease ended";
+    ReconnectFailed = 1008, "The connection was not restored before the lease expired";
     ClaimDeactivated = 1009, "The claim was deactivated";
     StartdVacateCommand = 1010, "`condor_vacate`";
     StartdPreemptExpression = 1011, "`PREEMPT` was true";
     StartdException = 1012, "The startd failed";
-    StartdShutdown = 1013, "The startd shuts down";
-    StartdDraining = 1014, "The execution point drains";
+    StartdShutdown = 1013, "The startd is shutting down";
+    StartdDraining = 1014, "The execution point is draining";
     StartdCoalesce = 1015, "Slots are being coalesced";
-    StartdHibernate = 1016, "The machine hibernates";
+    StartdHibernate = 1016, "The machine is hibernating";
     StartdReleaseCommand = 1017, "The claim was released";
     StartdPreemptingClaimRank = 1018, "The job was preempted by a job of better rank";
     StartdPreemptingClaimUserPrio = 1019, "The job was preempted by a job of a user with better priority";

@@ -5,9 +5,9 @@
 pub enum JobStatus {}
 
 impl JobStatus {
-    /// The job waits for a slot.
+    /// The job is waiting for a slot.
     pub const IDLE: i64 = 1;
-    /// The job runs.
+    /// The job is running.
     pub const RUNNING: i64 = 2;
     /// The job was removed by its user or by a policy.
     pub const REMOVED: i64 = 3;
@@ -15,7 +15,7 @@ impl JobStatus {
     pub const COMPLETED: i64 = 4;
     /// The job is held until it is released.
     pub const HELD: i64 = 5;
-    /// The job transfers its output.
+    /// The job is transferring its output.
     pub const TRANSFERRING_OUTPUT: i64 = 6;
     /// The job is suspended in its slot.
     pub const SUSPENDED: i64 = 7;

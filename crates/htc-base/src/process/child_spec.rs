@@ -52,8 +52,8 @@ pub struct ChildSpec {
     pub inherited_descriptors: Vec<i32>,
     /// HTCondor's ancestor marker, which is added to the environment after the markers of older generations, or `None`.
     pub ancestor_stamp: Option<AncestorStamp>,
-    /// Time for which the child's pipes are still read after its exit if a leftover process holds them open. With zero, as for
-    /// all hooks, only output that was written before the exit counts.
+    /// Time for which the child's pipes are still read after its exit if a leftover process holds them open. If zero,
+    /// as for all hooks, only output that was written before the exit is used.
     pub drain_timeout: Duration,
     /// Policy for processes that outlive the child.
     pub leftover_policy: LeftoverPolicy,

@@ -4,8 +4,8 @@
 //! therefore part of these languages: leading white space, saturation, `inf`, hexadecimal reals, and other text after the
 //! number.
 
-/// Parses a decimal integer after optional white space and a sign. Returns the value and the number of bytes read, or `None` if
-/// there is no digit. A value that does not fit 64 bits becomes the nearest limit.
+/// Parses a decimal integer after optional white space and a sign. Returns the value and the number of bytes read, or
+/// `None` if there is no digit. A value that does not fit in 64 bits becomes the nearest limit.
 ///
 /// ```
 /// use htc_base::text::number::integer_prefix;
