@@ -44,9 +44,9 @@ pub(super) struct UsageTally {
 impl UsageTally {
     /// Adds a sample of all live processes of the family and returns the resulting usage.
     pub(super) fn add_sample(&mut self, members: &[Process]) -> FamilyUsage {
-        let now: FxHashMap<_, _> = members.iter().map(|one| (one.instance(), one.cpu_ticks)).collect();
+        let cpu_ticks: FxHashMap<_, _> = members.iter().map(|one| (one.instance(), one.cpu_ticks)).collect();
         for (key, ticks) in self.live_cpu_ticks.drain() {
-            if !now.contains_key(&key) {
+            if !cpu_ticks.contains_key(&key) {
                 self.ended_cpu_ticks =
                     [self.ended_cpu_ticks[0] + ticks[0], self.ended_cpu_ticks[1] + ticks[1]];
             }
@@ -59,10 +59,12 @@ impl UsageTally {
                     [self.ended_block_io_bytes[0] + bytes[0], self.ended_block_io_bytes[1] + bytes[1]];
             }
         }
-        let moved = [0, 1]
-            .map(|way| blocks.values().map(|bytes| bytes[way]).sum::<u64>() + self.ended_block_io_bytes[way]);
-        let sum =
-            |index: usize| now.values().map(|ticks| ticks[index]).sum::<u64>() + self.ended_cpu_ticks[index];
+        let block_io_bytes = [0, 1].map(|direction| {
+            blocks.values().map(|bytes| bytes[direction]).sum::<u64>() + self.ended_block_io_bytes[direction]
+        });
+        let sum = |index: usize| {
+            cpu_ticks.values().map(|ticks| ticks[index]).sum::<u64>() + self.ended_cpu_ticks[index]
+        };
         let image_kib = members.iter().map(|one| one.virtual_size / 1024).sum();
         self.max_image_kib = self.max_image_kib.max(image_kib);
         let usage = FamilyUsage {
@@ -72,9 +74,9 @@ impl UsageTally {
             image_kib,
             max_image_kib: self.max_image_kib,
             resident_kib: members.iter().map(|one| one.resident_pages * page_size_kib()).sum(),
-            block_io_bytes: moved,
+            block_io_bytes,
         };
-        self.live_cpu_ticks = now;
+        self.live_cpu_ticks = cpu_ticks;
         self.live_block_io_bytes = blocks;
         usage
     }

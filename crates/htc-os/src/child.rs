@@ -1,10 +1,10 @@
 //! Creation and reaping of child processes by the few system calls that need `unsafe`.
 //!
-//! A child is created with `clone(CLONE_VM | CLONE_VFORK)`, as in `posix_spawn`: the parent's memory is not
-//! copied, however large it is, and the parent sleeps until the child has executed its program or failed. The
-//! child reports a failure by writing to the shared memory. The parent can therefore distinguish a program that
-//! could not be executed from a program that exited with status 127.
-//! clone and exec it allocates nothing, takes no lock and calls only thin wrappers of system calls.
+//! A child is created with `clone(CLONE_VM | CLONE_VFORK)`, as in `posix_spawn`: the parent's memory is not copied,
+//! however large it is, and the parent sleeps until the child has executed its program or failed. The child reports a
+//! failure by writing to the shared memory. The parent can therefore distinguish a program that could not be executed
+//! from a program that exited with status 127. Between clone and exec, the child allocates nothing, takes no lock and
+//! calls only thin wrappers of system calls.
 
 #![allow(unsafe_code)]
 
@@ -36,8 +36,8 @@ fn lock_unreaped_children() -> MutexGuard<'static, BTreeSet<i32>> {
 
 /// Removes those pids from `pids` that belong to children created and not yet reaped by this process.
 pub(super) fn exclude_own_children(pids: &mut Vec<i32>) {
-    let made = lock_unreaped_children();
-    pids.retain(|pid| !made.contains(pid));
+    let children = lock_unreaped_children();
+    pids.retain(|pid| !children.contains(pid));
 }
 
 /// Memory for the child's stack between clone and exec.
@@ -91,7 +91,8 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     // SAFETY: an all-zero set is valid storage for sigfillset and pthread_sigmask, which fill it.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    // All signals are blocked, so that no signal handler of ours runs in the child, which shares our memory.
+    // All signals are blocked, so that none of our signal handlers runs in the child, which shares our
+    // memory.
     // SAFETY: the pointers are to live locals.
     unsafe {
         libc::sigfillset(&mut all);
@@ -99,7 +100,7 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     }
     let top = stack.0.as_mut_ptr_range().end;
     // The lock is held during the call, so that no other thread treats the new child as an orphan.
-    let mut made = lock_unreaped_children();
+    let mut children = lock_unreaped_children();
     let shares = if plan.failure_report_fd.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
     let flags = shares | namespace::clone_flags(plan) | libc::SIGCHLD;
     // SAFETY: the stack outlives the call, because CLONE_VFORK blocks us until the child no longer uses the
@@ -116,11 +117,11 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     // about.
     match unsafe { ptr::read_volatile(&raw const shared.failure) } {
         None => {
-            made.insert(pid);
+            children.insert(pid);
             Ok(ChildStart::Running(pid))
         }
         Some(failure) => {
-            drop(made);
+            drop(children);
             while let Err(error) = reap_process(pid, true) {
                 if error.raw_os_error() != Some(libc::EINTR) {
                     break;
@@ -144,10 +145,10 @@ fn to_rlimit(limit: &RawResourceLimit) -> (c_int, libc::rlimit) {
         ResourceLimitKind::Stack => libc::RLIMIT_STACK,
         ResourceLimitKind::AddressSpace => libc::RLIMIT_AS,
     };
-    let mut present = libc::rlimit { rlim_cur: limit.soft, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `present` is a live local.
-    unsafe { libc::getrlimit(kind, &mut present) };
-    let hard = limit.hard.unwrap_or(present.rlim_max);
+    let mut current = libc::rlimit { rlim_cur: limit.soft, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `current` is a live local.
+    unsafe { libc::getrlimit(kind, &mut current) };
+    let hard = limit.hard.unwrap_or(current.rlim_max);
     (kind as c_int, libc::rlimit { rlim_cur: limit.soft.min(hard), rlim_max: hard })
 }
 
@@ -316,7 +317,7 @@ fn prepare_child(shared: &mut RawChildPlan<'_>) -> Result<(), ChildFailure> {
     }
 }
 
-/// Sets up the child's standard files with the rights of the child's account. Returns the failure of a FIFO whose
+/// Sets up the child's standard files with the permissions of the child's account. Returns the failure of a FIFO whose
 /// other end is not open yet, instead of reporting it at once, because the caller reports other errors first.
 fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, ChildFailure> {
     let opens = plan.standard_files.iter().any(|one| matches!(one, ChildStandardFile::Open { .. }));
@@ -495,8 +496,8 @@ pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChi
         0 => Ok(None),
         reaped if reaped < 0 => Err(io::Error::last_os_error()),
         reaped => {
-            if let Some(mut made) = guard {
-                made.remove(&reaped);
+            if let Some(mut children) = guard {
+                children.remove(&reaped);
             }
             Ok(Some(ReapedChild { status, usage: to_usage(&usage) }))
         }

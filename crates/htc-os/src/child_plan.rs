@@ -12,7 +12,7 @@ pub(super) enum ChildStandardFile {
     DuplicateOf(c_int),
     /// The descriptor is a duplicate of descriptor 1.
     Stdout,
-    /// The child opens this file with the rights of its own account.
+    /// The child opens this file with the permissions of its own account.
     Open {
         /// Path of the file.
         path: CString,

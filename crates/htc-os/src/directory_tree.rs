@@ -1,9 +1,9 @@
 //! Removal of directory trees that other processes may change at the same time. All steps use descriptors, so
 //! that no path is resolved twice.
 //!
-//! The owner of a directory can replace it by a link at any moment. A path that was a directory of the job
-//! when it was checked could lead anywhere when it is used with root's rights; a descriptor always refers to
-//! the same directory.
+//! The owner of a directory can replace it by a link at any moment. A path that was a directory of the job when it was
+//! checked could lead anywhere when it is used with root's permissions; a descriptor always refers to the same
+//! directory.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs;
@@ -67,8 +67,8 @@ pub fn remove_tree(root: &Path) -> Vec<RemovalFailure> {
 /// Sets the mode of every directory in a tree to 0700. Directories below the maximum depth of [`remove_tree`]
 /// are skipped, because [`remove_tree`] has moved them up.
 pub fn make_directories_private(root: &Path) {
-    let Ok((above, name)) = open_parent(root) else { return };
-    let mut levels = vec![OpenDirectory::parent_of_root(above, name)];
+    let Ok((parent, name)) = open_parent(root) else { return };
+    let mut levels = vec![OpenDirectory::parent_of_root(parent, name)];
     while let Some(level) = levels.last_mut() {
         let Some(entry) = level.entries.pop() else {
             levels.pop();
@@ -76,8 +76,8 @@ pub fn make_directories_private(root: &Path) {
         };
         if levels.len() <= MAX_OPEN_DIRECTORIES
             && entry.may_be_directory
-            && let Some(above) = levels.last()
-            && let Ok(entered) = OpenDirectory::enter(above.directory.as_fd(), entry.name)
+            && let Some(parent) = levels.last()
+            && let Ok(entered) = OpenDirectory::enter(parent.directory.as_fd(), entry.name)
         {
             let _ = fchmod(&entered.directory, Mode::S_IRWXU);
             levels.push(entered);
@@ -88,8 +88,8 @@ pub fn make_directories_private(root: &Path) {
 /// Opens the parent directory of the tree, and returns it with the name of the tree in it.
 fn open_parent(root: &Path) -> nix::Result<(OwnedFd, CString)> {
     let name = root.file_name().and_then(|name| CString::new(name.as_bytes()).ok()).ok_or(Errno::EINVAL)?;
-    let above = root.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok((open(above, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?, name))
+    let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((open(parent, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?, name))
 }
 
 /// Entry of a directory.
@@ -126,17 +126,17 @@ impl OpenDirectory {
         }
     }
 
-    /// Opens the directory `name` in the directory `above`, and makes it writable if that is necessary and
+    /// Opens the directory `name` in the directory `parent`, and makes it writable if that is necessary and
     /// permitted.
-    fn enter(above: BorrowedFd<'_>, name: CString) -> nix::Result<Self> {
-        let (directory, changed) = match open_directory(above, name.as_c_str()) {
+    fn enter(parent: BorrowedFd<'_>, name: CString) -> nix::Result<Self> {
+        let (directory, changed) = match open_directory(parent, name.as_c_str()) {
             Ok(directory) => {
                 let mode = mode_of(&directory)?;
                 let opened =
                     !mode.contains(Mode::S_IRWXU) && fchmod(&directory, mode | Mode::S_IRWXU).is_ok();
                 (directory, opened.then_some(mode))
             }
-            Err(Errno::EACCES) => open_with_chmod(above, &name)?,
+            Err(Errno::EACCES) => open_with_chmod(parent, &name)?,
             Err(errno) => return Err(errno),
         };
         let entries = read_entries(&directory)?;
@@ -152,24 +152,24 @@ impl OpenDirectory {
 }
 
 /// Opens a directory, unless it is a mount point: another file system does not belong to the tree.
-fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
+fn open_directory(parent: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
     match openat2(
-        above,
+        parent,
         name,
         OpenHow::new().flags(DIRECTORY_OPEN_FLAGS).resolve(ResolveFlag::RESOLVE_NO_XDEV),
     ) {
         Err(Errno::EXDEV) => Err(Errno::EBUSY),
         // The kernel does not have openat2, or a container forbids it.
-        Err(Errno::ENOSYS | Errno::EPERM) => openat(above, name, DIRECTORY_OPEN_FLAGS, Mode::empty()),
+        Err(Errno::ENOSYS | Errno::EPERM) => openat(parent, name, DIRECTORY_OPEN_FLAGS, Mode::empty()),
         opened => opened,
     }
 }
 
 /// Opens a directory after giving us access to it. Until then an O_PATH descriptor holds the directory, so
 /// that the mode of no other directory is changed.
-fn open_with_chmod(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<(OwnedFd, Option<Mode>)> {
+fn open_with_chmod(parent: BorrowedFd<'_>, name: &CStr) -> nix::Result<(OwnedFd, Option<Mode>)> {
     let handle = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let handle = openat(above, name, handle, Mode::empty())?;
+    let handle = openat(parent, name, handle, Mode::empty())?;
     let mode = mode_of(&handle)?;
     let itself = format!("/proc/self/fd/{}", handle.as_raw_fd());
     let opened = fs::Permissions::from_mode((mode | Mode::S_IRWXU).bits());
@@ -209,8 +209,8 @@ struct TreeRemoval {
 
 impl TreeRemoval {
     fn new(root: &Path) -> nix::Result<Self> {
-        let (above, name) = open_parent(root)?;
-        let levels = vec![OpenDirectory::parent_of_root(above, name)];
+        let (parent, name) = open_parent(root)?;
+        let levels = vec![OpenDirectory::parent_of_root(parent, name)];
         Ok(TreeRemoval { root: root.to_owned(), levels, names_used: 0, failures: Vec::new() })
     }
 
@@ -227,30 +227,30 @@ impl TreeRemoval {
     /// Removes an entry if it is not a directory, or enters it.
     fn remove_entry(&mut self, entry: DirectoryEntry) {
         let Some(level) = self.levels.last() else { return };
-        let above = level.directory.as_fd();
+        let parent = level.directory.as_fd();
         if !entry.may_be_directory {
-            match unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
+            match unlinkat(parent, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
                 Ok(()) | Err(Errno::ENOENT) => return,
                 Err(Errno::EISDIR) => {}
                 Err(errno) => return self.record_failure(&entry.name, errno),
             }
         }
         let deep = self.levels.len() > MAX_OPEN_DIRECTORIES;
-        match OpenDirectory::enter(above, entry.name.clone()) {
+        match OpenDirectory::enter(parent, entry.name.clone()) {
             Ok(_) if deep => self.move_to_root(entry),
             Ok(entered) => self.levels.push(entered),
             Err(Errno::EMFILE | Errno::ENFILE) if self.levels.len() > 2 => self.move_to_root(entry),
             Err(Errno::ENOENT) => {}
             // The entry is not a directory (any more); a link is removed like a file.
             Err(Errno::ENOTDIR | Errno::ELOOP) => {
-                match unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
+                match unlinkat(parent, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
                     Ok(()) | Err(Errno::ENOENT) => {}
                     Err(errno) => self.record_failure(&entry.name, errno),
                 }
             }
             Err(errno) => {
                 // A directory that cannot be entered can still be removed if it is empty.
-                if unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::RemoveDir).is_err() {
+                if unlinkat(parent, entry.name.as_c_str(), UnlinkatFlags::RemoveDir).is_err() {
                     self.record_failure(&entry.name, errno);
                 }
             }
@@ -287,11 +287,11 @@ impl TreeRemoval {
     /// Removes the current directory, whose entries have been removed.
     fn leave_directory(&mut self) {
         let Some(mut level) = self.levels.pop() else { return };
-        let Some(above) = self.levels.last_mut() else { return };
+        let Some(parent) = self.levels.last_mut() else { return };
         let name = level.name.as_c_str();
-        let removed = match unlinkat(&above.directory, name, UnlinkatFlags::RemoveDir) {
+        let removed = match unlinkat(&parent.directory, name, UnlinkatFlags::RemoveDir) {
             // The directory has been replaced by a file or link.
-            Err(Errno::ENOTDIR) => unlinkat(&above.directory, name, UnlinkatFlags::NoRemoveDir),
+            Err(Errno::ENOTDIR) => unlinkat(&parent.directory, name, UnlinkatFlags::NoRemoveDir),
             removed => removed,
         };
         match removed {
@@ -306,7 +306,7 @@ impl TreeRemoval {
                     let _ = fchmod(&level.directory, mode);
                 }
                 if level.failure_reported {
-                    above.failure_reported = true;
+                    parent.failure_reported = true;
                 } else {
                     self.record_failure(&level.name, errno);
                 }
@@ -455,10 +455,10 @@ mod tests {
         }
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o700);
         // Creates a new file whenever the directory is empty.
-        let late = || fs::write(closed.join("late"), "x").is_ok();
-        while late() && removal.remove_next() {}
-        let told: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();
-        assert_eq!(told, std::slice::from_ref(&closed));
+        let create_late_file = || fs::write(closed.join("late"), "x").is_ok();
+        while create_late_file() && removal.remove_next() {}
+        let reported: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();
+        assert_eq!(reported, std::slice::from_ref(&closed));
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o500);
         assert!(closed.join("late").exists());
     }

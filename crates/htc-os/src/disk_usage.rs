@@ -73,12 +73,12 @@ impl DirectoryWalk {
 
     /// Continues the walk for the given duration. Returns the result if the walk is complete, or `None` if it
     /// must be continued.
-    pub fn continue_for(&mut self, within: Duration) -> Option<DiskUsage> {
-        let until = clock::monotonic_now().plus(within);
-        for looked in 1u64.. {
+    pub fn continue_for(&mut self, duration: Duration) -> Option<DiskUsage> {
+        let until = clock::monotonic_now().plus(duration);
+        for step in 1u64.. {
             match self.open_directory.as_mut().and_then(|open| open.find_map(Result::ok)) {
                 Some(entry) => self.count_entry(&entry),
-                // Directories that were removed or cannot be read count as empty.
+                // Directories that were removed or cannot be read are treated as empty.
                 None => match self.pending.pop() {
                     Some(next) => {
                         self.open_directory = fs::read_dir(next.full_path()).ok();
@@ -87,7 +87,7 @@ impl DirectoryWalk {
                     None => return Some(self.usage),
                 },
             }
-            if looked % 256 == 0 && clock::monotonic_now() >= until {
+            if step % 256 == 0 && clock::monotonic_now() >= until {
                 break;
             }
         }

@@ -33,17 +33,17 @@ impl FileLock {
     /// # Errors
     /// Fails if another process holds the lock for more than ten seconds, or if the system does not support locks.
     pub fn acquire(path: &Path, open_file: &File, place: Option<&Path>) -> io::Result<FileLock> {
-        match place.and_then(|place| open_stand_in_file(place, &stand_in_path(path)).ok()) {
+        match place.and_then(|place| open_separate_lock_file(place, &lock_file_path(path)).ok()) {
             Some(file) => Self::wait_for_lock(file, path),
             None => Self::wait_for_lock(open_file.try_clone()?, path),
         }
     }
 
-    /// Waits until an open file can be locked, and locks it. `of` is the path for the error message.
+    /// Waits until an open file can be locked, and locks it. `path` is the path for the error message.
     ///
     /// # Errors
     /// Same as [`acquire`](Self::acquire).
-    pub fn wait_for_lock(file: File, of: &Path) -> io::Result<FileLock> {
+    pub fn wait_for_lock(file: File, path: &Path) -> io::Result<FileLock> {
         let until = Instant::now() + LOCK_TIMEOUT;
         let whole = libc::flock {
             l_type: libc::F_WRLCK as libc::c_short,
@@ -59,7 +59,7 @@ impl FileLock {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(errno) => {
-                    return Err(io::Error::other(format!("cannot lock '{}': {errno}", of.display())));
+                    return Err(io::Error::other(format!("cannot lock '{}': {errno}", path.display())));
                 }
             }
         }
@@ -114,7 +114,7 @@ pub fn open_lock_file(path: &Path) -> io::Result<File> {
 
 /// Returns the path of the lock file that represents a file: a hash of the file's name, in two levels of directories
 /// whose names have two digits.
-fn stand_in_path(path: &Path) -> [String; 3] {
+fn lock_file_path(path: &Path) -> [String; 3] {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hash = real.as_os_str().as_bytes().iter().fold(0u64, |hash, byte| {
         let letter = i64::from(byte.cast_signed()).cast_unsigned();
@@ -130,11 +130,12 @@ fn stand_in_path(path: &Path) -> [String; 3] {
 /// Creates the world-writable directories for a lock file and opens the lock file. Because any account can write in
 /// these directories, each step starts from the directory that was opened before, no link is followed, and existing
 /// directories keep their mode.
-fn open_stand_in_file(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
-    let there = place.ancestors().find(|there| there.exists()).ok_or(io::ErrorKind::NotFound)?;
-    let follows = if there == place { OFlag::O_NOFOLLOW } else { OFlag::empty() };
-    let mut at = openat(AT_FDCWD, there, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | follows, Mode::empty())?;
-    let missing = place.strip_prefix(there).unwrap_or(Path::new(""));
+fn open_separate_lock_file(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
+    let existing = place.ancestors().find(|existing| existing.exists()).ok_or(io::ErrorKind::NotFound)?;
+    let link_flag = if existing == place { OFlag::O_NOFOLLOW } else { OFlag::empty() };
+    let mut at =
+        openat(AT_FDCWD, existing, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | link_flag, Mode::empty())?;
+    let missing = place.strip_prefix(existing).unwrap_or(Path::new(""));
     for part in missing.iter().chain([first.as_ref(), second.as_ref()]) {
         at = open_or_create_directory(&at, part)?;
     }
@@ -144,8 +145,8 @@ fn open_stand_in_file(place: &Path, [first, second, name]: &[String; 3]) -> io::
 
 /// Opens a directory, and creates it if it does not exist.
 fn open_or_create_directory(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
-    let everybody = Mode::from_bits_truncate(0o777);
-    let made = match mkdirat(at, name, everybody) {
+    let world_writable = Mode::from_bits_truncate(0o777);
+    let is_new = match mkdirat(at, name, world_writable) {
         Ok(()) => true,
         Err(Errno::EEXIST) => false,
         Err(errno) => return Err(errno),
@@ -154,8 +155,8 @@ fn open_or_create_directory(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> 
     let opened = openat(at, name, flags, Mode::empty())?;
     // Another account may have replaced the directory by a directory of its own, but it cannot put a directory there
     // that belongs to us.
-    if made && fstat(&opened)?.st_uid == super::identity::effective_uid() {
-        fchmod(&opened, everybody)?;
+    if is_new && fstat(&opened)?.st_uid == super::identity::effective_uid() {
+        fchmod(&opened, world_writable)?;
     }
     Ok(opened)
 }
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn the_name_of_a_lock_is_as_in_the_reference() {
         // The hash is sdbm; for "/a" it is 47 * 65599 + 97.
-        assert_eq!(stand_in_path(Path::new("/a")), ["30", "83", "250.lockc"]);
+        assert_eq!(lock_file_path(Path::new("/a")), ["30", "83", "250.lockc"]);
     }
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
         let (elsewhere, links) = (home.path().join("elsewhere"), home.path().join("links"));
         fs::create_dir(&elsewhere).unwrap();
         fs::create_dir(&links).unwrap();
-        let [first, second, _] = stand_in_path(&path);
+        let [first, second, _] = lock_file_path(&path);
         std::os::unix::fs::symlink(&elsewhere, links.join(&first)).unwrap();
         FileLock::acquire(&path, &file, Some(&links)).unwrap();
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);

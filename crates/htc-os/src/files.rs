@@ -22,8 +22,8 @@ use htc_base::process::ProcessIdentity;
 /// Returns the error of `mkdir`, `chmod` or `chown`. After a failed `chmod` or `chown`, the directory is
 /// removed.
 pub fn make_directory(path: &Path, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
-    let made = HeldDirectory::make(path)?;
-    made.set_mode_and_owner(mode, owner).inspect_err(|_| made.remove_if_empty())
+    let directory = HeldDirectory::make(path)?;
+    directory.set_mode_and_owner(mode, owner).inspect_err(|_| directory.remove_if_empty())
 }
 
 /// Directory that we created and refer to by a descriptor. The descriptor always refers to the same
@@ -48,24 +48,24 @@ impl HeldDirectory {
     /// Returns the error of `mkdir` or `open`.
     pub fn make(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(Errno::EINVAL)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let above = open(above, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
-        Self::make_at(above, name)
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = open(parent, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        Self::make_at(parent, name)
     }
 
     /// Creates a directory within this directory, even if this directory has been renamed.
     ///
     /// # Errors
     /// Returns the error of `mkdir` or `open`.
-    pub fn make_in(&self, name: &OsStr) -> io::Result<Self> {
+    pub fn make_subdirectory(&self, name: &OsStr) -> io::Result<Self> {
         Self::make_at(self.descriptor.try_clone()?, name)
     }
 
-    fn make_at(above: OwnedFd, name: &OsStr) -> io::Result<Self> {
-        mkdirat(&above, name, Mode::S_IRWXU)?;
+    fn make_at(parent: OwnedFd, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&parent, name, Mode::S_IRWXU)?;
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let itself = openat(&above, name, flags, Mode::empty())?;
-        Ok(HeldDirectory { descriptor: itself, parent: above, name: name.to_owned() })
+        let itself = openat(&parent, name, flags, Mode::empty())?;
+        Ok(HeldDirectory { descriptor: itself, parent, name: name.to_owned() })
     }
 
     /// Opens the path of the directory again, to refer to a file system that has been mounted there since.
@@ -232,7 +232,7 @@ mod tests {
         let moved = home.path().join("moved");
         fs::rename(&path, &moved).unwrap();
         symlink(&outside, &path).unwrap();
-        let scratch = top.make_in("scratch".as_ref()).unwrap();
+        let scratch = top.make_subdirectory("scratch".as_ref()).unwrap();
         fs::rename(moved.join("scratch"), moved.join("s2")).unwrap();
         symlink(&outside, moved.join("scratch")).unwrap();
         let own = crate::identity::identity_of_ids(effective_uid(), nix::unistd::getegid().as_raw());

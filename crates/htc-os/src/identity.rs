@@ -1,4 +1,4 @@
-//! Accounts of the machine, and the right to switch to them.
+//! Accounts of the machine, and the ability to switch to them.
 
 use std::ffi::CString;
 use std::io::Write;
@@ -85,15 +85,15 @@ pub fn identity_of_ids(uid: u32, gid: u32) -> ProcessIdentity {
     ProcessIdentity { uid, gid, groups: vec![gid] }
 }
 
-/// Performs an action in the file system with the rights of another account, or with our own rights if `identity` is
-/// `None`.
+/// Performs an action in the file system with the permissions of another account, or with our own permissions if
+/// `identity` is `None`.
 ///
 /// Only the effective ids of the calling thread change, and only during the action. The functions of the C library
 /// would change the ids of all threads.
 ///
 /// # Errors
 /// Fails if the thread cannot take the identity; the action is then not performed. If our own identity cannot be
-/// restored afterwards, the program aborts, because it must not continue with the rights of another account. The
+/// restored afterwards, the program aborts, because it must not continue with the permissions of another account. The
 /// kernel permits the restoration, because the saved user id is still ours.
 pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
     let Some(identity) = identity.filter(|identity| identity.uid != effective_uid()) else {
@@ -102,22 +102,22 @@ pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) ->
     let own_groups = nix::unistd::getgroups()?;
     let (own_uid, own_gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
     let own_groups: Vec<u32> = own_groups.into_iter().map(Gid::as_raw).collect();
-    let take_on = || {
+    let change_ids = || {
         thread::set_groups(&identity.groups)?;
         thread::set_effective_gid(identity.gid)?;
         thread::set_effective_uid(identity.uid)
     };
-    let lay_down = || {
+    let restore_ids = || {
         thread::set_effective_uid(own_uid.as_raw())?;
         thread::set_effective_gid(own_gid.as_raw())?;
         thread::set_groups(&own_groups)
     };
-    if let Err(error) = take_on() {
-        restore_identity(lay_down);
+    if let Err(error) = change_ids() {
+        restore_identity(restore_ids);
         return Err(error);
     }
     let done = act();
-    restore_identity(lay_down);
+    restore_identity(restore_ids);
     Ok(done)
 }
 

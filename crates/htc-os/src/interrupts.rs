@@ -19,13 +19,13 @@ pub(super) struct InterruptSignals {
 impl InterruptSignals {
     pub(super) fn new() -> io::Result<Self> {
         let blocked = SigSet::thread_get_mask()?;
-        let held: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
             .into_iter()
             .filter(|&signal| !blocked.contains(signal) && own_process::has_default_action(signal as i32))
             .collect();
-        let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        held.thread_block()?;
-        Ok(InterruptSignals { descriptor, blocked: held })
+        let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        signals.thread_block()?;
+        Ok(InterruptSignals { descriptor, blocked: signals })
     }
 
     /// Returns the descriptor that becomes readable when a signal arrives.
@@ -35,8 +35,8 @@ impl InterruptSignals {
 
     /// Returns a signal that has arrived, or `None`.
     pub(super) fn take_signal(&self) -> Option<Signal> {
-        let came = self.descriptor.read_signal().ok().flatten()?;
-        Signal::try_from(i32::try_from(came.ssi_signo).ok()?).ok()
+        let record = self.descriptor.read_signal().ok().flatten()?;
+        Signal::try_from(i32::try_from(record.ssi_signo).ok()?).ok()
     }
 }
 

@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// Writes more lines than the pipe and the buffer can hold without a reader, and then reads them.
-    fn is_never_waited_for(mut outlet: LineOutput, mut reader: impl Read + Send + 'static) {
+    fn assert_writing_never_blocks(mut outlet: LineOutput, mut reader: impl Read + Send + 'static) {
         let line = |number: usize| format!("{number} {}\n", "x".repeat(990)).into_bytes();
         let all = 3000;
         for number in 0..all {
@@ -331,10 +331,10 @@ mod tests {
         let flags = OFlag::from_bits_truncate(fcntl(&writer, FcntlArg::F_GETFL).unwrap());
         assert!(!flags.contains(OFlag::O_NONBLOCK));
         drop(writer);
-        is_never_waited_for(outlet, reader);
+        assert_writing_never_blocks(outlet, reader);
 
         let (reader, writer) = io::pipe().unwrap();
-        is_never_waited_for(
+        assert_writing_never_blocks(
             LineOutput::new(File::from(std::os::fd::OwnedFd::from(writer)), WriteMode::PollFirst),
             reader,
         );
@@ -343,7 +343,7 @@ mod tests {
         let outlet = LineOutput::from_descriptor_number(u32::try_from(writer.as_raw_fd()).unwrap()).unwrap();
         assert_eq!(outlet.mode, WriteMode::Socket);
         drop(writer);
-        is_never_waited_for(outlet, reader);
+        assert_writing_never_blocks(outlet, reader);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! List of mounts, unmounting, and the right to mount.
+//! List of mounts, unmounting, and the check that mounting is permitted.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -88,41 +88,42 @@ struct UnmountAttempt {
 pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
     let mut all: Vec<UnmountAttempt> = Vec::new();
     for _ in 0..MAX_UNMOUNTS {
-        let times = |id: u64| all.iter().find(|tried| tried.mount.id == id).map_or(0, |tried| tried.tries);
+        let try_count =
+            |id: u64| all.iter().find(|attempt| attempt.mount.id == id).map_or(0, |attempt| attempt.tries);
         let found = list_mounts().into_iter().filter(|mount| mount.target.starts_with(directory));
         // If several mounts have the same mount point, the last one hides the others.
         let next = found
             .rev()
-            .filter(|mount| times(mount.id) < MAX_UNMOUNT_TRIES)
-            .min_by_key(|mount| (times(mount.id), mount.target.components().count()));
+            .filter(|mount| try_count(mount.id) < MAX_UNMOUNT_TRIES)
+            .min_by_key(|mount| (try_count(mount.id), mount.target.components().count()));
         let Some(mount) = next else { break };
         let result = unmount(&mount);
-        match all.iter_mut().find(|tried| tried.mount.id == mount.id) {
-            Some(tried) => (tried.tries, tried.result) = (tried.tries + 1, result),
+        match all.iter_mut().find(|attempt| attempt.mount.id == mount.id) {
+            Some(attempt) => (attempt.tries, attempt.result) = (attempt.tries + 1, result),
             None => all.push(UnmountAttempt { mount, tries: 1, result }),
         }
     }
-    all.into_iter().map(|tried| (tried.mount.target, tried.result)).collect()
+    all.into_iter().map(|attempt| (attempt.mount.target, attempt.result)).collect()
 }
 
 /// Unmounts a mount through a descriptor of its mount point. The descriptor is opened without following links
 /// and is checked to be in the expected mount. A path alone could lead anywhere when it is used, because the
 /// owner of a directory on the path can replace the directory by a link.
 pub fn unmount(mount: &Mount) -> nix::Result<()> {
-    let how = OpenHow::new()
+    let options = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    let held = openat2(AT_FDCWD, &mount.target, how)?;
-    if mount_id_of(&held) != Some(mount.id) {
+    let mount_point = openat2(AT_FDCWD, &mount.target, options)?;
+    if mount_id_of(&mount_point) != Some(mount.id) {
         return Err(Errno::ESTALE);
     }
-    let itself = format!("/proc/self/fd/{}", held.as_raw_fd());
+    let itself = format!("/proc/self/fd/{}", mount_point.as_raw_fd());
     umount2(itself.as_str(), MntFlags::MNT_DETACH)
 }
 
 /// Returns the id of the mount that an open file or directory is in.
-fn mount_id_of(held: &OwnedFd) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", held.as_raw_fd())).ok()?;
+fn mount_id_of(open_file: &OwnedFd) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", open_file.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 

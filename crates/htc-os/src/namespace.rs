@@ -108,16 +108,15 @@ fn make_slave(path: &CStr) -> c_int {
 /// child leaves the chroot for this one call and then returns to it.
 fn make_slave_outside_chroot(plan: &ChildPlan) -> c_int {
     // If the root directory is not above the working directory, `..` leads out of the chroot.
-    let aside = plan.mounts.first().map_or(c"/proc", |(_, target)| target.as_c_str());
+    let subdirectory = plan.mounts.first().map_or(c"/proc", |(_, target)| target.as_c_str());
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: plain system calls on strings that live in the plan or are static.
     unsafe {
         let (root, cwd) = (libc::open(c"/".as_ptr(), flags), libc::open(c".".as_ptr(), flags));
-        if root < 0 || cwd < 0 || libc::fchdir(root) < 0 || libc::chroot(aside.as_ptr()) < 0 {
+        if root < 0 || cwd < 0 || libc::fchdir(root) < 0 || libc::chroot(subdirectory.as_ptr()) < 0 {
             return -1;
         }
-        // This is more often than a path has components. At the root of the namespace, `..` is the same
-        // directory.
+        // A path has fewer components than this number. At the root of the namespace, `..` is the same directory.
         for _ in 0..libc::PATH_MAX / 2 {
             libc::chdir(c"..".as_ptr());
         }
@@ -134,9 +133,9 @@ fn make_slave_outside_chroot(plan: &ChildPlan) -> c_int {
     }
 }
 
-/// Binds the directory `source` over the directory `target`. The source is opened with the rights of the
-/// account that will use the mount, because that account may have replaced the source by a link to a directory
-/// that it cannot access.
+/// Binds the directory `source` over the directory `target`. The source is opened with the permissions of the account
+/// that will use the mount, because that account may have replaced the source by a link to a directory that it cannot
+/// access.
 fn bind_directory(source: &CString, target: &CString, identity: Option<&ProcessIdentity>) -> c_int {
     let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut from = source.as_ptr();

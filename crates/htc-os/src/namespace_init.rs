@@ -46,14 +46,14 @@ pub fn parse_status_file(text: &[u8]) -> Option<NamespaceJobStatus> {
     }
 }
 
-/// Runs the words as a command until it ends, and returns the exit status with which this process should
-/// exit.
+/// Runs a command until it ends, and returns the exit status with which this process should exit. `argv` has the
+/// program and its arguments.
 ///
 /// # Errors
 /// Fails if the reactor cannot be created or fails.
-pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
+pub fn run_as_init(argv: &[BString]) -> io::Result<u8> {
     let status_file = std::env::var_os(STATUS_FILE_VARIABLE);
-    let say = |word: &str, number: i32| {
+    let write_status = |word: &str, number: i32| {
         if let Some(path) = &status_file {
             // An error is ignored here, because the starter notices that the status file is missing.
             let mut options = OpenOptions::new();
@@ -66,12 +66,12 @@ pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
     }
     let signals: Vec<i32> = (1..32).filter(|signal| !SIGNALS_NOT_FORWARDED.contains(signal)).collect();
     let mut reactor = Reactor::new(&signals)?;
-    let Some(program) = words.first() else { return Ok(2) };
+    let Some(program) = argv.first() else { return Ok(2) };
     let env = std::env::vars_os()
         .map(|(name, value)| BString::from([name.as_bytes(), b"=", value.as_bytes()].concat()))
         .collect();
     let spec = ChildSpec {
-        argv: words.to_vec(),
+        argv: argv.to_vec(),
         env,
         stdio: [Stdio::Inherit, Stdio::Inherit, Stdio::Inherit],
         session: SessionMode::Inherit,
@@ -81,7 +81,7 @@ pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
         Err(error) => {
-            say("ExecFailed", error.errno());
+            write_status("ExecFailed", error.errno());
             return Ok(0);
         }
     };
@@ -89,7 +89,7 @@ pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
         match reactor.next_event(None)? {
             ReactorEvent::Signal(number) => reactor.send_signal(child, number, SignalScope::Process),
             ReactorEvent::Exited { exit, .. } => {
-                say("Exited", exit.to_raw());
+                write_status("Exited", exit.to_raw());
                 // This is the value of `WEXITSTATUS`, which is 0 if the job was killed by a signal.
                 return Ok(u8::try_from(exit.to_raw() >> 8).unwrap_or(0));
             }

@@ -14,8 +14,8 @@ use nix::libc;
 pub(super) fn has_default_action(signal: i32) -> bool {
     // SAFETY: zero is valid storage, which sigaction fills; the call changes no action.
     unsafe {
-        let mut present: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, ptr::null(), &mut present) == 0 && present.sa_sigaction == libc::SIG_DFL
+        let mut current: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &mut current) == 0 && current.sa_sigaction == libc::SIG_DFL
     }
 }
 

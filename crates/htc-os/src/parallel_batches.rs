@@ -17,25 +17,25 @@ const SINGLE_THREADED_BATCHES: u64 = 4;
 /// stay busy although batches differ in length, and the number of stored results stays limited.
 const MAX_BATCHES_AHEAD: u64 = 8;
 
-/// Returns the requested number of threads, or the number of processors available to this process if `asked`
-/// is `None`.
-pub fn thread_count(asked: Option<NonZero<usize>>) -> usize {
-    asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
+/// Returns the requested number of threads, or the number of processors available to this process if `requested` is
+/// `None`.
+pub fn thread_count(requested: Option<NonZero<usize>>) -> usize {
+    requested.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
-/// Processes a stream with `threads` threads. `worker` creates a batch reader and a function for each thread;
-/// `deal` fills the batch reader with the next batch, and the function processes the batch. The results are
-/// passed to `collect` in the order of the stream until `collect` returns false; the flag `enough` is then
-/// set, which cancels blocked reads.
+/// Processes a stream with `threads` threads. `worker` creates a batch reader and a function for each thread; `next_batch`
+/// fills the batch reader with the next batch, and the function processes the batch. The results are passed to
+/// `collect` in the order of the stream until `collect` returns false; the flag `stop` is then set, which cancels
+/// blocked reads.
 ///
 /// # Errors
 /// Returns an error of reading the input.
 pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
     threads: usize,
-    deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
+    next_batch: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
     worker: impl Fn() -> (H, W) + Sync,
     mut collect: impl FnMut(T) -> bool + Send,
-    enough: &StopFlag,
+    stop: &StopFlag,
 ) -> io::Result<()> {
     let state = ResultQueueState {
         next_batch: 0,
@@ -44,20 +44,20 @@ pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
         error: None,
         collect: &mut collect,
     };
-    let line = ResultQueue { state: Mutex::new(state), progressed: Condvar::new(), stop_flag: enough };
-    let (mut hand, mut work) = worker();
-    if line.process_batches(&deal, &mut hand, &mut work, SINGLE_THREADED_BATCHES) {
+    let queue = ResultQueue { state: Mutex::new(state), progressed: Condvar::new(), stop_flag: stop };
+    let (mut batch_reader, mut work) = worker();
+    if queue.process_batches(&next_batch, &mut batch_reader, &mut work, SINGLE_THREADED_BATCHES) {
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(|| {
-                    let (mut hand, mut work) = worker();
-                    line.process_batches(&deal, &mut hand, &mut work, u64::MAX)
+                    let (mut batch_reader, mut work) = worker();
+                    queue.process_batches(&next_batch, &mut batch_reader, &mut work, u64::MAX)
                 });
             }
-            line.process_batches(&deal, &mut hand, &mut work, u64::MAX);
+            queue.process_batches(&next_batch, &mut batch_reader, &mut work, u64::MAX);
         });
     }
-    line.state.into_inner().unwrap_or_else(PoisonError::into_inner).error.map_or(Ok(()), Err)
+    queue.state.into_inner().unwrap_or_else(PoisonError::into_inner).error.map_or(Ok(()), Err)
 }
 
 /// Queue of results that cannot be collected yet, because an earlier batch is still being processed.
@@ -81,14 +81,14 @@ impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
     /// Processes batches up to a number of batches. Returns true if the stream may contain more.
     fn process_batches<H>(
         &self,
-        deal: &impl Fn(&mut H) -> io::Result<Option<u64>>,
-        hand: &mut H,
+        next_batch: &impl Fn(&mut H) -> io::Result<Option<u64>>,
+        batch_reader: &mut H,
         work: &mut impl FnMut(&mut H) -> T,
         end: u64,
     ) -> bool {
         let _watch = PanicGuard(self);
         while self.lock_state().is_running {
-            let number = match deal(hand) {
+            let number = match next_batch(batch_reader) {
                 Ok(Some(number)) => number,
                 Ok(None) => return false,
                 Err(error) => {
@@ -96,7 +96,7 @@ impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
                     return false;
                 }
             };
-            let result = work(hand);
+            let result = work(batch_reader);
             self.deliver_result(number, result);
             if number + 1 == end {
                 return true;
@@ -118,10 +118,10 @@ impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
         {
             state.is_running = (state.collect)(result);
         }
-        let goes_on = state.is_running;
+        let is_running = state.is_running;
         drop(state);
         self.progressed.notify_all();
-        if !goes_on {
+        if !is_running {
             self.stop_flag.set();
         }
     }
@@ -165,21 +165,21 @@ mod tests {
         let text: String = (0..400_000).map(|number| format!("A = {number}\n\n")).collect();
         for threads in [1, 2, 7] {
             let reader = AdReader::new(text.as_bytes(), Some(AdForm::Long));
-            let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+            let (prototype, batcher) = (reader.batch_reader(), reader.into_batcher());
             let mut all = Vec::new();
             let worker = || {
-                let work = |hand: &mut AdReader<io::Empty>| {
+                let work = |batch_reader: &mut AdReader<io::Empty>| {
                     let mut found = Vec::new();
-                    while let Some(record) = hand.next_record().unwrap() {
+                    while let Some(record) = batch_reader.next_record().unwrap() {
                         found.push(record.ad.literal("a").and_then(|value| value.as_int()).unwrap());
                     }
                     found
                 };
-                (like.batch_reader(), work)
+                (prototype.batch_reader(), work)
             };
             process_in_parallel(
                 threads,
-                |hand| dealer.next_batch(hand),
+                |batch_reader| batcher.next_batch(batch_reader),
                 worker,
                 |found: Vec<i64>| {
                     all.extend(found);

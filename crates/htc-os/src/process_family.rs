@@ -100,8 +100,8 @@ pub(super) fn find_orphans() -> Vec<Process> {
     for pid in adopted {
         match process_table::read_process(pid) {
             Some(process) if process.is_zombie() => drop(child::reap_process(pid, false)),
-            // A child of this process that was created by other code, such as `std::process`, and is not in
-            // our list until it executes its program appears here as a fork of this process.
+            // Other code, such as `std::process`, may be creating a child of this process. Until the child executes its
+            // program, it appears here as a fork of this process.
             Some(process) if process.parent == own => live.push(process),
             _ => {}
         }

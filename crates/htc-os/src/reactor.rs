@@ -95,14 +95,15 @@ impl Reactor {
     /// # Errors
     /// Fails if any step of starting the child fails, including exec; the child then no longer exists.
     pub fn spawn(&mut self, spec: ChildSpec) -> Result<ChildId, SpawnError> {
-        let (leader, bystander) = (spec.session.owns_processes(), spec.session == SessionMode::NewGroup);
-        let (left_behind, drain, tracking_group) =
+        let (owns_processes, makes_no_processes) =
+            (spec.session.owns_processes(), spec.session == SessionMode::NewGroup);
+        let (leftover_policy, drain_timeout, tracking_group) =
             (spec.leftover_policy, spec.drain_timeout, spec.tracking_group);
         let spawned = self.spawner.spawn(spec)?;
         let child = ChildId(self.allocate_id());
-        let mut running = RunningChild::new(child, spawned, leader, left_behind, drain);
+        let mut running = RunningChild::new(child, spawned, owns_processes, leftover_policy, drain_timeout);
         running.family.tracking_group = tracking_group;
-        running.makes_no_processes = bystander;
+        running.makes_no_processes = makes_no_processes;
         self.running.insert(child, running);
         Ok(child)
     }
@@ -136,19 +137,21 @@ impl Reactor {
     ///
     /// For a family, SIGKILL is sent until every member has received it, so that no process escapes by
     /// forking.
-    pub fn send_signal(&mut self, child: ChildId, signal: i32, whom: SignalScope) {
-        let alone = self.forking_children().count() == 1;
+    pub fn send_signal(&mut self, child: ChildId, signal: i32, scope: SignalScope) {
+        let owns_all_orphans = self.forking_children().count() == 1;
         if let Some(running) = self.running.get_mut(&child) {
-            running.send_signal(signal, whom, alone);
-        } else if let Some(kept) = self.leftover_families.iter_mut().find(|kept| kept.child == child) {
-            kept.send_signal(signal);
+            running.send_signal(signal, scope, owns_all_orphans);
+        } else if let Some(leftover) =
+            self.leftover_families.iter_mut().find(|leftover| leftover.child == child)
+        {
+            leftover.send_signal(signal);
         }
     }
 
     /// Returns the current resource usage of the child's family, or `None` once the child has ended.
     pub fn family_usage(&mut self, child: ChildId) -> Option<FamilyUsage> {
-        let alone = self.forking_children().count() == 1;
-        self.running.get_mut(&child).and_then(|running| running.usage(alone))
+        let owns_all_orphans = self.forking_children().count() == 1;
+        self.running.get_mut(&child).and_then(|running| running.usage(owns_all_orphans))
     }
 
     /// Watches a descriptor: as long as it is ready for `interest`, each call of `next_event` reports
@@ -178,9 +181,9 @@ impl Reactor {
             if let Some(event) = self.ready_events.pop_front() {
                 return Ok(event);
             }
-            let late = deadline.is_some_and(|deadline| clock::monotonic_now() >= deadline);
-            self.poll_once(if late { Some(clock::monotonic_now()) } else { deadline })?;
-            if late && self.ready_events.is_empty() {
+            let is_past_deadline = deadline.is_some_and(|deadline| clock::monotonic_now() >= deadline);
+            self.poll_once(if is_past_deadline { Some(clock::monotonic_now()) } else { deadline })?;
+            if is_past_deadline && self.ready_events.is_empty() {
                 return Ok(ReactorEvent::Timeout);
             }
         }
@@ -196,8 +199,8 @@ impl Reactor {
         let ready = self.wait_for_descriptors(deadline)?;
         let mut chld = unannounced.is_some_and(|at| clock::monotonic_now() >= at);
         let (of_signals, others) = ready.split_at(1);
-        let came = if of_signals == [true] { self.signals.take_signals() } else { Vec::new() };
-        for ReceivedSignal { number, sender } in came {
+        let received = if of_signals == [true] { self.signals.take_signals() } else { Vec::new() };
+        for ReceivedSignal { number, sender } in received {
             if number == libc::SIGCHLD {
                 chld = true;
             } else {
@@ -259,8 +262,8 @@ impl Reactor {
     fn reap_children(&mut self) -> Vec<Process> {
         let mut found = false;
         while let Some(pid) = child::find_ended_child() {
-            let mine = |running: &&mut RunningChild| running.family.pid == pid && !running.has_ended();
-            let Some(running) = self.running.values_mut().find(mine) else {
+            let is_ended = |running: &&mut RunningChild| running.family.pid == pid && !running.has_ended();
+            let Some(running) = self.running.values_mut().find(is_ended) else {
                 // The ended process is an orphan or was created by another part of the program. It may hide
                 // further children that have ended.
                 found = false;
@@ -272,7 +275,7 @@ impl Reactor {
         if !found {
             self.running.values_mut().filter(|running| !running.has_ended()).for_each(reap_child);
         }
-        self.leftover_families.retain_mut(|kept| !kept.is_gone());
+        self.leftover_families.retain_mut(|leftover| !leftover.is_gone());
         // The call also reaps orphans that have ended.
         process_family::find_orphans()
     }
@@ -296,17 +299,23 @@ impl Reactor {
         let orphans = orphans.unwrap_or_else(process_family::find_orphans);
         for child in candidates {
             // An orphan without a marker belongs to this child if no other child can have created it.
-            let alone = others == 0 && ended == 1 && self.leftover_families.is_empty();
+            let owns_all_orphans = others == 0 && ended == 1 && self.leftover_families.is_empty();
             let orphans =
                 orphans.iter().filter(|orphan| !self.is_member_of_other(child, orphan)).cloned().collect();
             let Some(running) = self.running.get_mut(&child) else { continue };
-            let alone = alone && !running.makes_no_processes;
-            let again = clock::monotonic_now().plus(RECHECK_INTERVAL);
-            match running.try_finish(orphans, alone, again, &mut self.buffer, &mut self.ready_events) {
+            let owns_all_orphans = owns_all_orphans && !running.makes_no_processes;
+            let next_check = clock::monotonic_now().plus(RECHECK_INTERVAL);
+            match running.try_finish(
+                orphans,
+                owns_all_orphans,
+                next_check,
+                &mut self.buffer,
+                &mut self.ready_events,
+            ) {
                 FinishProgress::Waiting => {}
-                FinishProgress::Finished(event, kept) => {
+                FinishProgress::Finished(event, leftover) => {
                     self.running.remove(&child);
-                    self.leftover_families.extend(kept);
+                    self.leftover_families.extend(leftover);
                     self.ready_events.push_back(*event);
                 }
             }
@@ -315,7 +324,7 @@ impl Reactor {
 
     fn is_member_of_other(&self, child: ChildId, orphan: &Process) -> bool {
         self.running.iter().any(|(&other, running)| other != child && running.family.is_member(orphan))
-            || self.leftover_families.iter().any(|kept| kept.family.is_member(orphan))
+            || self.leftover_families.iter().any(|leftover| leftover.family.is_member(orphan))
     }
 
     /// Kills all processes of all children, including processes that outlived their child, and waits at most
@@ -324,12 +333,12 @@ impl Reactor {
         let deadline = clock::monotonic_now().plus(patience);
         let doubtful_until = clock::monotonic_now().plus(EXEC_GRACE_PERIOD);
         loop {
-            let alone = self.forking_children().count() == 1;
+            let owns_all_orphans = self.forking_children().count() == 1;
             for running in self.running.values_mut() {
-                running.send_signal(libc::SIGKILL, SignalScope::Family, alone);
+                running.send_signal(libc::SIGKILL, SignalScope::Family, owns_all_orphans);
             }
-            for kept in &mut self.leftover_families {
-                kept.send_signal(libc::SIGKILL);
+            for leftover in &mut self.leftover_families {
+                leftover.send_signal(libc::SIGKILL);
             }
             let orphans = self.reap_children();
             let claims =

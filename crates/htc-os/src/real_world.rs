@@ -89,14 +89,14 @@ impl RealWorld {
     pub fn new() -> Self {
         // `RandomState` obtains its random keys from the system, without opening a file.
         let seed = RandomState::new().hash_one(0_u8);
-        let cut = Arc::default();
+        let timed_out = Arc::default();
         RealWorld {
             fixed_time: None,
             random: RandomGenerator::new(seed),
             utc: false,
             strict: false,
             command_deadline: None,
-            command_timed_out: cut,
+            command_timed_out: timed_out,
             shared_maps: SharedUserMaps::default(),
         }
     }
@@ -280,12 +280,12 @@ impl World for RealWorld {
 
     fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput> {
         let output = run_command(command, self.command_deadline);
-        // If less than a millisecond is left, the deadline counts as expired.
-        let late =
+        // If less than a millisecond is left, the deadline is treated as expired.
+        let timed_out =
             self.command_deadline.is_some_and(|until| until.since(clock::monotonic_now()).as_millis() == 0);
-        if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+        if timed_out && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             self.command_timed_out.store(true, Ordering::Relaxed);
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the total time limit ended"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the total time limit expired"));
         }
         output
     }
@@ -459,8 +459,8 @@ mod tests {
         let mut hang = shell("exec sleep 1000");
         hang.timeout = Duration::from_millis(50);
         assert_eq!(world.run(&hang).unwrap_err().kind(), io::ErrorKind::TimedOut);
-        let flood = shell("yes");
-        assert_eq!(world.run(&flood).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let endless = shell("yes");
+        assert_eq!(world.run(&endless).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         let mut missing = shell("");
         missing.argv[0] = "no-such-program-anywhere".into();
         assert_eq!(world.run(&missing).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -174,16 +174,16 @@ impl RunningChild {
         Some(count)
     }
 
-    /// Returns the live processes of the child's family. With `alone`, all orphans belong to the family, even
-    /// without a marker.
-    fn members(&mut self, alone: bool) -> Vec<Process> {
+    /// Returns the live processes of the child's family. If `owns_all_orphans` is true, all orphans belong to the
+    /// family, even without a marker.
+    fn members(&mut self, owns_all_orphans: bool) -> Vec<Process> {
         let mut found = Vec::new();
         if !self.has_ended() {
             found.extend(process_table::read_process(self.family.pid));
             found.extend(self.family.find_descendants());
         }
         for orphan in process_family::find_orphans() {
-            if alone || self.family.is_member(&orphan) {
+            if owns_all_orphans || self.family.is_member(&orphan) {
                 self.family.adopt_orphan(orphan, &mut found);
             }
         }
@@ -207,30 +207,30 @@ impl RunningChild {
         });
     }
 
-    pub(super) fn usage(&mut self, alone: bool) -> Option<FamilyUsage> {
+    pub(super) fn usage(&mut self, owns_all_orphans: bool) -> Option<FamilyUsage> {
         if self.has_ended() {
             return None;
         }
-        let members = self.members(alone);
+        let members = self.members(owns_all_orphans);
         Some(self.usage_tally.add_sample(&members))
     }
 
-    pub(super) fn send_signal(&mut self, signal: i32, whom: SignalScope, alone: bool) {
+    pub(super) fn send_signal(&mut self, signal: i32, scope: SignalScope, owns_all_orphans: bool) {
         let pid = self.family.pid;
-        match whom {
+        match scope {
             SignalScope::Family => {
                 // Each round finds the processes that were forked during the previous round. No process gets
                 // the signal twice.
                 let rounds = if signal == libc::SIGKILL { 50 } else { 1 };
                 let mut sent = rustc_hash::FxHashSet::default();
                 for _ in 0..rounds {
-                    let members = self.members(alone);
-                    let fresh: Vec<_> =
+                    let members = self.members(owns_all_orphans);
+                    let new_members: Vec<_> =
                         members.iter().filter(|one| sent.insert((one.pid, one.start_ticks))).collect();
-                    if fresh.is_empty() {
+                    if new_members.is_empty() {
                         break;
                     }
-                    for member in fresh {
+                    for member in new_members {
                         drop(child::send_signal(member.pid, signal));
                     }
                 }
@@ -264,14 +264,14 @@ impl RunningChild {
 
     /// Returns the orphans that belong to the child's family. The second value is true if another orphan is
     /// in the middle of an exec and may turn out to belong to the family.
-    fn adopt_orphans(&mut self, orphans: Vec<Process>, alone: bool) -> (Vec<Process>, bool) {
+    fn adopt_orphans(&mut self, orphans: Vec<Process>, owns_all_orphans: bool) -> (Vec<Process>, bool) {
         let mut members = Vec::new();
         let mut doubtful = false;
         for orphan in orphans {
             // The exec state is read before the marker, because a process whose marker is readable now may
             // have been in an exec a moment ago.
             let executing = process_table::is_in_exec(orphan.pid);
-            if alone || self.family.is_member(&orphan) {
+            if owns_all_orphans || self.family.is_member(&orphan) {
                 self.family.adopt_orphan(orphan, &mut members);
             } else {
                 doubtful |= executing;
@@ -280,18 +280,18 @@ impl RunningChild {
         (members, doubtful)
     }
 
-    /// Tries to report an ended child as finished. `orphans` are the processes that may belong to the child;
-    /// with `alone`, all of them do.
+    /// Tries to report an ended child as finished. `orphans` are the processes that may belong to the child; if
+    /// `owns_all_orphans` is true, all of them do.
     pub(super) fn try_finish(
         &mut self,
         orphans: Vec<Process>,
-        alone: bool,
+        owns_all_orphans: bool,
         look_again: MonotonicTime,
         buffer: &mut [u8],
         events: &mut VecDeque<ReactorEvent>,
     ) -> FinishProgress {
         let now = clock::monotonic_now();
-        let (members, doubtful) = self.adopt_orphans(orphans, alone);
+        let (members, doubtful) = self.adopt_orphans(orphans, owns_all_orphans);
         let ChildState::Ended(mut ending) = std::mem::replace(&mut self.state, ChildState::Running) else {
             return FinishProgress::Waiting;
         };
@@ -300,9 +300,9 @@ impl RunningChild {
         if let Some(stdin) = self.stdin.take() {
             self.stdin_delivery.unread = stdin.unread_bytes();
         }
-        let lasts = now.since(ending.ended_at);
-        if self.is_waiting_for_processes(&members, doubtful, lasts, &mut ending)
-            || self.is_waiting_for_outputs(lasts, &mut ending, buffer, events)
+        let elapsed = now.since(ending.ended_at);
+        if self.is_waiting_for_processes(&members, doubtful, elapsed, &mut ending)
+            || self.is_waiting_for_outputs(elapsed, &mut ending, buffer, events)
         {
             self.state = ChildState::Ended(ending);
             return FinishProgress::Waiting;
@@ -327,13 +327,13 @@ impl RunningChild {
         }
     }
 
-    /// Returns true if leftover processes still have to execute their program or to end. `lasts` is the time
-    /// since the child's end.
+    /// Returns true if leftover processes still have to execute their program or to end. `elapsed` is the time since
+    /// the child's end.
     fn is_waiting_for_processes(
         &self,
         members: &[Process],
         doubtful: bool,
-        lasts: Duration,
+        elapsed: Duration,
         ending: &mut EndedChild,
     ) -> bool {
         // A process that a shell has just forked still has the name of the shell.
@@ -343,14 +343,14 @@ impl RunningChild {
             (false, true) => NAMING_GRACE_PERIOD,
             (false, false) => Duration::ZERO,
         };
-        if lasts < patience && !ending.kill_pending {
+        if elapsed < patience && !ending.kill_pending {
             return true;
         }
         if self.left_behind == LeftoverPolicy::Kill && !members.is_empty() {
             for member in members {
                 drop(child::send_signal(member.pid, libc::SIGKILL));
             }
-            if lasts < KILL_TIMEOUT {
+            if elapsed < KILL_TIMEOUT {
                 ending.kill_pending = true;
                 return true;
             }
@@ -366,7 +366,7 @@ impl RunningChild {
     /// before the timeout expires.
     fn is_waiting_for_outputs(
         &mut self,
-        lasts: Duration,
+        elapsed: Duration,
         ending: &mut EndedChild,
         buffer: &mut [u8],
         events: &mut VecDeque<ReactorEvent>,
@@ -380,7 +380,7 @@ impl RunningChild {
                 }
             }
         }
-        let waits = self.has_open_output() && lasts < self.drain_timeout;
+        let waits = self.has_open_output() && elapsed < self.drain_timeout;
         if waits {
             ending.next_check = ending.ended_at.plus(self.drain_timeout);
         }

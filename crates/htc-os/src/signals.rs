@@ -68,9 +68,9 @@ impl SignalReceiver {
 
     /// Returns the signals that have arrived, in the order of the numbers passed to `new`.
     pub(super) fn take_signals(&mut self) -> Vec<ReceivedSignal> {
-        let mut came: Vec<ReceivedSignal> = self.delivery.pending().map(ReceivedSignal::new).collect();
-        came.sort_by_key(|signal| self.numbers.iter().position(|number| *number == signal.number));
-        came
+        let mut received: Vec<ReceivedSignal> = self.delivery.pending().map(ReceivedSignal::new).collect();
+        received.sort_by_key(|signal| self.numbers.iter().position(|number| *number == signal.number));
+        received
     }
 }
 

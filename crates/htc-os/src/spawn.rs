@@ -80,12 +80,12 @@ impl Spawner {
             SpawnError::new(stage, &program, errno)
         };
         let mut started = child::start_child(&plan, &mut self.stack).map_err(process_error)?;
-        let mut late = None;
+        let mut deferred_exec_error = None;
         if matches!(started, ChildStart::Failed(failure) if failure.is_blocked_on_fifo()) {
             let (read, write) = create_output_pipe(&program)?;
             plan.failure_report_fd = Some(write.as_raw_fd());
             started = child::start_child(&plan, &mut self.stack).map_err(process_error)?;
-            late = Some(read);
+            deferred_exec_error = Some(read);
         }
         let pid = match started {
             ChildStart::Running(pid) => pid,
@@ -97,10 +97,11 @@ impl Spawner {
             text.extend_from_slice(&marker.suffix);
             text
         });
-        let late = late.map(|report| DeferredExecError { failure_pipe: report, plan, program });
+        let deferred_exec_error =
+            deferred_exec_error.map(|report| DeferredExecError { failure_pipe: report, plan, program });
         let ChildPipes { stdin, outputs: [stdout, stderr], child_ends: theirs } = ends;
         drop(theirs);
-        Ok(SpawnedChild { pid, stdin, stdout, stderr, marker, deferred_exec_error: late })
+        Ok(SpawnedChild { pid, stdin, stdout, stderr, marker, deferred_exec_error })
     }
 }
 

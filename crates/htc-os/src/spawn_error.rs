@@ -111,7 +111,7 @@ impl fmt::Display for SpawnError {
                 Some(name) if name.ends_with(b"\r") => write!(
                     f,
                     "cannot execute '{path}': its first line ends with a carriage return (CRLF), so that the system \
-                     looks for an interpreter '{}\\r'; convert the file to Unix line ends",
+                     looks for an interpreter '{}\\r'; convert the file to Unix line endings",
                     name.trim_end().as_bstr()
                 ),
                 Some(name) => {

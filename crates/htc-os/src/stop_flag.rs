@@ -32,17 +32,17 @@ impl StopFlag {
 
     /// Sets the flag. It cannot be cleared again.
     pub fn set(&self) {
-        if let Some(said) = &self.event_fd {
+        if let Some(event_fd) = &self.event_fd {
             // The write could only fail if the counter were full, and the flag would then be set already.
-            let _ = said.write(1);
+            let _ = event_fd.write(1);
         }
     }
 
     /// Waits until an input has data, has ended, or cannot be polled. Returns false if the flag is set.
     pub fn wait_for_input(&self, input: &impl AsFd) -> bool {
-        let Some(said) = &self.event_fd else { return true };
+        let Some(event_fd) = &self.event_fd else { return true };
         let mut fds =
-            [PollFd::new(said.as_fd(), PollFlags::POLLIN), PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+            [PollFd::new(event_fd.as_fd(), PollFlags::POLLIN), PollFd::new(input.as_fd(), PollFlags::POLLIN)];
         while poll(&mut fds, PollTimeout::NONE) == Err(Errno::EINTR) {}
         fds[0].any() != Some(true)
     }
@@ -56,9 +56,9 @@ pub struct StoppableReader<R> {
 }
 
 impl<R: Read + AsFd> StoppableReader<R> {
-    /// Creates a reader that stops when the flag `enough` is set.
-    pub fn new(read: R, enough: &StopFlag) -> Self {
-        StoppableReader { input: read, stop_flag: enough.clone() }
+    /// Creates a reader that stops when the flag `stop` is set.
+    pub fn new(read: R, stop: &StopFlag) -> Self {
+        StoppableReader { input: read, stop_flag: stop.clone() }
     }
 }
 
@@ -77,16 +77,16 @@ mod tests {
     #[test]
     fn a_blocked_read_ends_when_another_thread_stops_it() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let enough = StopFlag::new();
-        let mut until = StoppableReader::new(reader, &enough);
+        let stop = StopFlag::new();
+        let mut stoppable = StoppableReader::new(reader, &stop);
         writer.write_all(b"x").unwrap();
         let mut buffer = [0; 8];
-        assert_eq!(until.read(&mut buffer).unwrap(), 1);
+        assert_eq!(stoppable.read(&mut buffer).unwrap(), 1);
         std::thread::scope(|scope| {
-            scope.spawn(|| enough.set());
-            assert_eq!(until.read(&mut buffer).unwrap(), 0);
+            scope.spawn(|| stop.set());
+            assert_eq!(stoppable.read(&mut buffer).unwrap(), 0);
         });
         writer.write_all(b"y").unwrap();
-        assert_eq!(until.read(&mut buffer).unwrap(), 0);
+        assert_eq!(stoppable.read(&mut buffer).unwrap(), 0);
     }
 }

@@ -56,8 +56,8 @@ impl TrackingGroup {
 
 /// Returns true if a path still refers to the open file.
 fn is_same_file(file: &File, path: &Path) -> bool {
-    let (Ok(held), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
-    (held.dev(), held.ino()) == (there.dev(), there.ino())
+    let (Ok(opened), Ok(current)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (opened.dev(), opened.ino()) == (current.dev(), current.ino())
 }
 
 impl Drop for TrackingGroup {

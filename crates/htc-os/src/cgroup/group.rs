@@ -188,16 +188,16 @@ impl ControlGroup {
     /// Returns the maximum number of processes for a job: a percentage of the limit of the machine or of the
     /// parent group.
     fn process_limit(&self) -> u64 {
-        let above = self
+        let parent_limit = self
             .find_hierarchy_with("pids")
             .and_then(|part| read_number(&part.limit_directory().parent()?.join("pids.max")));
         let all = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"]
             .map(|path| read_number(Path::new(path)));
-        let most = all.into_iter().chain([above]).flatten().min().unwrap_or(32_768);
+        let most = all.into_iter().chain([parent_limit]).flatten().min().unwrap_or(32_768);
         (most.saturating_mul(PROCESS_LIMIT_PERCENT) / 100).max(1)
     }
 
-    /// Gives the account of the job the right to create subgroups.
+    /// Permits the account of the job to create subgroups.
     fn delegate_to_account(&self, spec: &ControlGroupSpec) {
         let Some((uid, gid)) = spec.delegated_to else { return };
         for part in &self.in_hierarchies {
@@ -323,21 +323,21 @@ fn create_in_hierarchy(
         for stale in stale.iter().filter(|stale| stale.parent() == Some(&place.join(base))) {
             drop(remove_group_tree(version, stale));
         }
-        let around = missing_directories(&place, base);
+        let missing_parents = missing_directories(&place, base);
         // The directory is recorded before it is created: if this program is killed later, the record shows
         // what may be left behind.
         note(&place.join(base).join(version.outermost_name(name)));
         // Between the two steps of creating the group, another process may remove the parent directory.
         let mut made = (0..10).map(|_| version.create(&place, base, name));
-        let gone =
+        let is_missing =
             |made: &io::Result<_>| made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        match made.find(|made| !gone(made)).unwrap_or(Err(io::ErrorKind::NotFound.into())) {
+        match made.find(|made| !is_missing(made)).unwrap_or(Err(io::ErrorKind::NotFound.into())) {
             Ok(made) => {
                 return Ok(HierarchyDirectories {
                     version,
                     controllers: hierarchy.controllers.clone(),
                     directories: made,
-                    created_parents: around,
+                    created_parents: missing_parents,
                 });
             }
             Err(error) => {

@@ -67,11 +67,11 @@ fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a st
     let of_line = |line: &'a str| {
         let mut parts = line.splitn(3, ':');
         let (number, names, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let ours = match unified {
+        let is_match = match unified {
             true => number == "0" && names.is_empty(),
             false => names.split(',').any(|name| controllers.iter().any(|known| known == name)),
         };
-        ours.then_some(path)
+        is_match.then_some(path)
     };
     text.lines().find_map(of_line).unwrap_or("/")
 }
@@ -79,8 +79,8 @@ fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a st
 /// Returns true if 25.14 would use control groups on this machine: the version 2 tree, or three hierarchies
 /// of version 1, are mounted at their standard paths (`hasCgroupV2`, `cgroup_v1_is_writeable`).
 pub fn reference_uses_cgroups() -> bool {
-    let there = |path: &str| Path::new("/sys/fs/cgroup").join(path).exists();
-    there("cgroup.procs") || ["memory", "cpu,cpuacct", "freezer"].into_iter().all(there)
+    let exists = |path: &str| Path::new("/sys/fs/cgroup").join(path).exists();
+    exists("cgroup.procs") || ["memory", "cpu,cpuacct", "freezer"].into_iter().all(exists)
 }
 
 #[cfg(test)]

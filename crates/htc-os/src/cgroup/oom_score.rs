@@ -7,7 +7,8 @@ use super::version::write_file;
 /// File with the score of this process, which children inherit.
 const OWN_OOM_SCORE_FILE: &str = "/proc/self/oom_score_adj";
 
-/// Score of jobs, with which the kernel kills jobs before daemons (`setupOOMScore`).
+/// Score of jobs. The kernel kills processes with a higher score first, so it kills jobs before daemons
+/// (`setupOOMScore`).
 const JOB_OOM_SCORE: i32 = 800;
 
 /// Calls `make` to create a child while this process has the score of jobs, which the child inherits. If the
@@ -17,9 +18,9 @@ pub fn with_job_oom_score<T>(make: impl FnOnce() -> T) -> T {
     let raised = before.filter(|before| {
         *before < JOB_OOM_SCORE && write_file(OWN_OOM_SCORE_FILE.as_ref(), &JOB_OOM_SCORE.to_string()).is_ok()
     });
-    let made = make();
+    let result = make();
     if let Some(before) = raised {
         drop(write_file(OWN_OOM_SCORE_FILE.as_ref(), &before.to_string()));
     }
-    made
+    result
 }

@@ -60,8 +60,8 @@ impl CgroupVersion for CgroupV1 {
         // The files of other controllers are in other hierarchies.
         let read = |name: &str| {
             let (controller, _) = name.split_once('.')?;
-            let here = controllers.is_empty() || controllers.iter().any(|one| one == controller);
-            here.then(|| fs::read_to_string(group.join(name)).ok()).flatten()
+            let is_counted = controllers.is_empty() || controllers.iter().any(|one| one == controller);
+            is_counted.then(|| fs::read_to_string(group.join(name)).ok()).flatten()
         };
         let ticks = |count: u64| Duration::from_millis(count.saturating_mul(1000 / TICKS_PER_SECOND));
         if let Some(text) = read("cpuacct.stat") {

@@ -21,14 +21,14 @@ impl CgroupVersion for CgroupV2 {
     /// controllers for subgroups, so the processes are placed in the inner group, and subgroups of a job can
     /// be created in the outer group.
     fn create(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<PathBuf>> {
-        let mut above = parent.to_owned();
-        enable_subtree_controllers(&above);
+        let mut group = parent.to_owned();
+        enable_subtree_controllers(&group);
         for part in Path::new(base).components() {
-            above.push(part);
-            create_if_missing(&above)?;
-            enable_subtree_controllers(&above);
+            group.push(part);
+            create_if_missing(&group)?;
+            enable_subtree_controllers(&group);
         }
-        let slice = above.join(self.outermost_name(name));
+        let slice = group.join(self.outermost_name(name));
         let scope = slice.join(format!("{name}.scope"));
         fs::create_dir(&slice)?;
         enable_subtree_controllers(&slice);
@@ -120,15 +120,15 @@ fn create_if_missing(directory: &Path) -> io::Result<()> {
 fn enable_subtree_controllers(group: &Path) {
     let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
     let has = |list: &str, controller: &str| list.split_ascii_whitespace().any(|one| one == controller);
-    let there = read("cgroup.controllers");
-    if !DELEGATED_CONTROLLERS.iter().any(|controller| has(&there, controller)) {
+    let available = read("cgroup.controllers");
+    if !DELEGATED_CONTROLLERS.iter().any(|controller| has(&available, controller)) {
         return;
     }
     // The file is written only if necessary, because each write blocks all other changes of control groups on
     // the machine.
     let file = "cgroup.subtree_control";
     let before = read(file);
-    for controller in DELEGATED_CONTROLLERS.iter().filter(|one| has(&there, one) && !has(&before, one)) {
+    for controller in DELEGATED_CONTROLLERS.iter().filter(|one| has(&available, one) && !has(&before, one)) {
         drop(write_file(&group.join(file), &format!("+{controller}")));
     }
 }

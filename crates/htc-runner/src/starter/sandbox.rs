@@ -93,7 +93,9 @@ impl Sandbox {
                 ("scratch", self.mode, self.owner.as_ref()),
             ];
             for (name, mode, owner) in inner {
-                let made = top.make_in(name.as_ref()).and_then(|made| made.set_mode_and_owner(mode, owner));
+                let made = top
+                    .make_subdirectory(name.as_ref())
+                    .and_then(|made| made.set_mode_and_owner(mode, owner));
                 made.map_err(|error| fail(&self.top.join(name), error))?;
             }
             (0o755, daemon)
