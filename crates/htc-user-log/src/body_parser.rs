@@ -283,11 +283,11 @@ impl<'a> EventLines<'a> {
         Some(first)
     }
 
-    /// Reads CPU times from a line with two tabs that ends in `  -  <which> <place> Usage`.
-    fn read_indented_cpu_time(&mut self, which: &str, place: &str) -> Option<CpuTime> {
+    /// Reads CPU times from a line with two tabs that ends in `  -  <period> <place> Usage`, such as `  -  Run Remote Usage`.
+    fn read_indented_cpu_time(&mut self, period: &str, place: &str) -> Option<CpuTime> {
         let line = self.next_line().filter(|line| line.starts_with(b"\t\t"))?;
         let text = line.strip_suffix(b" Usage")?.strip_suffix(place.as_bytes())?;
-        parse_cpu_time(text.strip_suffix(b" ")?.strip_suffix(which.as_bytes())?.strip_suffix(b"  -  ")?)
+        parse_cpu_time(text.strip_suffix(b" ")?.strip_suffix(period.as_bytes())?.strip_suffix(b"  -  ")?)
     }
 
     /// Reads CPU times that this label follows, at any indentation.
@@ -295,20 +295,20 @@ impl<'a> EventLines<'a> {
         parse_cpu_time(self.next_line()?.strip_suffix(label.as_bytes())?)
     }
 
-    fn read_cpu_times(&mut self, share: &mut RunUsage, which: &str) -> Option<()> {
-        share.remote = self.read_indented_cpu_time(which, "Remote")?;
-        share.local = self.read_indented_cpu_time(which, "Local")?;
+    fn read_cpu_times(&mut self, usage: &mut RunUsage, period: &str) -> Option<()> {
+        usage.remote = self.read_indented_cpu_time(period, "Remote")?;
+        usage.local = self.read_indented_cpu_time(period, "Local")?;
         Some(())
     }
 
-    fn read_byte_counts(&mut self, share: &mut RunUsage, which: &str) -> Option<()> {
-        let mut one = |way: &str| -> Option<f64> {
+    fn read_byte_counts(&mut self, usage: &mut RunUsage, period: &str) -> Option<()> {
+        let mut read_count = |direction: &str| -> Option<f64> {
             let text = self.next_line()?.strip_prefix(b"\t")?.strip_suffix(b" By Job")?;
-            let text = text.strip_suffix(way.as_bytes())?.strip_suffix(b" Bytes ")?;
-            text.strip_suffix(which.as_bytes())?.strip_suffix(b"  -  ")?.to_str().ok()?.parse().ok()
+            let text = text.strip_suffix(direction.as_bytes())?.strip_suffix(b" Bytes ")?;
+            text.strip_suffix(period.as_bytes())?.strip_suffix(b"  -  ")?.to_str().ok()?.parse().ok()
         };
-        share.sent = one("Sent")?;
-        share.received = one("Received")?;
+        usage.sent = read_count("Sent")?;
+        usage.received = read_count("Received")?;
         Some(())
     }
 

@@ -101,8 +101,8 @@ fn set_evicted(ad: &mut ClassAd, event: &EvictedEvent) {
     set_usage(ad, &event.run);
     ad.set("TerminatedAndRequeued", event.requeued.is_some());
     ad.set("TerminatedNormally", false);
-    if let Some(how) = &event.requeued {
-        set_termination(ad, how);
+    if let Some(termination) = &event.requeued {
+        set_termination(ad, termination);
     }
     set_text(ad, "Reason", &event.reason);
     let (code, subcode) = event.code;
@@ -231,7 +231,7 @@ impl EventBody {
                 ad.update(&kept);
             }
             EventBody::Other { number, lines } => match other_events::parse_attributes(*number, lines) {
-                Some(told) => ad.update(&told),
+                Some(attributes) => ad.update(&attributes),
                 None if add_older_event(ad, *number, lines).is_some() => {}
                 None => set_text(ad, "Info", &bstr::join("\n", lines)),
             },

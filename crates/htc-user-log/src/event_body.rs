@@ -240,7 +240,7 @@ pub enum EventBody {
     Other {
         /// Event number.
         number: u16,
-        /// Lines without line ends.
+        /// Lines without their newlines.
         lines: Vec<BString>,
     },
 }

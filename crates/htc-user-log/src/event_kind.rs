@@ -36,32 +36,32 @@ macro_rules! kinds {
 
 kinds! {
     Submit = 0, "ULOG_SUBMIT", "SubmitEvent", "A job entered the queue.";
-    Execute = 1, "ULOG_EXECUTE", "ExecuteEvent", "The job runs.";
+    Execute = 1, "ULOG_EXECUTE", "ExecuteEvent", "The job started running.";
     ExecutableError = 2, "ULOG_EXECUTABLE_ERROR", "ExecutableErrorEvent", "The job's executable cannot be run.";
     Checkpointed = 3, "ULOG_CHECKPOINTED", "CheckpointedEvent", "The job was checkpointed.";
     Evicted = 4, "ULOG_JOB_EVICTED", "JobEvictedEvent", "The job was evicted from its slot.";
     Terminated = 5, "ULOG_JOB_TERMINATED", "JobTerminatedEvent", "The job ended.";
-    ImageSize = 6, "ULOG_IMAGE_SIZE", "JobImageSizeEvent", "The memory of the job was measured.";
+    ImageSize = 6, "ULOG_IMAGE_SIZE", "JobImageSizeEvent", "The memory usage of the job was measured.";
     ShadowException = 7, "ULOG_SHADOW_EXCEPTION", "ShadowExceptionEvent", "The shadow of the job failed.";
     Generic = 8, "ULOG_GENERIC", "GenericEvent", "Free text.";
     Aborted = 9, "ULOG_JOB_ABORTED", "JobAbortedEvent", "The job was removed.";
     Suspended = 10, "ULOG_JOB_SUSPENDED", "JobSuspendedEvent", "The job was suspended.";
-    Unsuspended = 11, "ULOG_JOB_UNSUSPENDED", "JobUnsuspendedEvent", "The job continues.";
+    Unsuspended = 11, "ULOG_JOB_UNSUSPENDED", "JobUnsuspendedEvent", "The job was unsuspended.";
     Held = 12, "ULOG_JOB_HELD", "JobHeldEvent", "The job was held.";
     Released = 13, "ULOG_JOB_RELEASED", "JobReleaseEvent", "The job was released.";
-    NodeExecute = 14, "ULOG_NODE_EXECUTE", "NodeExecuteEvent", "One node of a parallel job runs.";
+    NodeExecute = 14, "ULOG_NODE_EXECUTE", "NodeExecuteEvent", "One node of a parallel job started running.";
     NodeTerminated = 15, "ULOG_NODE_TERMINATED", "NodeTerminatedEvent", "One node of a parallel job ended.";
     PostScriptTerminated = 16, "ULOG_POST_SCRIPT_TERMINATED", "PostScriptTerminatedEvent", "The POST script of a DAGMan node ended.";
-    RemoteError = 21, "ULOG_REMOTE_ERROR", "RemoteErrorEvent", "A starter or shadow reports an error.";
+    RemoteError = 21, "ULOG_REMOTE_ERROR", "RemoteErrorEvent", "A starter or shadow reported an error.";
     Disconnected = 22, "ULOG_JOB_DISCONNECTED", "JobDisconnectedEvent", "The shadow lost the connection to the starter.";
     Reconnected = 23, "ULOG_JOB_RECONNECTED", "JobReconnectedEvent", "The shadow reconnected to the starter.";
     ReconnectFailed = 24, "ULOG_JOB_RECONNECT_FAILED", "JobReconnectFailedEvent", "The shadow could not reconnect to the starter.";
     GridResourceUp = 25, "ULOG_GRID_RESOURCE_UP", "GridResourceUpEvent", "The other batch system is available again.";
     GridResourceDown = 26, "ULOG_GRID_RESOURCE_DOWN", "GridResourceDownEvent", "The other batch system is not available.";
     GridSubmit = 27, "ULOG_GRID_SUBMIT", "GridSubmitEvent", "The job was submitted to another batch system.";
-    JobAdInformation = 28, "ULOG_JOB_AD_INFORMATION", "JobAdInformationEvent", "Attributes of the job at the time of another event.";
-    JobStatusUnknown = 29, "ULOG_JOB_STATUS_UNKNOWN", "FutureEvent", "The other batch system does not know the job.";
-    JobStatusKnown = 30, "ULOG_JOB_STATUS_KNOWN", "FutureEvent", "The other batch system knows the job again.";
+    JobAdInformation = 28, "ULOG_JOB_AD_INFORMATION", "JobAdInformationEvent", "Attributes of the job, logged together with another event.";
+    JobStatusUnknown = 29, "ULOG_JOB_STATUS_UNKNOWN", "FutureEvent", "The status of the job in the other batch system is unknown.";
+    JobStatusKnown = 30, "ULOG_JOB_STATUS_KNOWN", "FutureEvent", "The status of the job in the other batch system is known again.";
     JobStageIn = 31, "ULOG_JOB_STAGE_IN", "FutureEvent", "Input files are being transferred.";
     JobStageOut = 32, "ULOG_JOB_STAGE_OUT", "FutureEvent", "Output files are being transferred.";
     AttributeUpdate = 33, "ULOG_ATTRIBUTE_UPDATE", "AttributeUpdateEvent", "An attribute was changed.";
@@ -75,7 +75,7 @@ kinds! {
     ReleaseSpace = 42, "ULOG_RELEASE_SPACE", "ReleaseSpaceEvent", "The reserved space was released.";
     FileComplete = 43, "ULOG_FILE_COMPLETE", "FileCompleteEvent", "A reusable file was stored.";
     FileUsed = 44, "ULOG_FILE_USED", "FileUsedEvent", "A reusable file was used.";
-    FileRemoved = 45, "ULOG_FILE_REMOVED", "FileRemovedEvent", "The job was removed.";
+    FileRemoved = 45, "ULOG_FILE_REMOVED", "FileRemovedEvent", "A reusable file was removed.";
     DataflowSkipped = 46, "ULOG_DATAFLOW_JOB_SKIPPED", "DataflowJobSkippedEvent", "The job was skipped: its output is newer than its input.";
     CommonFiles = 47, "ULOG_COMMON_FILES", "CommonFilesEvent", "A transfer of files that jobs share began or ended.";
 }

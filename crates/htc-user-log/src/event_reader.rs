@@ -17,7 +17,7 @@ pub enum EventReadError {
     #[error("cannot read the log")]
     Io(#[from] io::Error),
     /// The first line of an event is not valid.
-    #[error("{line}:1: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, but this one with {text:?}")]
+    #[error("{line}:1: expected NUMBER (CLUSTER.PROC.SUBPROC) TIME, found {text:?}")]
     Header {
         /// Line number, from 1.
         line: usize,

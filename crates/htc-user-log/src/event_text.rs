@@ -196,14 +196,14 @@ fn materialization_text(completion: i32) -> String {
     }
 }
 
-fn append_cpu_times(out: &mut Vec<u8>, share: &RunUsage, which: &str) {
-    append_text(out, &format!("\t\t{}  -  {which} Remote Usage\n", share.remote.to_text()));
-    append_text(out, &format!("\t\t{}  -  {which} Local Usage\n", share.local.to_text()));
+fn append_cpu_times(out: &mut Vec<u8>, usage: &RunUsage, period: &str) {
+    append_text(out, &format!("\t\t{}  -  {period} Remote Usage\n", usage.remote.to_text()));
+    append_text(out, &format!("\t\t{}  -  {period} Local Usage\n", usage.local.to_text()));
 }
 
-fn append_byte_counts(out: &mut Vec<u8>, share: &RunUsage, which: &str) {
-    append_text(out, &format!("\t{:.0}  -  {which} Bytes Sent By Job\n", share.sent));
-    append_text(out, &format!("\t{:.0}  -  {which} Bytes Received By Job\n", share.received));
+fn append_byte_counts(out: &mut Vec<u8>, usage: &RunUsage, period: &str) {
+    append_text(out, &format!("\t{:.0}  -  {period} Bytes Sent By Job\n", usage.sent));
+    append_text(out, &format!("\t{:.0}  -  {period} Bytes Received By Job\n", usage.received));
 }
 
 fn append_termination(out: &mut Vec<u8>, ending: &JobTermination) {
@@ -253,8 +253,8 @@ fn append_evicted(out: &mut Vec<u8>, event: &EvictedEvent) {
     );
     append_cpu_times(out, &event.run, "Run");
     append_byte_counts(out, &event.run, "Run");
-    if let Some(how) = &event.requeued {
-        append_termination(out, how);
+    if let Some(termination) = &event.requeued {
+        append_termination(out, termination);
     }
     append_line_unless_empty(
         out,

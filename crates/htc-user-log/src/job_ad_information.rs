@@ -24,18 +24,18 @@ impl JobEvent {
             return None;
         }
         let context = Context::new(world).my(ad);
-        let mut told = self.to_ad();
+        let mut information = self.to_ad();
         for name in list::split(names) {
             let value = context.eval_attr(name);
             if value.as_str().is_some() || matches!(value, Value::Bool(_) | Value::Int(_) | Value::Real(_)) {
-                told.set(AttrName::from(name), value);
+                information.set(AttrName::from(name), value);
             }
         }
-        told.set("TriggerEventTypeNumber", i64::from(self.number));
+        information.set("TriggerEventTypeNumber", i64::from(self.number));
         let kind = EventKind::from_number(self.number);
-        told.set("TriggerEventTypeName", kind.map_or("ULOG_FUTURE_EVENT", EventKind::name));
-        told.set("EventTypeNumber", i64::from(EventKind::JobAdInformation.number()));
-        let body = EventBody::JobAdInformation(Box::new(told));
+        information.set("TriggerEventTypeName", kind.map_or("ULOG_FUTURE_EVENT", EventKind::name));
+        information.set("EventTypeNumber", i64::from(EventKind::JobAdInformation.number()));
+        let body = EventBody::JobAdInformation(Box::new(information));
         Some(JobEvent::new(self.cluster, self.proc, self.time, body))
     }
 }

@@ -89,8 +89,8 @@ fn parse_grid_event(banner: &[u8], first: &[u8], rest: &[BString], ad: &mut Clas
 /// jobs. Returns the number, the lines and the node number, if there is one; or `None` if the event is neither of
 /// these.
 pub(super) fn to_current_wording(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
-    let told = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
-    let mut lines = lines.get(..told).filter(|lines| !lines.is_empty())?.to_vec();
+    let count = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
+    let mut lines = lines.get(..count).filter(|lines| !lines.is_empty())?.to_vec();
     lines[1..].iter_mut().for_each(|line| normalize_indent(number, line));
     let mut node = None;
     let number = match number {
@@ -148,12 +148,12 @@ pub(super) fn parse_ignoring_extra_lines(number: u16, lines: &[BString]) -> Opti
 
 /// Converts an eviction with the line `Job was not checkpointed.` to the wording of 25.14.
 fn update_old_eviction(lines: &mut [BString]) -> Option<()> {
-    let said = lines.get_mut(1)?;
-    let (flag, words) = split_integer(said.strip_prefix(b"\t(")?)?;
+    let flag_line = lines.get_mut(1)?;
+    let (flag, words) = split_integer(flag_line.strip_prefix(b"\t(")?)?;
     if words.starts_with(b") Job terminated and was requeued") {
         return Some(());
     }
-    *said = if flag == 0 { "\t(0) CPU times" } else { "\t(1) Job was checkpointed." }.into();
+    *flag_line = if flag == 0 { "\t(0) CPU times" } else { "\t(1) Job was checkpointed." }.into();
     let is_reason = |line: &&mut BString| {
         !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
     };
@@ -172,9 +172,11 @@ fn complete_terminated_lines(lines: &mut Vec<BString>) {
         lines.pop_if(|line| line.trim().is_empty());
     }
     if lines.last().is_some_and(|line| line.ends_with(b"  -  Total Local Usage")) {
-        for which in ["Run", "Total"] {
-            lines
-                .extend(["Sent", "Received"].map(|way| format!("\t0  -  {which} Bytes {way} By Job").into()));
+        for period in ["Run", "Total"] {
+            lines.extend(
+                ["Sent", "Received"]
+                    .map(|direction| format!("\t0  -  {period} Bytes {direction} By Job").into()),
+            );
         }
     }
 }
@@ -188,33 +190,33 @@ fn set_text(ad: &mut ClassAd, name: &str, value: &[u8]) {
 /// Parses a submitted job with notes of more than one kind.
 fn parse_submit(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     set_text(ad, "SubmitHost", first.strip_prefix(b"Job submitted from host: ")?);
-    let mut told = ClassAd::new();
-    parse_notes(rest, &mut told, ad);
-    ad.update(&told);
+    let mut text_notes = ClassAd::new();
+    parse_notes(rest, &mut text_notes, ad);
+    ad.update(&text_notes);
     Some(())
 }
 
-/// Parses notes. Sets structured notes and node names in `ad`, and text notes in `told`.
-fn parse_notes(lines: &[BString], told: &mut ClassAd, ad: &mut ClassAd) {
+/// Parses notes. Sets structured notes and node names in `ad`, and text notes in `text_notes`.
+fn parse_notes(lines: &[BString], text_notes: &mut ClassAd, ad: &mut ClassAd) {
     const STRUCTURE: &str = "StructuredNotes";
     for (at, line) in lines.iter().enumerate() {
         let line = line.trim();
-        let mut is_structure = |found: Option<ClassAd>| {
-            told.set("LogNotes", BString::from(line));
+        let mut set_structure = |found: Option<ClassAd>| {
+            text_notes.set("LogNotes", BString::from(line));
             if let Some(found) = found.filter(|found| !found.is_empty() && !ad.contains(STRUCTURE)) {
                 ad.set(STRUCTURE, Value::Ad(found.into()));
             }
         };
         if line.starts_with(b"[") {
-            is_structure(ClassAd::parse_new(line, Dialect::new_syntax()).ok());
+            set_structure(ClassAd::parse_new(line, Dialect::new_syntax()).ok());
         } else if let Some(node) = line.strip_prefix(b"DAG Node: ") {
             let mut structure = ClassAd::new();
             structure.set("DAGNodeName", BString::from(node.trim()));
-            is_structure(Some(structure));
+            set_structure(Some(structure));
         } else if line.starts_with(b"WARNING: ") {
-            told.set("Warnings", BString::from(line));
+            text_notes.set("Warnings", BString::from(line));
         } else if let Some(name) = ["LogNotes", "UserNotes"].get(at) {
-            set_text(told, name, line);
+            set_text(text_notes, name, line);
         }
     }
 }
@@ -264,15 +266,15 @@ fn parse_bytes(line: &[u8], label: &[u8]) -> Option<f64> {
 
 fn parse_post_script(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     first.strip_prefix(b"POST Script terminated.")?;
-    let how = rest.first()?;
-    if let Some(code) = how.strip_prefix(b"\t(1) Normal termination (return value ") {
+    let termination = rest.first()?;
+    if let Some(code) = termination.strip_prefix(b"\t(1) Normal termination (return value ") {
         ad.set("TerminatedNormally", true);
         let (code, _) = split_integer(code)?;
         if code >= 0 {
             ad.set("ReturnValue", code);
         }
     } else {
-        let signal = how.strip_prefix(b"\t(0) Abnormal termination (signal ")?;
+        let signal = termination.strip_prefix(b"\t(0) Abnormal termination (signal ")?;
         ad.set("TerminatedNormally", false);
         let (signal, _) = split_integer(signal)?;
         if signal >= 0 {
@@ -329,11 +331,11 @@ fn parse_transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()
 /// Parses an event of a kind unknown to 25.14 by reading the assignments in its lines.
 fn parse_future_event(first: &[u8], rest: &[BString], lines: &[BString], ad: &mut ClassAd) {
     ad.set("EventHead", BString::from(first));
-    let mut told = true;
+    let mut all_assigned = true;
     for line in rest {
-        told &= ad.insert_line(line).is_ok();
+        all_assigned &= ad.insert_line(line).is_ok();
     }
-    if !told {
+    if !all_assigned {
         ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
     }
 }

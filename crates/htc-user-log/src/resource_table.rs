@@ -42,14 +42,15 @@ const TITLE: &[u8] = b"\tPartitionable Resources :";
 impl ResourceTable {
     /// Appends the table's lines.
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        let widest = |of: &dyn Fn(&ResourceRow) -> usize| self.rows.iter().map(of).max().unwrap_or(0);
-        let usage = widest(&|row| row.usage.len()).max(8);
-        let request = widest(&|row| row.request.len()).max(8);
-        let allocated = widest(&|row| row.allocated.len()).max(9);
-        let label = (widest(&|row| label_length_without_unit(&row.label)) + 8).max(20);
+        let max_width =
+            |cell_width: &dyn Fn(&ResourceRow) -> usize| self.rows.iter().map(cell_width).max().unwrap_or(0);
+        let usage = max_width(&|row| row.usage.len()).max(8);
+        let request = max_width(&|row| row.request.len()).max(8);
+        let allocated = max_width(&|row| row.allocated.len()).max(9);
+        let label = (max_width(&|row| label_length_without_unit(&row.label)) + 8).max(20);
         out.extend_from_slice(TITLE);
-        let got = if self.has_allocated { "Allocated" } else { "" };
-        let titles = [("Usage", usage), ("Request", request), (got, allocated)];
+        let allocated_title = if self.has_allocated { "Allocated" } else { "" };
+        let titles = [("Usage", usage), ("Request", request), (allocated_title, allocated)];
         for (title, width) in titles {
             out.push(b' ');
             append_right_aligned(out, title.as_bytes(), width);

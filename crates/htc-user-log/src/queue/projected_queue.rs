@@ -105,7 +105,7 @@ impl ProjectedQueue {
         queue
     }
 
-    /// Returns the attributes that another reading must keep as well, because values refer to them.
+    /// Returns the attributes that must also be kept when the log is read again, because values refer to them.
     pub fn missing_attributes(&self) -> &MissingAttributes {
         &self.missing
     }
@@ -236,13 +236,13 @@ impl ProjectedQueue {
             let number = self.attribute_of(name.as_bytes());
             number.is_some_and(|number| self.names[number as usize].is_kept)
         };
-        let unkept: Vec<AttrName> =
+        let missing: Vec<AttrName> =
             references.names().iter().filter(|name| !is_kept(name)).cloned().collect();
-        let has_all = unkept.is_empty();
+        let has_all = missing.is_empty();
         match &mut self.missing {
             MissingAttributes::All => {}
-            MissingAttributes::Names(names) => names.extend(unkept),
-            MissingAttributes::None if !has_all => self.missing = MissingAttributes::Names(unkept),
+            MissingAttributes::Names(names) => names.extend(missing),
+            MissingAttributes::None if !has_all => self.missing = MissingAttributes::Names(missing),
             MissingAttributes::None => {}
         }
         has_all
@@ -327,7 +327,7 @@ impl CompactAd {
 pub struct ProjectedJobs {
     queue: ProjectedQueue,
     ids: std::vec::IntoIter<JobId>,
-    /// True if every ad is needed; false if only ads with one of the attributes `needed` are.
+    /// True if every ad is needed; false if only ads with one of the attributes in `needed` are needed.
     needs_all: bool,
     needed: Vec<u32>,
     /// Parsed expressions by their text; ads share them.

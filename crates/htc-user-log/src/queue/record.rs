@@ -62,15 +62,15 @@ pub enum QueueLogRecord<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The line does not begin with the number of an operation.
-    #[error("a record begins with an operation, 101 to 107")]
+    #[error("expected an operation, 101 to 107, at the beginning of the record")]
     Operation,
     /// The key is missing or invalid.
     #[error("expected a key such as 12.0 or 012.-1 after the operation")]
     Key,
-    /// A record 103 or 104 has no attribute name.
+    /// A record of type 103 or 104 has no attribute name.
     #[error("expected the name of an attribute after the key")]
     Name,
-    /// A record 103 has no value.
+    /// A record of type 103 has no value.
     #[error("expected an expression after the attribute")]
     Value,
 }
@@ -116,8 +116,8 @@ fn parse_key(word: &[u8]) -> Result<JobId, RecordError> {
     JobId::parse_key(word).ok_or(RecordError::Key)
 }
 
-/// Parses a record 103 in the form that the schedd writes, with single spaces between the parts: nearly all records
-/// have this form. Returns `None` for any other line, which the general parser handles.
+/// Parses a record of type 103 in the form that the schedd writes, with single spaces between the parts: nearly all
+/// records have this form. Returns `None` for any other line, which the general parser handles.
 fn parse_plain_set(line: &[u8]) -> Option<QueueLogRecord<'_>> {
     /// Maximum number of digits whose value cannot overflow.
     const MAX_DIGITS: usize = 9;
@@ -144,7 +144,7 @@ fn parse_plain_set(line: &[u8]) -> Option<QueueLogRecord<'_>> {
 }
 
 impl<'a> QueueLogRecord<'a> {
-    /// Parses a line without its line end.
+    /// Parses a line without its newline.
     ///
     /// # Errors
     /// The part of the record that is missing or invalid.
