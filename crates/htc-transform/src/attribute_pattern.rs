@@ -24,14 +24,14 @@ pub fn compile_pattern(pattern: &AttributePattern) -> Result<Regex, PatternError
 }
 
 /// Returns the matching attributes of the ad itself (not of its chained parent) with their new names, in byte order.
-/// Matches all names before any attribute changes. A name whose match is aborted counts as not matching and is passed
-/// to `given_up`.
+/// Matches all names before any attribute changes. A name whose match is aborted is treated as not matching and is
+/// passed to `on_abort`.
 pub(super) fn matching_attributes(
     ad: &ClassAd,
     regex: &Regex,
     template: &[u8],
     memo: &StepMemo,
-    mut given_up: impl FnMut(&[u8], MatchError),
+    mut on_abort: impl FnMut(&[u8], MatchError),
 ) -> RenamePairs {
     if let Some(pairs) = memo.cached_selection(ad, template) {
         return pairs;
@@ -44,7 +44,7 @@ pub(super) fn matching_attributes(
                 Ok(groups) => groups?,
                 Err(error) => {
                     is_whole = false;
-                    given_up(name.as_bytes(), error);
+                    on_abort(name.as_bytes(), error);
                     return None;
                 }
             };

@@ -163,9 +163,9 @@ impl ActiveCommand<'_> {
         }
     }
 
-    fn report_no_effect(&self, idle: NoEffectReason, observer: &mut dyn Observer) {
+    fn report_no_effect(&self, reason: NoEffectReason, observer: &mut dyn Observer) {
         if self.reports_steps {
-            observer.on_event(self.line, TransformEvent::NoEffect(idle));
+            observer.on_event(self.line, TransformEvent::NoEffect(reason));
         }
     }
 
@@ -351,17 +351,17 @@ impl ActiveCommand<'_> {
             _ => return,
         };
         let template = if self.command.keyword == CommandKeyword::Delete { &b""[..] } else { self.text };
-        let mut given_up = false;
+        let mut was_aborted = false;
         let matches =
             attribute_pattern::matching_attributes(ad, regex, template, &self.step.memo, |name, error| {
-                given_up = true;
+                was_aborted = true;
                 self.report_pattern_problem(observer, |pattern| ProblemKind::MatchLimit {
                     pattern,
                     attribute: name.into(),
                     code: error.code,
                 });
             });
-        if matches.is_empty() && !given_up {
+        if matches.is_empty() && !was_aborted {
             self.report_no_effect(NoEffectReason::NoMatch, observer);
         }
         for (name, new) in matches.iter() {

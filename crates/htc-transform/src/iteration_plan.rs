@@ -65,10 +65,10 @@ impl TransformSession<'_> {
         command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Option<IterationPlan>, IterationPlanError> {
         let Some(iteration) = &transform.envelope.iteration else { return Ok(None) };
-        let knob = |name: &str| {
-            self.config.and_then(|knobs| knobs.raw(name.as_bytes()).map(|v| v.into_owned().into()))
+        let parameter = |name: &str| {
+            self.config.and_then(|config| config.raw(name.as_bytes()).map(|v| v.into_owned().into()))
         };
-        let platform = PLATFORM_NAMES.map(|name| knob(name).unwrap_or_default());
+        let platform = PLATFORM_NAMES.map(|name| parameter(name).unwrap_or_default());
         self.built_in =
             BuiltInMacros::Iterating(IterationPosition { platform, ..IterationPosition::default() });
         let text = self.expand_without_ad(&iteration.line, &iteration.arguments, observer)?;

@@ -192,7 +192,7 @@ impl MacroSource for MacroScope<'_> {
         {
             return Some(value);
         }
-        // An empty parameter counts as undefined.
+        // An empty parameter is treated as undefined.
         self.config?.raw(name).filter(|value| !value.is_empty())
     }
 

@@ -168,10 +168,10 @@ pub enum ProblemKind {
         /// Error number of PCRE2.
         code: i32,
     },
-    /// The match of an attribute's name was aborted, which counts as no match.
+    /// The match of an attribute's name was aborted; the name is treated as not matching.
     #[error(
-        "/{pattern}/: the match limit of the regular expression was reached on {attribute} (PCRE2 {code}), which counts \
-         as no match"
+        "/{pattern}/: the match limit of the regular expression was reached on {attribute} (PCRE2 {code}); the name \
+         is treated as not matching"
     )]
     MatchLimit {
         /// Regular expression.
@@ -207,7 +207,7 @@ pub enum ProblemKind {
         character: char,
     },
     /// DEFAULT replaced the value `undefined`, as the manual says.
-    #[error("{0} is undefined and gets the default; {told}", told = Quirk::DefaultKeepsUndefined.description())]
+    #[error("{0} is undefined and gets the default; {description}", description = Quirk::DefaultKeepsUndefined.description())]
     DefaultOfUndefined(BString),
 }
 
@@ -315,7 +315,7 @@ impl TransformFailure {
     /// Returns the failure as the failure of an `include` on line `statement`, which includes `file`.
     pub(super) fn with_include(mut self, statement: &RuleLine, file: &[u8]) -> Self {
         let (line, reason) = match &self.inclusion {
-            // The reference has already reported the reason of the inner `include`.
+            // The reference has already reported the reason for the failure of the inner `include`.
             Some(inner) => (inner.statement, String::new()),
             None => {
                 let line = match &self.reason {

@@ -138,13 +138,13 @@ fn next_route_start(text: &[u8], mistake: usize) -> usize {
 fn resume_offset(text: &[u8], start: usize, end: usize) -> usize {
     let (Some(token), Some(behind)) = (text.get(start..end), text.get(end..)) else { return text.len() };
     let blanks = behind.iter().take_while(|&&b| is_space(b)).count();
-    let looked = match token {
+    let read_ahead = match token {
         [b'"' | b'\'' | b'?', ..] => blanks + 1,
         [b'=' | b'!' | b'&' | b'|' | b'<' | b'>' | b'/' | b'-' | b'.'] | b">>" => 1,
         [first, ..] if first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.') => 1,
         _ => 0,
     };
-    (end + looked).min(text.len())
+    (end + read_ahead).min(text.len())
 }
 
 /// Parses JOB_ROUTER_DEFAULTS: one ad, with or without brackets. If `merge` is true, the text may contain several ads,

@@ -221,18 +221,18 @@ impl<'a> RouteConverter<'a> {
     }
 
     fn convert_attribute(&mut self, name: &[u8], expr: &Expr) {
-        if let Some(of) = strip_prefix_caseless(name, b"copy_") {
+        if let Some(target) = strip_prefix_caseless(name, b"copy_") {
             if let Value::Str(to) = self.evaluation_context().eval_attr(name) {
-                self.copies.insert(of.into(), to.to_vec());
+                self.copies.insert(target.into(), to.to_vec());
             }
-        } else if let Some(of) = strip_prefix_caseless(name, b"delete_") {
-            self.deletes.insert(of.into(), Vec::new());
-        } else if let Some(of) = strip_prefix_caseless(name, b"set_") {
-            if !(self.options.drop_input_rsl && caseless::eq(of, b"InputRSL")) {
-                self.convert_set(name, of, expr);
+        } else if let Some(target) = strip_prefix_caseless(name, b"delete_") {
+            self.deletes.insert(target.into(), Vec::new());
+        } else if let Some(target) = strip_prefix_caseless(name, b"set_") {
+            if !(self.options.drop_input_rsl && caseless::eq(target, b"InputRSL")) {
+                self.convert_set(name, target, expr);
             }
-        } else if let Some(of) = strip_prefix_caseless(name, b"eval_set_") {
-            self.convert_eval_set(name, of, expr);
+        } else if let Some(target) = strip_prefix_caseless(name, b"eval_set_") {
+            self.convert_eval_set(name, target, expr);
         } else {
             self.convert_plain(name, expr);
         }
@@ -240,14 +240,14 @@ impl<'a> RouteConverter<'a> {
 
     /// Converts `set_X = e`. SET reads the old syntax, which cannot express some strings; with `loadable`,
     /// EVALSET is used for such literals.
-    fn convert_set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
+    fn convert_set(&mut self, name: &[u8], target: &[u8], expr: &Expr) {
         let text = expr.unparse_old();
         let is_read_back =
             || Expr::parse_with(&text, Dialect::of_world(self.world).old()).is_ok_and(|read| read == *expr);
         if !self.options.loadable || (is_one_line(&text) && is_read_back()) {
-            self.sets.insert(of.into(), text.into());
+            self.sets.insert(target.into(), text.into());
         } else if expr.as_literal().is_some() {
-            self.eval_sets.insert(of.into(), expr.unparse().into());
+            self.eval_sets.insert(target.into(), expr.unparse().into());
         } else {
             self.left_out.push(name.into());
         }
@@ -267,22 +267,22 @@ impl<'a> RouteConverter<'a> {
 
     /// Converts `eval_set_X = e`. Replaces references to attributes of the route by their values, because the job does
     /// not have these attributes.
-    fn convert_eval_set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
+    fn convert_eval_set(&mut self, name: &[u8], target: &[u8], expr: &Expr) {
         if self.options.fix_eval_set && self.defaults.get(name).is_some_and(|default| default == *expr) {
-            let replacement: Option<&[u8]> = if caseless::eq(of, b"RequestMemory") {
+            let replacement: Option<&[u8]> = if caseless::eq(target, b"RequestMemory") {
                 Some(b"$(maxMemory:2000)")
-            } else if is_one_of(of, &[b"RequestCpus", b"remote_NodeNumber", b"remote_SMPGranularity"]) {
+            } else if is_one_of(target, &[b"RequestCpus", b"remote_NodeNumber", b"remote_SMPGranularity"]) {
                 Some(b"$(xcount:1)")
-            } else if caseless::eq(of, b"remote_queue") {
+            } else if caseless::eq(target, b"remote_queue") {
                 Some(b"$Fq(queue)")
             } else {
                 None
             };
             if let Some(text) = replacement {
-                self.sets.insert(of.into(), text.into());
+                self.sets.insert(target.into(), text.into());
                 return;
             }
-            if is_one_of(of, &HOLD_ATTRIBUTES) {
+            if is_one_of(target, &HOLD_ATTRIBUTES) {
                 self.default_hold = true;
                 return;
             }
@@ -299,7 +299,7 @@ impl<'a> RouteConverter<'a> {
             own =
                 Expr::parse_with(&text, dialect).map(|expr| self.route_references(&expr)).unwrap_or_default();
         }
-        self.eval_sets.insert(of.into(), text);
+        self.eval_sets.insert(target.into(), text);
         self.eval_references.extend(own.into_iter().map(|name| (name, ())));
     }
 
@@ -394,8 +394,8 @@ impl<'a> RouteConverter<'a> {
     /// Writes the lines before the statements.
     fn write_header(&self, out: &mut StatementWriter) {
         out.push_line(&[b"# autoconversion of route '", &self.name[..], b"' from old route syntax"]);
-        let in_knob = self.options.old_ce && is_attribute_name(&self.name);
-        if !self.name.is_empty() && !in_knob {
+        let in_parameter = self.options.old_ce && is_attribute_name(&self.name);
+        if !self.name.is_empty() && !in_parameter {
             out.push_line(&[b"NAME ", &self.name[..]]);
         }
         if self.universe != 0 {

@@ -43,14 +43,14 @@ pub struct TransformSession<'w> {
 
 impl<'w> TransformSession<'w> {
     /// Creates a session without macros.
-    pub fn new(world: &'w dyn World, knobs: Option<&'w dyn MacroSource>) -> Self {
+    pub fn new(world: &'w dyn World, config: Option<&'w dyn MacroSource>) -> Self {
         let quirks = QuirkMode::default();
         let commands = CommandPolicy::BOUNDED_RUN;
         let (macros, built_in) = (MacroTable::default(), BuiltInMacros::Basic);
         let (included, stale_reason) = (None, String::new());
         TransformSession {
             world,
-            config: knobs,
+            config,
             macros,
             built_in,
             quirks,
@@ -61,7 +61,7 @@ impl<'w> TransformSession<'w> {
     }
 
     /// Returns true if the ad meets the transform's REQUIREMENTS. They are evaluated with the ad as MY, without TARGET,
-    /// as an expression outside any ad. Only `true` and nonzero numbers count as met.
+    /// as an expression outside any ad. They are met only if their value is `true` or a nonzero number.
     pub fn meets_requirements(&self, transform: &Transform, ad: &ClassAd) -> bool {
         self.evaluate_requirements(transform, ad) == Truth::True
     }
@@ -69,7 +69,7 @@ impl<'w> TransformSession<'w> {
     /// Returns the truth value of the transform's REQUIREMENTS, as [`TransformSession::meets_requirements`] evaluates them.
     pub fn evaluate_requirements(&self, transform: &Transform, ad: &ClassAd) -> Truth {
         let Some(requirements) = &transform.envelope.requirements else { return Truth::True };
-        // An aborted evaluation counts as met (`MacroStreamXFormSource::matches`).
+        // After an aborted evaluation, the requirements are treated as met (`MacroStreamXFormSource::matches`).
         let value = Context::new(self.world).my(ad).without_enclosing_ad().try_eval(&requirements.expr);
         match value {
             None => Truth::True,
