@@ -32,8 +32,9 @@ impl CronManager {
     }
 
     /// Returns the names of the jobs without duplicates, in the order of the list.
-    pub fn job_names(self, knobs: &dyn ParameterSource) -> Vec<BString> {
-        let text = knobs.get(format!("{}_JOBLIST", self.parameter_prefix()).as_bytes()).unwrap_or_default();
+    pub fn job_names(self, parameters: &dyn ParameterSource) -> Vec<BString> {
+        let text =
+            parameters.get(format!("{}_JOBLIST", self.parameter_prefix()).as_bytes()).unwrap_or_default();
         let mut names: Vec<BString> = Vec::new();
         for name in list::split(&text) {
             if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
@@ -44,13 +45,17 @@ impl CronManager {
     }
 
     /// Returns the maximum load of all running jobs together. The default is 0.1; the manual of STARTD_CRON says 0.2.
-    pub fn max_load(self, knobs: &dyn ParameterSource) -> f64 {
-        let knob = format!("{}_MAX_JOB_LOAD", self.parameter_prefix());
+    pub fn max_load(self, parameters: &dyn ParameterSource) -> f64 {
+        let parameter = format!("{}_MAX_JOB_LOAD", self.parameter_prefix());
         let default = match self {
             CronManager::Startd | CronManager::Schedd => 0.1,
             CronManager::Benchmarks => 1.0,
         };
-        knobs.get(knob.as_bytes()).and_then(|text| parse_real(&text)).unwrap_or(default).clamp(0.01, 1000.0)
+        parameters
+            .get(parameter.as_bytes())
+            .and_then(|text| parse_real(&text))
+            .unwrap_or(default)
+            .clamp(0.01, 1000.0)
     }
 }
 
@@ -68,9 +73,9 @@ pub enum AutoPublish {
 }
 
 impl CronManager {
-    /// Reads AUTOPUBLISH. An invalid word counts as Never, as in the reference, and is returned for a warning.
-    pub fn read_auto_publish(self, knobs: &dyn ParameterSource) -> (AutoPublish, Option<BString>) {
-        let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.parameter_prefix()).as_bytes()) else {
+    /// Reads AUTOPUBLISH. Like the reference, treats an invalid word as Never; the word is returned for a warning.
+    pub fn read_auto_publish(self, parameters: &dyn ParameterSource) -> (AutoPublish, Option<BString>) {
+        let Some(text) = parameters.get(format!("{}_AUTOPUBLISH", self.parameter_prefix()).as_bytes()) else {
             return (AutoPublish::Never, None);
         };
         match text.to_ascii_lowercase().as_slice() {
@@ -177,8 +182,8 @@ pub struct CronJob {
     pub metrics: Vec<Metric>,
     /// CONFIG_VAL_PROG, passed in the environment.
     pub config_val: BString,
-    /// Value of STARTD_CRON_CONFIG_VAL, or of the parameter of another manager that corresponds to it. The job gets it
-    /// in an environment variable with the parameter's name. 25.14 does not read the parameter.
+    /// Value of `<MANAGER>_CONFIG_VAL`, such as STARTD_CRON_CONFIG_VAL. The job gets it in an environment variable with
+    /// the parameter's name. 25.14 does not read the parameter.
     pub manager_config_val: BString,
     /// Warnings about the configuration.
     pub warnings: Vec<String>,
@@ -225,10 +230,10 @@ impl CronJob {
     pub fn read(
         manager: CronManager,
         name: &[u8],
-        knobs: &dyn ParameterSource,
+        parameters: &dyn ParameterSource,
         quirks: QuirkMode,
     ) -> Result<Self, CronJobError> {
-        let own = CronJobParameters { manager, name, knobs };
+        let own = CronJobParameters { manager, name, parameters };
         let Some(executable) = own.get("EXECUTABLE") else {
             return Err(own.skip_error("EXECUTABLE", "it is not set"));
         };
@@ -244,7 +249,7 @@ impl CronJob {
             job.read_metrics(&own.get("METRICS").unwrap_or_default());
         }
         job.config_val = own.get("CONFIG_VAL_PROG").unwrap_or_default();
-        job.read_manager_config_val(manager, knobs, quirks);
+        job.read_manager_config_val(manager, parameters, quirks);
         if let Some(text) = own.get("CONDITION") {
             let condition =
                 Expr::parse(&text).map_err(|error| own.skip_error("CONDITION", &error.to_string()))?;
@@ -253,19 +258,21 @@ impl CronJob {
         Ok(job)
     }
 
-    /// Reads `STARTD_CRON_CONFIG_VAL` as the manual documents it.
+    /// Reads `<MANAGER>_CONFIG_VAL`, which the manual documents and 25.14 ignores.
     fn read_manager_config_val(
         &mut self,
         manager: CronManager,
-        knobs: &dyn ParameterSource,
+        parameters: &dyn ParameterSource,
         quirks: QuirkMode,
     ) {
-        let knob = format!("{}_CONFIG_VAL", manager.parameter_prefix());
-        let Some(value) = knobs.get(knob.as_bytes()).filter(|value| !value.is_empty()) else { return };
+        let parameter = format!("{}_CONFIG_VAL", manager.parameter_prefix());
+        let Some(value) = parameters.get(parameter.as_bytes()).filter(|value| !value.is_empty()) else {
+            return;
+        };
         let quirk = Quirk::CronConfigValUnread;
         if !quirks.reproduces(quirk) {
             self.manager_config_val = value;
-            self.warnings.push(format!("{knob} is passed to cron jobs; {}", quirk.description()));
+            self.warnings.push(format!("{parameter} is passed to cron jobs; {}", quirk.description()));
         }
     }
 
@@ -302,7 +309,10 @@ impl CronJob {
             }
         }
         if is_benchmark && self.mode != CronMode::OnDemand {
-            return Err(own.skip_error("MODE", "a benchmark is run on demand: its mode is OnDemand"));
+            return Err(own.skip_error(
+                "MODE",
+                "the mode of a benchmark must be OnDemand, because benchmarks run on demand",
+            ));
         }
         Ok(())
     }
@@ -329,14 +339,15 @@ impl CronJob {
         for (item, place) in switches {
             let Some(text) = own.get(item) else { continue };
             let first = matches!(text.first(), Some(b't' | b'T'));
-            let meant = matches!(text.to_ascii_lowercase().as_slice(), b"true" | b"t" | b"yes" | b"y" | b"1");
+            let documented =
+                matches!(text.to_ascii_lowercase().as_slice(), b"true" | b"t" | b"yes" | b"y" | b"1");
             let by_letter = quirks.decide(Quirk::CronBoolFirstLetter);
-            if meant != first {
+            if documented != first {
                 let quirk = by_letter.quirk.id();
-                let knob = own.parameter_name(item);
-                self.warnings.push(format!("{knob} = {text}: 25.14 reads it as {first} ({quirk})"));
+                let parameter = own.parameter_name(item);
+                self.warnings.push(format!("{parameter} = {text}: 25.14 reads it as {first} ({quirk})"));
             }
-            *place = if by_letter.as_reference { first } else { meant };
+            *place = if by_letter.as_reference { first } else { documented };
         }
     }
 
@@ -347,8 +358,8 @@ impl CronJob {
             match number::integer_prefix(item) {
                 Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => self.slots.push(slot),
                 _ => {
-                    let (knob, item) = (own.parameter_name("SLOTS"), item.as_bstr());
-                    self.warnings.push(format!("{knob} contains '{item}', so it applies to all slots"));
+                    let (parameter, item) = (own.parameter_name("SLOTS"), item.as_bstr());
+                    self.warnings.push(format!("{parameter} contains '{item}', so it applies to all slots"));
                     self.slots.clear();
                     break;
                 }
@@ -361,7 +372,7 @@ impl CronJob {
 struct CronJobParameters<'a> {
     manager: CronManager,
     name: &'a [u8],
-    knobs: &'a dyn ParameterSource,
+    parameters: &'a dyn ParameterSource,
 }
 
 impl CronJobParameters<'_> {
@@ -370,10 +381,10 @@ impl CronJobParameters<'_> {
     }
 
     fn get(&self, item: &str) -> Option<BString> {
-        self.knobs.get(self.parameter_name(item).as_bytes())
+        self.parameters.get(self.parameter_name(item).as_bytes())
     }
 
-    /// Returns the error with which the manager skips the job.
+    /// Returns the error that makes the manager skip the job.
     fn skip_error(&self, item: &str, problem: &str) -> CronJobError {
         CronJobError { knob: self.parameter_name(item), problem: problem.to_owned() }
     }
@@ -396,11 +407,11 @@ mod tests {
     use super::*;
 
     fn read(settings: &[(&str, &str)], quirks: QuirkMode) -> Result<CronJob, CronJobError> {
-        let knobs = |name: &[u8]| {
+        let parameters = |name: &[u8]| {
             let name = name.to_str().ok()?.strip_prefix("STARTD_CRON_X_")?;
             settings.iter().find(|(known, _)| *known == name).map(|(_, value)| BString::from(*value))
         };
-        CronJob::read(CronManager::Startd, b"X", &knobs, quirks)
+        CronJob::read(CronManager::Startd, b"X", &parameters, quirks)
     }
 
     #[test]

@@ -274,21 +274,21 @@ mod tests {
 
     #[test]
     fn arguments_belong_to_the_block_before_them() {
-        let got =
+        let blocks_found =
             blocks("T_", QuirkMode::Manual, &["A = 1\nB =", " 2\n- one update:true\n\nA = 3\n-\nC = 4"]);
         let expected =
             [(vec!["T_A = 1", "T_B = 2"], "one update:true"), (vec!["T_A = 3"], ""), (vec!["T_C = 4"], "")];
         assert_eq!(
-            got,
+            blocks_found,
             expected.map(|(lines, tag)| (lines.iter().map(|l| l.to_string()).collect(), tag.to_string()))
         );
     }
 
     #[test]
     fn arguments_of_an_empty_block_wait_for_the_next() {
-        let got = blocks("", QuirkMode::Manual, &["- early\nA = 1\n-\nB = 2\n-\n"]);
-        assert_eq!(got[0].1, "early");
-        assert_eq!(got[1].1, "");
+        let blocks_found = blocks("", QuirkMode::Manual, &["- early\nA = 1\n-\nB = 2\n-\n"]);
+        assert_eq!(blocks_found[0].1, "early");
+        assert_eq!(blocks_found[1].1, "");
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
         at += text[at..].iter().take_while(|byte| is_space(**byte)).count();
         let end = at + memchr::memchr(b'\n', &text[at..]).unwrap_or(text.len() - at);
         let line = &text[at..end];
-        // The reference also fails on the empty rest at the end of the output, but without an effect.
+        // The reference also fails to parse the empty rest after the last line, but this has no effect.
         if line.is_empty() {
             break;
         }

@@ -227,10 +227,10 @@ impl HookType {
 }
 
 fn hook_parameter_name(keyword: &[u8], name: &str) -> BString {
-    let mut knob = BString::from(keyword);
-    knob.extend_from_slice(b"_HOOK_");
-    knob.extend_from_slice(name.as_bytes());
-    knob
+    let mut parameter = BString::from(keyword);
+    parameter.extend_from_slice(b"_HOOK_");
+    parameter.extend_from_slice(name.as_bytes());
+    parameter
 }
 
 #[cfg(test)]
@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn both_prepare_hooks_share_one_argument_parameter() {
-        let knob = |hook: HookType| hook.arguments_parameter(b"Farm").unwrap();
-        assert_eq!(knob(HookType::PrepareJobBeforeTransfer), "Farm_HOOK_PREPARE_JOB_ARGS");
-        assert_eq!(knob(HookType::PrepareJob), knob(HookType::PrepareJobBeforeTransfer));
+        let parameter = |hook: HookType| hook.arguments_parameter(b"Farm").unwrap();
+        assert_eq!(parameter(HookType::PrepareJobBeforeTransfer), "Farm_HOOK_PREPARE_JOB_ARGS");
+        assert_eq!(parameter(HookType::PrepareJob), parameter(HookType::PrepareJobBeforeTransfer));
         assert_eq!(HookType::FetchWork.arguments_parameter(b"Farm"), None);
     }
 }

@@ -116,10 +116,10 @@ impl JobAdLine<'_> {
         let start = part.start;
         let span = Span::new(start.min(text.len()), part.end.clamp(start, text.len().max(start)));
         let (name, text) = (self.name.into(), text.into());
-        let spot = SourceLocation { source: SourceId::OVERLAY, name, line: self.number, text, span };
+        let location = SourceLocation { source: SourceId::OVERLAY, name, line: self.number, text, span };
         Finding {
             rule: LintRule::JobAd,
-            spot: Some(spot),
+            spot: Some(location),
             name: attribute.into(),
             value: SharedText::default(),
             message,
@@ -157,7 +157,8 @@ impl JobAdReader {
                     LineError::Value(error) => error.span.start as usize..error.span.end as usize,
                     _ => lead..line.text.len(),
                 };
-                let message = format!("the output ends here, the rest is not read: {error}");
+                let message =
+                    format!("this line is not a valid attribute, and the rest is not read: {error}");
                 self.findings.push(line.finding(part, b"", message));
                 return;
             }
@@ -166,7 +167,7 @@ impl JobAdReader {
         if let Some((_, before)) =
             self.attribute_lines.iter().find(|(known, _)| caseless::eq(known, &attribute))
         {
-            let message = format!("{attribute} was given in line {before} already; this value counts");
+            let message = format!("{attribute} is already set in line {before}; this value is used");
             self.findings.push(line.finding(name.clone(), &attribute, message));
         }
         self.attribute_lines.push((attribute.clone(), line.number));

@@ -75,9 +75,9 @@ impl KeywordLookup {
     }
 
     /// Looks up a parameter. Returns true if the parameter sets the keyword.
-    fn try_parameter(&mut self, knobs: &dyn ParameterSource, name: BString) -> bool {
-        let found = knobs.get(&name);
-        let origin = found.as_ref().and_then(|_| knobs.origin(&name));
+    fn try_parameter(&mut self, parameters: &dyn ParameterSource, name: BString) -> bool {
+        let found = parameters.get(&name);
+        let origin = found.as_ref().and_then(|_| parameters.origin(&name));
         self.keyword = found.clone();
         self.steps.push(LookupStep {
             place: name,
@@ -102,7 +102,7 @@ impl KeywordLookup {
 }
 
 /// Looks up the keyword of a slot: `SLOT1_JOB_HOOK_KEYWORD` (`SLOT1_2_...` for a dynamic slot), then
-/// `STARTD_JOB_HOOK_KEYWORD`. `knobs` must look up names as that slot does, with its slot type first.
+/// `STARTD_JOB_HOOK_KEYWORD`. `parameters` must look up names as that slot does, with its slot type first.
 /// `parent` is the id of a dynamic slot's partitionable slot, whose parameter 25.14 does not read (quirk
 /// `dslot-keyword-no-fallback`).
 ///
@@ -110,70 +110,70 @@ impl KeywordLookup {
 pub fn startd_keyword(
     slot_id: &str,
     parent: Option<&str>,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     quirks: QuirkMode,
 ) -> KeywordLookup {
     let mut lookup = KeywordLookup::default();
     let of_slot = |id: &str| BString::from(format!("{}_JOB_HOOK_KEYWORD", id.to_ascii_uppercase()));
-    if lookup.try_parameter(knobs, of_slot(slot_id)) {
+    if lookup.try_parameter(parameters, of_slot(slot_id)) {
         return lookup;
     }
     if let Some(parent) = parent
-        && knobs.get(&of_slot(parent)).is_some()
+        && parameters.get(&of_slot(parent)).is_some()
     {
         let without = quirks.decide(Quirk::DslotKeywordNoFallback);
         lookup.quirk = Some(without.quirk);
-        if !without.as_reference && lookup.try_parameter(knobs, of_slot(parent)) {
+        if !without.as_reference && lookup.try_parameter(parameters, of_slot(parent)) {
             return lookup;
         }
     }
-    lookup.try_parameter(knobs, "STARTD_JOB_HOOK_KEYWORD".into());
+    lookup.try_parameter(parameters, "STARTD_JOB_HOOK_KEYWORD".into());
     lookup
 }
 
 /// Looks up the keyword for a job in starter or shadow (`<P>` is `STARTER` or `SHADOW`): first `<P>_JOB_HOOK_KEYWORD`,
 /// then the job's `HookKeyword` unless no hook is configured for it, then `<P>_DEFAULT_JOB_HOOK_KEYWORD`. A hook of
-/// starter or shadow counts as configured even if its path is invalid. The caller then refuses the job instead of using
-/// another keyword.
+/// starter or shadow is treated as configured even if its path is invalid. The caller then refuses the job instead of
+/// using another keyword.
 ///
 /// Reference: `JobHookClientMgr::initialize`, which never reaches the last step if the job names a keyword
 /// without hooks (quirk `hook-keyword-fallback-blocked`).
 pub fn starter_keyword(
     caller: HookCaller,
     job: &ClassAd,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
     quirks: QuirkMode,
 ) -> KeywordLookup {
     let prefix = caller.subsystem();
     let mut lookup = KeywordLookup::default();
-    if lookup.try_parameter(knobs, format!("{prefix}_JOB_HOOK_KEYWORD").into()) {
+    if lookup.try_parameter(parameters, format!("{prefix}_JOB_HOOK_KEYWORD").into()) {
         return lookup;
     }
-    if let Some(wish) = lookup.try_job_attribute(job, world) {
-        let has_own = HookType::ALL
-            .iter()
-            .any(|hook| hook.caller() == caller && knobs.get(&hook.path_parameter(&wish)).is_some());
-        if has_own || path_check::has_usable_hook(world, knobs, &wish) {
-            lookup.keyword = Some(wish);
+    if let Some(job_keyword) = lookup.try_job_attribute(job, world) {
+        let has_own = HookType::ALL.iter().any(|hook| {
+            hook.caller() == caller && parameters.get(&hook.path_parameter(&job_keyword)).is_some()
+        });
+        if has_own || path_check::has_usable_hook(world, parameters, &job_keyword) {
+            lookup.keyword = Some(job_keyword);
             return lookup;
         }
         if let Some(step) = lookup.steps.last_mut() {
-            step.found = LookupResult::WithoutHooks(wish.clone());
+            step.found = LookupResult::WithoutHooks(job_keyword.clone());
         }
         let default = format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD");
         let blocked = quirks.decide(Quirk::HookKeywordFallbackBlocked);
-        if knobs.get(default.as_bytes()).is_some() {
+        if parameters.get(default.as_bytes()).is_some() {
             lookup.quirk = Some(blocked.quirk);
         }
         if blocked.as_reference {
             // The reference logs that it ignores the keyword of the job, but keeps using this keyword and finds no
             // hook.
-            lookup.keyword = Some(wish);
+            lookup.keyword = Some(job_keyword);
             return lookup;
         }
     }
-    lookup.try_parameter(knobs, format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD").into());
+    lookup.try_parameter(parameters, format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD").into());
     lookup
 }
 
@@ -181,16 +181,20 @@ pub fn starter_keyword(
 /// `JOB_ROUTER_HOOK_KEYWORD`.
 ///
 /// Reference: `JobRouterHookMgr::getHookKeyword`. If `HookKeyword` is an empty string, no hooks are used.
-pub fn router_keyword(source: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> KeywordLookup {
+pub fn router_keyword(
+    source: &ClassAd,
+    parameters: &dyn ParameterSource,
+    world: &dyn World,
+) -> KeywordLookup {
     let mut lookup = KeywordLookup::default();
-    let wish = lookup.try_job_attribute(source, world);
-    if wish.is_some() {
-        lookup.keyword = wish;
+    let job_keyword = lookup.try_job_attribute(source, world);
+    if job_keyword.is_some() {
+        lookup.keyword = job_keyword;
         return lookup;
     }
     let names_none = matches!(lookup.steps.last().map(|step| &step.found), Some(LookupResult::Used(_)));
     if !names_none {
-        lookup.try_parameter(knobs, "JOB_ROUTER_HOOK_KEYWORD".into());
+        lookup.try_parameter(parameters, "JOB_ROUTER_HOOK_KEYWORD".into());
     }
     lookup
 }

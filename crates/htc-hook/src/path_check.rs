@@ -43,11 +43,11 @@ pub enum PathRefusalReason {
 }
 
 impl PathRefusal {
-    /// Returns the message that the daemons log; `knob` is the parameter that holds the path.
-    pub fn reference_message(&self, knob: &[u8]) -> String {
-        let (knob, path) = (knob.as_bstr(), self.path.as_bstr());
-        let head = format!("ERROR: invalid path specified for {knob} ({path}): ");
-        let named = format!("ERROR: path specified for {knob} ({path}) is ");
+    /// Returns the message that the daemons log; `parameter` is the parameter that holds the path.
+    pub fn reference_message(&self, parameter: &[u8]) -> String {
+        let (parameter, path) = (parameter.as_bstr(), self.path.as_bstr());
+        let head = format!("ERROR: invalid path specified for {parameter} ({path}): ");
+        let named = format!("ERROR: path specified for {parameter} ({path}) is ");
         match &self.reason {
             PathRefusalReason::Stat(error) => {
                 let errno = error.raw_os_error().unwrap_or(0);
@@ -75,10 +75,10 @@ impl FixableError for PathRefusal {
                 "it is a directory".to_owned()
             }
             PathRefusalReason::Stat(error) => system_error_text(error),
-            PathRefusalReason::WorldWritable => "anybody may write to the file".to_owned(),
-            PathRefusalReason::NotExecutable => "its owner may not execute it".to_owned(),
+            PathRefusalReason::WorldWritable => "the file is world-writable".to_owned(),
+            PathRefusalReason::NotExecutable => "its owner has no execute permission".to_owned(),
             PathRefusalReason::DirectoryWorldWritable(directory) => {
-                format!("anybody may write to its directory '{}'", directory.display())
+                format!("its directory '{}' is world-writable", directory.display())
             }
         }
     }
@@ -166,11 +166,11 @@ fn parent_directory(path: &[u8]) -> PathBuf {
 /// not start the job.
 pub fn configured_path(
     world: &dyn World,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     keyword: &[u8],
     hook: HookType,
 ) -> Result<Option<BString>, PathRefusal> {
-    let HookPathSearch { found, refused } = search_hook_path(world, knobs, keyword, hook);
+    let HookPathSearch { found, refused } = search_hook_path(world, parameters, keyword, hook);
     match (found, refused.into_iter().next()) {
         (Some((_, path)), _) => Ok(Some(path)),
         (None, Some((_, refusal))) => Err(refusal),
@@ -190,21 +190,21 @@ pub struct HookPathSearch {
 /// Searches for a path like [`configured_path`], and also returns the paths that are refused.
 pub fn search_hook_path(
     world: &dyn World,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     keyword: &[u8],
     hook: HookType,
 ) -> HookPathSearch {
     let mut tried = HookPathSearch::default();
-    for knob in
+    for parameter in
         [Some(hook.path_parameter(keyword)), hook.legacy_path_parameter(keyword)].into_iter().flatten()
     {
-        if let Some(path) = knobs.get(&knob) {
+        if let Some(path) = parameters.get(&parameter) {
             match check_path(world, &path) {
                 Ok(()) => {
-                    tried.found = Some((knob, path));
+                    tried.found = Some((parameter, path));
                     break;
                 }
-                Err(error) => tried.refused.push((knob, error)),
+                Err(error) => tried.refused.push((parameter, error)),
             }
         }
     }
@@ -213,11 +213,11 @@ pub fn search_hook_path(
 
 /// Returns true if a hook of any type is configured for the keyword with a path that passes the checks
 /// (`JobHookClientMgr::initialize`).
-pub fn has_usable_hook(world: &dyn World, knobs: &dyn ParameterSource, keyword: &[u8]) -> bool {
+pub fn has_usable_hook(world: &dyn World, parameters: &dyn ParameterSource, keyword: &[u8]) -> bool {
     HookType::REFERENCE_NAMES.iter().any(|name| {
-        let mut knob = BString::from(keyword);
-        knob.extend_from_slice(b"_HOOK_");
-        knob.extend_from_slice(name.as_bytes());
-        knobs.get(&knob).is_some_and(|path| check_path(world, &path).is_ok())
+        let mut parameter = BString::from(keyword);
+        parameter.extend_from_slice(b"_HOOK_");
+        parameter.extend_from_slice(name.as_bytes());
+        parameters.get(&parameter).is_some_and(|path| check_path(world, &path).is_ok())
     })
 }

@@ -15,11 +15,11 @@ use htc_classad::{Context, Dialect, Expr};
 pub fn caller_timeout(
     hook: HookType,
     keyword: &[u8],
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
 ) -> (Option<Duration>, Option<BString>) {
     let Some(limit) = hook.timeout_parameter(keyword) else { return (None, None) };
-    let Some(text) = knobs.get(&limit.parameter).filter(|text| !text.is_empty()) else {
+    let Some(text) = parameters.get(&limit.parameter).filter(|text| !text.is_empty()) else {
         return (Some(limit.default), None);
     };
     let value = Expr::parse_with(&text, Dialect::of_world(world))

@@ -44,7 +44,7 @@ fn a_configuration_that_works_has_nothing_that_fails() {
 fn predicted_failures_are_reported_with_a_correction() {
     let cases: [(&str, &str, &str); 11] = [
         ("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/none", "hooks", "No such file"),
-        ("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/queue/x", "hooks", "anybody may write to its directory"),
+        ("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/queue/x", "hooks", "queue' is world-writable"),
         ("T_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/crlf", "hooks", "there is no interpreter"),
         ("T_HOOK_PREPARE_JOB = $(CONFIG_ROOT)/hooks/text", "hooks", "neither a program nor a script"),
         ("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/plain", "hooks", "jobs of this keyword do not start"),

@@ -258,7 +258,7 @@ fn a_job_whose_keyword_has_an_unusable_hook_does_not_start() {
     let job = "Cmd = \"/bin/true\"\nHookKeyword = \"Own\"";
     for name in ["PREPARE_JOB", "PREPARE_JOB_BEFORE_TRANSFER", "UPDATE_JOB_INFO", "JOB_EXIT"] {
         for (mode, reason) in
-            [(0o644, "its owner may not execute it"), (0o757, "anybody may write to the file")]
+            [(0o644, "its owner has no execute permission"), (0o757, "the file is world-writable")]
         {
             for quirks in ["none", "reference"] {
                 let ran = plain(name, mode).option(&["--quirks", quirks]).run(job);

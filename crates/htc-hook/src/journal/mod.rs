@@ -4,7 +4,7 @@
 //! This module works on bytes and records; `runner::journal` reads and writes the files. A journal is a file of lines.
 //! Each line has the record's length and checksum as hexadecimal digits, each followed by a blank, and the record as
 //! one line of JSON. The reader reports and skips a line that is incomplete or was changed after it was written, and
-//! reads all other lines. Records contain the data from which processes and files can be found again, but no secrets:
+//! reads all other lines. Records contain the data that is needed to find processes and files again, but no secrets:
 //! writers omit ClaimIds and tokens.
 
 mod frame;

@@ -42,7 +42,7 @@ pub enum JournalFlaw {
 
 /// Reads a whole journal. Never fails: damaged parts are reported, and all intact records are read.
 ///
-/// A last line without newline counts as truncated even if its record is complete, because its writer never learned
+/// A last line without newline is treated as truncated even if its record is complete, because its writer never learned
 /// that the record was written.
 pub fn read_journal<T: DeserializeOwned>(bytes: &[u8]) -> Journal<T> {
     let mut journal = Journal { records: Vec::new(), damage: Vec::new() };
@@ -85,7 +85,7 @@ mod tests {
     use super::super::encode_record;
     use super::*;
 
-    fn written(records: &[String]) -> Vec<u8> {
+    fn encode_all(records: &[String]) -> Vec<u8> {
         records.iter().flat_map(|record| encode_record(record).unwrap()).collect()
     }
 
@@ -111,7 +111,7 @@ mod tests {
     proptest! {
         #[test]
         fn records_before_a_truncation_are_read(records: Vec<String>, cut in 0_usize..400) {
-            let bytes = written(&records);
+            let bytes = encode_all(&records);
             let cut = cut.min(bytes.len());
             let journal = read_journal::<String>(&bytes[..cut]);
             let whole = records.iter().scan(0, |end, record| {
@@ -128,7 +128,7 @@ mod tests {
         fn a_changed_byte_damages_only_the_records_that_contain_it(
             records in prop::collection::vec(".{0,12}", 1..6), at: prop::sample::Index, by in 1_u8..=255,
         ) {
-            let mut bytes = written(&records);
+            let mut bytes = encode_all(&records);
             let at = at.index(bytes.len());
             bytes[at] ^= by;
             let journal = read_journal::<String>(&bytes);
@@ -143,8 +143,8 @@ mod tests {
         #[test]
         fn arbitrary_bytes_are_read_to_their_end(bytes: Vec<u8>) {
             let journal = read_journal::<String>(&bytes);
-            let told: usize = journal.damage.iter().map(|damage| damage.place.len()).sum();
-            prop_assert_eq!(told, bytes.len());
+            let damaged_bytes: usize = journal.damage.iter().map(|damage| damage.place.len()).sum();
+            prop_assert_eq!(damaged_bytes, bytes.len());
         }
     }
 }

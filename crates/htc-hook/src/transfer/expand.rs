@@ -70,7 +70,7 @@ impl TransferItem {
     }
 
     fn is_directory(&self) -> bool {
-        self.file.is_some_and(|seen| seen.kind == SenderFileKind::Directory)
+        self.file.is_some_and(|info| info.kind == SenderFileKind::Directory)
     }
 
     /// Returns the name below the destination directory.
@@ -143,10 +143,10 @@ fn changed_files(
         if executable == Some(name) {
             return false;
         }
-        let asked = also.contains(name);
-        let Ok(seen) = sender.stat(&join_path(&task.base, name)) else { return asked };
-        let new = since.get(name).is_none_or(|known| *known != (seen.modified, seen.size));
-        asked || (seen.kind != SenderFileKind::Directory && new)
+        let is_listed = also.contains(name);
+        let Ok(info) = sender.stat(&join_path(&task.base, name)) else { return is_listed };
+        let new = since.get(name).is_none_or(|known| *known != (info.modified, info.size));
+        is_listed || (info.kind != SenderFileKind::Directory && new)
     });
     names.extend(also.iter().filter(|name| name.contains(&b'/')).cloned());
     names
@@ -182,10 +182,10 @@ impl FileListing<'_> {
             return self.items.push(item);
         }
         // A missing file remains in the list, so that sending it reports the error.
-        let Ok(seen) = self.stat(source) else { return self.items.push(item) };
-        item.file = Some(seen);
+        let Ok(info) = self.stat(source) else { return self.items.push(item) };
+        item.file = Some(info);
         let relative = !source.starts_with(b"/");
-        match seen.kind {
+        match info.kind {
             SenderFileKind::Other => {}
             SenderFileKind::File => {
                 let above = source.rfind_byte(b'/').map_or(&b""[..], |at| &source[..at]);
@@ -196,7 +196,7 @@ impl FileListing<'_> {
             }
             SenderFileKind::Directory => {
                 let slash = source.ends_with(b"/");
-                if !slash && (seen.link || depth.left == 0) {
+                if !slash && (info.link || depth.left == 0) {
                     return self.items.push(item);
                 }
                 let inside = match (slash, depth.preserve && relative) {
@@ -364,7 +364,7 @@ mod tests {
         Disk(paths.split(';').map(entry).collect())
     }
 
-    fn goes(list: &str, preserve: bool) -> Vec<String> {
+    fn targets(list: &str, preserve: bool) -> Vec<String> {
         let text = format!(
             "ShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nIwd = \"/b\"\nTransferInput = \"{list}\"\nPreserveRelativePaths = {preserve}\n"
         );
@@ -380,25 +380,28 @@ mod tests {
 
     #[test]
     fn file_lists_are_expanded_as_recorded() {
-        assert_eq!(goes("a.txt, /b/d/one", false), ["a.txt", "one"]);
-        assert_eq!(goes("d", false), ["d", "d/one", "d/sub", "d/sub/three"]);
-        assert_eq!(goes("d/", false), ["one", "sub", "sub/three"]);
-        assert_eq!(goes("d/one, d/sub/three, a.txt", true), ["d", "d/one", "d/sub", "d/sub/three", "a.txt"]);
-        assert_eq!(goes("d/sub", true), ["d", "d/sub", "d/sub/three"]);
-        assert_eq!(goes("d/sub", false), ["sub", "sub/three"]);
-        assert_eq!(goes("empty, empty/", false), ["empty"]);
+        assert_eq!(targets("a.txt, /b/d/one", false), ["a.txt", "one"]);
+        assert_eq!(targets("d", false), ["d", "d/one", "d/sub", "d/sub/three"]);
+        assert_eq!(targets("d/", false), ["one", "sub", "sub/three"]);
         assert_eq!(
-            goes("a.txt, d/one, d/../a.txt", false),
+            targets("d/one, d/sub/three, a.txt", true),
+            ["d", "d/one", "d/sub", "d/sub/three", "a.txt"]
+        );
+        assert_eq!(targets("d/sub", true), ["d", "d/sub", "d/sub/three"]);
+        assert_eq!(targets("d/sub", false), ["sub", "sub/three"]);
+        assert_eq!(targets("empty, empty/", false), ["empty"]);
+        assert_eq!(
+            targets("a.txt, d/one, d/../a.txt", false),
             ["one", "a.txt"],
             "of what is listed twice the last"
         );
         assert_eq!(
-            goes("fifo, link", false),
+            targets("fifo, link", false),
             ["link"],
             "a FIFO never goes, a link to a directory fails later"
         );
-        assert_eq!(goes("nosuch, a.txt", false), ["nosuch", "a.txt"]);
-        assert_eq!(goes("z://h/x?q, a.txt, b://h/y", false), ["a.txt", "y", "x"]);
+        assert_eq!(targets("nosuch, a.txt", false), ["nosuch", "a.txt"]);
+        assert_eq!(targets("z://h/x?q, a.txt, b://h/y", false), ["a.txt", "y", "x"]);
     }
 
     #[test]

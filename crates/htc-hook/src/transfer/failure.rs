@@ -27,7 +27,8 @@ pub struct TransferFailure {
     pub code: i64,
     /// Hold subcode: the error number of the system, 256 times a plugin's exit status, a signal, or a negative number.
     pub subcode: i64,
-    /// Message of the transfer, with the markers that the reference replaces in its texts.
+    /// Message of the failure. It may contain a placeholder for the address, which is inserted in the text of the
+    /// event.
     pub text: BString,
     /// Retry of the transfer that the reference makes without asking the job's policies.
     pub retry: TransferRetry,
@@ -276,14 +277,14 @@ mod tests {
 
     #[test]
     fn plugin_messages_follow_a_colon_for_output() {
-        let said = b"FILETRANSFER:1:non-zero exit (1) from /p. |Error: no ( URL file = dbl://x )|";
-        let failure = TransferFailure::from_plugin(TransferKind::Output, 256, said, TransferRetry::Never);
+        let message = b"FILETRANSFER:1:non-zero exit (1) from /p. |Error: no ( URL file = dbl://x )|";
+        let failure = TransferFailure::from_plugin(TransferKind::Output, 256, message, TransferRetry::Never);
         let text = format!(
             "STARTER at 127.0.0.1 failed to send file(s) to <127.0.0.1:0>: : {}; SHADOW failed to receive file(s) from <127.0.0.1:0>",
-            said.as_bstr()
+            message.as_bstr()
         );
         assert_eq!(failure.event_message(TransferKind::Output, "127.0.0.1"), text.as_str());
-        let failure = TransferFailure::from_plugin(TransferKind::Input, -1004, said, TransferRetry::Never);
+        let failure = TransferFailure::from_plugin(TransferKind::Input, -1004, message, TransferRetry::Never);
         assert!(
             failure
                 .event_message(TransferKind::Input, "x")

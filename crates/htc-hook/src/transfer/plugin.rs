@@ -12,7 +12,7 @@ use htc_classad::{ClassAd, Context, Dialect, EvalWorld};
 pub struct TransferPlugin {
     /// Path in the configuration or in the job ad.
     pub path: BString,
-    /// True if the job brings the plugin.
+    /// True if the job supplies the plugin.
     pub of_job: bool,
     /// Newest protocol that the plugin supports: 1 handles one file per call, 2 and later a list of files.
     pub protocol: i64,
@@ -98,8 +98,8 @@ impl TransferPlugins {
                 "{path} takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false"
             ));
         }
-        let told = context.int("ProtocolVersion").filter(|version| (1..=100).contains(version));
-        self.add_plugin(path, &methods, told.unwrap_or(usual), false);
+        let version = context.int("ProtocolVersion").filter(|version| (1..=100).contains(version));
+        self.add_plugin(path, &methods, version.unwrap_or(usual), false);
         Ok(())
     }
 

@@ -26,7 +26,7 @@ pub struct UrlFile {
 pub struct PluginCall {
     /// Program as configured. For a plugin of the job, its path in the scratch directory.
     pub program: BString,
-    /// True if the job brings the plugin.
+    /// True if the job supplies the plugin.
     pub of_job: bool,
     /// Name of the plugin. Variables of the job that begin with this name and `_` are passed to the plugin.
     pub name: BString,
@@ -56,7 +56,7 @@ pub enum PluginExit {
 pub struct PluginFailure {
     /// Subcode of the resulting hold or vacate.
     pub subcode: i64,
-    /// Message for the reason of the resulting hold or vacate.
+    /// Message, which becomes part of the reason for the resulting hold or vacate.
     pub text: BString,
     /// Retry of the transfer by the reference.
     pub retry: TransferRetry,
@@ -69,7 +69,7 @@ pub struct PluginResult {
     pub results: Vec<ClassAd>,
     /// Failure of the call, or `None` if it succeeded.
     pub failure: Option<PluginFailure>,
-    /// Quirk because of which 25.14 would handle this end of the plugin differently, or `None`.
+    /// Quirk that makes 25.14 handle this exit of the plugin differently, or `None`.
     pub differs: Option<Quirk>,
 }
 
@@ -133,9 +133,9 @@ impl TransferPlugins {
                 known.files.push(file.clone());
                 continue;
             }
-            let beside =
+            let path_with_suffix =
                 |ending: &str| -> BString { [scratch, b"/.", base, ending.as_bytes()].concat().into() };
-            let (infile, outfile) = (beside(".in"), beside(".out"));
+            let (infile, outfile) = (path_with_suffix(".in"), path_with_suffix(".out"));
             call.arguments = vec!["-infile".into(), infile.clone(), "-outfile".into(), outfile.clone()];
             call.arguments.extend(upload.then(|| "-upload".into()));
             call.infile = Some((infile, Vec::new()));
@@ -160,22 +160,22 @@ impl TransferPlugins {
     }
 }
 
-/// Returns the content of an input file: ads in the new syntax, concatenated without line ends.
+/// Returns the content of an input file: ads in the new syntax, concatenated without newlines.
 fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<BString>) -> Vec<u8> {
     let mut schemes: Vec<BString> =
         files.iter().filter_map(|file| url::scheme(&file.url)).map(BString::from).collect();
     schemes.sort();
     schemes.dedup();
-    let mut given = Vec::new();
+    let mut common_attributes = Vec::new();
     let mut ads = Vec::new();
     if let Some(value) = data("PluginData") {
-        given.push((BString::from("PluginData"), value.clone()));
+        common_attributes.push((BString::from("PluginData"), value.clone()));
         ads.push(vec![(BString::from("PluginData"), value)]);
     }
     for scheme in &schemes {
         let name = format!("{scheme}_PluginData");
         if let Some(value) = data(&name) {
-            given.push((name.as_str().into(), value.clone()));
+            common_attributes.push((name.as_str().into(), value.clone()));
             ads.push(vec![("Protocol".into(), quote_string(scheme)), (name.into(), value)]);
         }
     }
@@ -189,7 +189,7 @@ fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<B
             ("LocalFileName".into(), quote_string(&file.local)),
         ];
         if protocol == 2 {
-            ad.extend(given.iter().cloned());
+            ad.extend(common_attributes.iter().cloned());
         }
         push_ad(&ad, &mut text);
     }
@@ -294,7 +294,7 @@ impl PluginCall {
         if fails && texts.is_empty() {
             texts.push(self.no_message_given(ended, code));
         }
-        // The exit status 0 counts as success even if the result ads report a failure.
+        // A call whose exit status is 0 is successful, even if its result ads report a failure.
         let failure = fails.then(|| PluginFailure {
             subcode,
             text: format_error_stack(&texts),
@@ -414,13 +414,13 @@ mod tests {
 
     fn plugins() -> TransferPlugins {
         let mut plugins = TransferPlugins::default();
-        let told = b"SupportedMethods = \"dbl,dbl2\"\nMultipleFileSupport = true\n";
-        plugins.add_configured_plugin(b"/l/job.d/plugin", told, &System).unwrap();
+        let output = b"SupportedMethods = \"dbl,dbl2\"\nMultipleFileSupport = true\n";
+        plugins.add_configured_plugin(b"/l/job.d/plugin", output, &System).unwrap();
         plugins.add_configured_plugin(b"/l/old", b"SupportedMethods = \"old\"\n", &System).unwrap();
         plugins
     }
 
-    fn one(url: &str, upload: bool) -> PluginCall {
+    fn call_for(url: &str, upload: bool) -> PluginCall {
         plugins().plan_calls(&[file(url, "/s/f")], b"/s", upload, &|_| None).unwrap().remove(0)
     }
 
@@ -434,8 +434,8 @@ mod tests {
         let (_, text) = calls[0].infile.clone().unwrap();
         let wanted = "[ Url = \"dbl://ok/f1\"; LocalFileName = \"/s/f1\" ][ Url = \"DBL2://ok/f2\"; LocalFileName = \"/s/f2\" ]";
         assert_eq!(text.as_bstr(), wanted);
-        assert_eq!(one("dbl://x/y", true).arguments.last().unwrap(), "-upload");
-        let old = one("old://x/y", false);
+        assert_eq!(call_for("dbl://x/y", true).arguments.last().unwrap(), "-upload");
+        let old = call_for("old://x/y", false);
         assert_eq!((old.arguments, old.outfile), (vec!["old://x/y".into(), "/s/f".into()], None));
     }
 
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn by_default_a_plugin_without_ads_holds_the_job_and_old_style_ads_are_read() {
-        let call = one("dbl://x/y", true);
+        let call = call_for("dbl://x/y", true);
         let judge = |code, text: &str| {
             let ended = PluginExit::Exited(Exit::Code(code));
             let end = call.interpret_exit(&ended, Some(text.as_bytes()), QuirkMode::Manual, &System);
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn results_are_interpreted_as_recorded_from_25_14() {
-        let call = one("dbl://fail/f1", false);
+        let call = call_for("dbl://fail/f1", false);
         let judge = |exit, text: Option<&str>| {
             let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);
             let end = call.interpret_exit(
@@ -485,10 +485,10 @@ mod tests {
             );
             end.failure.map(|failure| (failure.subcode, failure.text.to_string(), failure.retry))
         };
-        let told = |subcode, text: &str| Some((subcode, text.to_owned(), TransferRetry::Never));
+        let failure = |subcode, text: &str| Some((subcode, text.to_owned(), TransferRetry::Never));
         let failed = "[ TransferSuccess = false; TransferUrl = \"dbl://fail/f1\"; TransferError = \"no such thing\"; ]\n";
         let text = "FILETRANSFER:1:non-zero exit (1) from /l/job.d/plugin. |Error: no such thing ( URL file = dbl://fail/f1 )|";
-        assert_eq!(judge(Exit::Code(1), Some(failed)), told(256, text));
+        assert_eq!(judge(Exit::Code(1), Some(failed)), failure(256, text));
         assert_eq!(judge(Exit::Code(0), Some("[ TransferSuccess = true ]")), None);
         let none = |how: &str| {
             format!(
@@ -496,14 +496,14 @@ mod tests {
             )
         };
         for text in ["", "this is no ad\n", "A = 1\n", "                "] {
-            assert_eq!(judge(Exit::Code(1), Some(text)), told(-1004, &none("exit code 1")), "{text}");
+            assert_eq!(judge(Exit::Code(1), Some(text)), failure(-1004, &none("exit code 1")), "{text}");
         }
-        assert_eq!(judge(Exit::Code(0), Some("")), told(-1004, &none("exit code 0")));
+        assert_eq!(judge(Exit::Code(0), Some("")), failure(-1004, &none("exit code 0")));
         let killed = Exit::Signal { number: 9, core_dumped: false };
-        assert_eq!(judge(killed, Some("")), told(9, &none("signal 9")));
+        assert_eq!(judge(killed, Some("")), failure(9, &none("signal 9")));
         assert!(judge(Exit::Code(0), None).unwrap().1.contains("unable to open output file"));
         let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);
-        let late = call.interpret_exit(
+        let timed_out = call.interpret_exit(
             &PluginExit::TimedOut(7),
             Some(b"[ TransferSuccess = true ]"),
             reference.0,
@@ -511,7 +511,7 @@ mod tests {
         );
         let text = "FILETRANSFER:1:File transfer plugin /l/job.d/plugin timed out after 7 seconds.";
         assert_eq!(
-            late.failure,
+            timed_out.failure,
             Some(PluginFailure { subcode: 62, text: text.into(), retry: TransferRetry::Never })
         );
         let not = call.interpret_exit(

@@ -136,7 +136,7 @@ mod tests {
         let rules = Remaps::parse(b"a = b ; b = a");
         assert!(rules.find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
         assert!(Remaps::parse(b"a = a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
-        // A rule that makes a name longer without end counts as a cycle as well.
+        // A rule that makes a name longer without end is treated as a cycle as well.
         assert!(Remaps::parse(b"a = a/a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
     }
 }

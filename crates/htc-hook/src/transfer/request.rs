@@ -144,10 +144,10 @@ impl TransferRequest {
         let boolean = |name: &str| Context::new(world).my(ad).boolean(name);
         let (plugins, bad_plugins) =
             plugin::parse_job_plugins(&string("TransferPlugins").unwrap_or_default());
-        let [standard, asked] = reader.standard_files();
+        let [standard, targets] = reader.standard_files();
         let mut remaps = Remaps::parse(&string("TransferOutputRemaps").unwrap_or_default());
         let uploads = remaps.clone();
-        for (name, target) in [(JOB_STDOUT_FILE, &asked[0]), (JOB_STDERR_FILE, &asked[1])] {
+        for (name, target) in [(JOB_STDOUT_FILE, &targets[0]), (JOB_STDERR_FILE, &targets[1])] {
             if let Some(target) = target {
                 remaps.add(name, target.clone());
             }
@@ -190,7 +190,7 @@ impl TransferRequest {
             manifest: reader.manifest_directory(),
             iwd: string("Iwd").unwrap_or_default(),
             standard_files: standard,
-            standard_file_targets: asked,
+            standard_file_targets: targets,
         }))
     }
 
@@ -235,7 +235,7 @@ impl TransferRequest {
         // Checkpoint files keep their names in the scratch directory.
         let renames = matches!(way, TransferKind::Output | TransferKind::Failure);
         let standard = self.standard_files.iter().zip(&self.standard_file_targets);
-        let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
+        let standard = standard.filter_map(|(name, target)| Some((name.clone()?, target.clone()?)));
         TransferTask {
             way,
             list: self.file_list(way, since),
@@ -307,15 +307,17 @@ impl RequestReader<'_> {
     /// the job ad.
     fn standard_files(&self) -> [[Option<BString>; 2]; 2] {
         let file = |name: &str| self.string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
-        let asked = [file("Out"), file("Err")];
+        let targets = [file("Out"), file("Err")];
         let streams = |name: &str| Context::new(self.world).my(self.ad).boolean(name).unwrap_or(false);
         let mut standard = [("StreamOut", 0, JOB_STDOUT_FILE), ("StreamErr", 1, JOB_STDERR_FILE)].map(
-            |(stream, at, name)| asked[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name)),
+            |(stream, at, name)| {
+                targets[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name))
+            },
         );
-        if asked[0] == asked[1] && standard[1].is_some() {
+        if targets[0] == targets[1] && standard[1].is_some() {
             standard[1] = standard[0].clone();
         }
-        [standard, asked]
+        [standard, targets]
     }
 
     fn string(&self, name: &str) -> Option<BString> {

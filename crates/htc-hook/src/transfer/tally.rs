@@ -19,7 +19,7 @@ pub struct TransferTally {
 
 impl TransferTally {
     /// Adds the copied files of a transfer. `failed` is true if the transfer failed. A URL that the receiver downloads
-    /// counts as sent, because the sender sends the URL.
+    /// is counted as sent, because the sender sends the URL.
     ///
     /// Sender and receiver both count, and each sends its counts to the other. The sender counts files and directories.
     /// The receiver counts only files, and its count of input files is final. The receiver counts bytes at the end of a

@@ -37,7 +37,7 @@ pub enum FileList {
     Named(Vec<BString>),
     /// Files directly in the directory that are new or changed since the snapshot, and the files in `also`.
     Changed {
-        /// Snapshot with which the directory is compared.
+        /// Snapshot to which the directory is compared.
         since: DirectorySnapshot,
         /// Files and directories that are transferred even if they have not changed.
         also: Vec<BString>,

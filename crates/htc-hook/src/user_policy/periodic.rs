@@ -46,13 +46,13 @@ pub enum PolicyAction {
 /// codes of a vacate differ from the codes of a hold (`ShadowUserPolicy::doAction`).
 pub fn evaluate_while_running(
     job: &ClassAd,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
 ) -> Option<RunningJobAction> {
     let status = Context::new(world).my(job).int("JobStatus");
     let runs = matches!(status, Some(JobStatus::RUNNING | JobStatus::SUSPENDED));
     if runs && duration_hold(job, world).is_none() {
-        let why = find_true_policy(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world);
+        let why = find_true_policy(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), parameters, world);
         if let Some(PolicyReason { reason, code, subcode }) = why {
             let code = match code {
                 HoldCode::SystemPolicy => HoldCode::SystemPolicyVacate,
@@ -61,7 +61,7 @@ pub fn evaluate_while_running(
             return Some(RunningJobAction::Vacate { reason, code, subcode });
         }
     }
-    evaluate_periodic(job, knobs, world).map(RunningJobAction::HoldOrRemove)
+    evaluate_periodic(job, parameters, world).map(RunningJobAction::HoldOrRemove)
 }
 
 fn hold_action(reason: String, code: HoldCode) -> Option<PolicyAction> {
@@ -72,15 +72,15 @@ fn hold_action(reason: String, code: HoldCode) -> Option<PolicyAction> {
 fn duration_hold(job: &ClassAd, world: &dyn World) -> Option<PolicyAction> {
     let context = Context::new(world).my(job);
     let now = world.now().epoch();
-    let born = context.int("ShadowBday")?;
+    let birthday = context.int("ShadowBday")?;
     if let Some(allowed) = context.int("AllowedJobDuration")
-        && now - born >= allowed
+        && now - birthday >= allowed
     {
         let text = format!("The job exceeded allowed job duration of {}", format_duration(allowed));
         return hold_action(text, HoldCode::JobDurationExceeded);
     }
     let allowed = context.int("AllowedExecuteDuration")?;
-    let began = context.int("JobCurrentStartExecutingDate").filter(|began| *began >= born)?;
+    let began = context.int("JobCurrentStartExecutingDate").filter(|began| *began >= birthday)?;
     let began = context.int("TransferOutFinished").map_or(began, |moved| moved.max(began));
     if now - began <= allowed {
         return None;
@@ -93,7 +93,7 @@ fn duration_hold(job: &ClassAd, world: &dyn World) -> Option<PolicyAction> {
 /// vacate policies are not evaluated here.
 pub fn evaluate_periodic(
     job: &ClassAd,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
 ) -> Option<PolicyAction> {
     let context = Context::new(world).my(job);
@@ -109,49 +109,55 @@ pub fn evaluate_periodic(
     {
         return Some(held);
     }
-    let told = |value| {
+    let reason = |value| {
         let text = job.get("TimerRemove").map(|expr| expr.unparse_old()).unwrap_or_default();
         reason_sentence("job attribute", "TimerRemove", &text, value)
     };
     if job.contains("TimerRemove") {
         match context.int("TimerRemove") {
-            None => return hold_action(told("UNDEFINED"), HoldCode::JobPolicyUndefined),
-            Some(at) if at >= 0 && at < now => return Some(PolicyAction::Remove(told("TRUE").into())),
+            None => return hold_action(reason("UNDEFINED"), HoldCode::JobPolicyUndefined),
+            Some(at) if at >= 0 && at < now => return Some(PolicyAction::Remove(reason("TRUE").into())),
             Some(_) => {}
         }
     }
     if status != JobStatus::HELD
         && status != JobStatus::COMPLETED
-        && let Some(why) = find_true_policy(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), knobs, world)
+        && let Some(why) =
+            find_true_policy(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), parameters, world)
     {
         return Some(PolicyAction::Hold { reason: why.reason, code: why.code, subcode: why.subcode });
     }
-    let why = find_true_policy(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), knobs, world)?;
+    let why = find_true_policy(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), parameters, world)?;
     Some(PolicyAction::Remove(why.reason))
 }
 
-/// Returns the reason to release a held job, or `None` if the job stays held. A job that its user holds is not
-/// released, nor is a job that was held SYSTEM_MAX_RELEASES times or more.
-pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> Option<PolicyReason> {
+/// Returns the reason to release a held job, or `None` if the job stays held. A job that its user has put on hold is
+/// not released, and neither is a job that was held SYSTEM_MAX_RELEASES times or more.
+pub fn release_reason(
+    job: &ClassAd,
+    parameters: &dyn ParameterSource,
+    world: &dyn World,
+) -> Option<PolicyReason> {
     let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
-    let most =
-        knobs.get(b"SYSTEM_MAX_RELEASES").and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
+    let most = parameters
+        .get(b"SYSTEM_MAX_RELEASES")
+        .and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
     if most.is_some_and(|most| most >= 0 && int("NumHolds") >= most) {
         return None;
     }
     if int("HoldReasonCode") == i64::from(HoldCode::UserRequest as u16) {
         return None;
     }
-    find_true_policy(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
+    find_true_policy(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), parameters, world)
 }
 
 /// Returns the reason to hold a job that has ended, or `None` if OnExitHold is not true.
 pub fn exit_hold_reason(
     job: &ClassAd,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
 ) -> Option<PolicyReason> {
-    find_true_policy(job, "OnExitHold", None, knobs, world)
+    find_true_policy(job, "OnExitHold", None, parameters, world)
 }
 
 /// Returns the reason why a job that has ended stays in the queue, or `None`. A job stays in the queue if OnExitRemove
@@ -174,12 +180,12 @@ pub struct PolicyReason {
     pub subcode: i64,
 }
 
-/// Returns the reason of the first true expression, in the job ad or in the configuration.
+/// Returns the reason for the first true expression, in the job ad or in the configuration.
 fn find_true_policy(
     job: &ClassAd,
     attribute: &str,
-    knob: Option<&str>,
-    knobs: &dyn ParameterSource,
+    parameter: Option<&str>,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
 ) -> Option<PolicyReason> {
     let context = Context::new(world).my(job);
@@ -194,18 +200,18 @@ fn find_true_policy(
             subcode,
         });
     }
-    let knob = knob?;
-    for name in policy_parameters(knob, knobs) {
-        let Some(text) = knobs.get(name.as_bytes()) else { continue };
+    let parameter = parameter?;
+    for name in policy_parameters(parameter, parameters) {
+        let Some(text) = parameters.get(name.as_bytes()) else { continue };
         let Some(expr) = Expr::parse_with(&text, Dialect::of_world(world).old()).ok().filter(is_true) else {
             continue;
         };
         let own = |ending: &str| {
-            let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
+            let text = parameters.get(format!("{name}_{ending}").as_bytes())?;
             Some(context.eval(&Expr::parse_with(&text, Dialect::of_world(world).old()).ok()?))
         };
         let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
-        let usual = || reason_sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();
+        let usual = || reason_sentence("system macro", parameter, &expr.unparse_old(), "TRUE").into();
         let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(usual);
         let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
         return Some(PolicyReason { reason, code: HoldCode::SystemPolicy, subcode });
@@ -214,11 +220,11 @@ fn find_true_policy(
 }
 
 /// Returns the policies of the configuration that are not valid expressions; the reference skips them.
-pub fn invalid_policies(knobs: &dyn ParameterSource, world: &dyn World) -> Vec<String> {
+pub fn invalid_policies(parameters: &dyn ParameterSource, world: &dyn World) -> Vec<String> {
     let kinds = ["HOLD", "RELEASE", "REMOVE", "VACATE"].map(|kind| format!("SYSTEM_PERIODIC_{kind}"));
-    let all = kinds.iter().flat_map(|kind| policy_parameters(kind, knobs));
+    let all = kinds.iter().flat_map(|kind| policy_parameters(kind, parameters));
     let is_bad = |name: &String| {
-        let text = knobs.get(name.as_bytes()).unwrap_or_default();
+        let text = parameters.get(name.as_bytes()).unwrap_or_default();
         !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of_world(world).old()).is_err()
     };
     all.filter(is_bad).collect()
@@ -230,11 +236,11 @@ fn reason_sentence(source: &str, name: &str, text: &[u8], value: &str) -> String
 
 /// Returns the parameters of one kind of policy: first the parameters that the list of names selects, then the
 /// parameter without a name.
-fn policy_parameters(knob: &str, knobs: &dyn ParameterSource) -> Vec<String> {
-    let list = knobs.get(format!("{knob}_NAMES").as_bytes()).unwrap_or_default();
+fn policy_parameters(parameter: &str, parameters: &dyn ParameterSource) -> Vec<String> {
+    let list = parameters.get(format!("{parameter}_NAMES").as_bytes()).unwrap_or_default();
     let tags = list::split(&list).filter(|tag| !caseless::eq(tag, b"NAMES"));
-    let named = tags.map(|tag| format!("{knob}_{}", String::from_utf8_lossy(tag)));
-    named.chain([knob.to_owned()]).collect()
+    let named = tags.map(|tag| format!("{parameter}_{}", String::from_utf8_lossy(tag)));
+    named.chain([parameter.to_owned()]).collect()
 }
 
 /// Formats days, hours, minutes and seconds without leading zeros (`format_time_short`).
@@ -253,21 +259,24 @@ mod tests {
     use htc_base::world::FrozenClockWorld;
     use htc_os::RealWorld;
 
-    fn at_1000(job: &str, knobs: &[(&str, &str)]) -> Option<PolicyAction> {
+    fn at_1000(job: &str, parameters: &[(&str, &str)]) -> Option<PolicyAction> {
         let (ad, errors) = htc_classad::format::long::parse(job.as_bytes());
         assert!(errors.is_empty());
-        let knobs = |name: &[u8]| {
-            knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
+        let parameters = |name: &[u8]| {
+            parameters
+                .iter()
+                .find(|(known, _)| known.as_bytes() == name)
+                .map(|(_, text)| BString::from(*text))
         };
         let real = RealWorld::new();
         evaluate_periodic(
             &ad,
-            &knobs,
+            &parameters,
             &FrozenClockWorld { world: &real, now: ClockReading::from_epoch(1000) },
         )
     }
 
-    fn held(reason: &str, code: HoldCode, subcode: i64) -> Option<PolicyAction> {
+    fn hold(reason: &str, code: HoldCode, subcode: i64) -> Option<PolicyAction> {
         Some(PolicyAction::Hold { reason: reason.into(), code, subcode })
     }
 
@@ -275,9 +284,9 @@ mod tests {
     fn policies_are_evaluated_in_the_order_of_the_reference() {
         let both = "JobStatus = 1\nPeriodicHold = JobStatus == 1\nPeriodicRemove = true\n";
         let text = "The job attribute PeriodicHold expression 'JobStatus == 1' evaluated to TRUE";
-        assert_eq!(at_1000(both, &[]), held(text, HoldCode::JobPolicy, 0));
+        assert_eq!(at_1000(both, &[]), hold(text, HoldCode::JobPolicy, 0));
         let own = format!("{both}PeriodicHoldReason = \"so\"\nPeriodicHoldSubCode = 7\n");
-        assert_eq!(at_1000(&own, &[]), held("so", HoldCode::JobPolicy, 7));
+        assert_eq!(at_1000(&own, &[]), hold("so", HoldCode::JobPolicy, 7));
         // A job that is already held is removed instead of being held again.
         let removed = "The job attribute PeriodicRemove expression 'true' evaluated to TRUE";
         assert_eq!(at_1000(&both.replace("= 1\n", "= 5\n"), &[]), Some(PolicyAction::Remove(removed.into())));
@@ -286,14 +295,14 @@ mod tests {
         assert_eq!(at_1000(&timer, &[]), Some(PolicyAction::Remove(text.into())));
         let text = "The job attribute TimerRemove expression 'Later' evaluated to UNDEFINED";
         let undefined = format!("{both}TimerRemove = Later\n");
-        assert_eq!(at_1000(&undefined, &[]), held(text, HoldCode::JobPolicyUndefined, 0));
+        assert_eq!(at_1000(&undefined, &[]), hold(text, HoldCode::JobPolicyUndefined, 0));
         assert_eq!(at_1000(&both.replace("JobStatus = 1", "JobStatus = 3"), &[]), None);
         assert_eq!(at_1000("JobStatus = 1\nPeriodicHold = Nothing\n", &[]), None);
     }
 
     #[test]
     fn configured_policies_are_evaluated_after_those_of_the_job() {
-        let knobs = [
+        let parameters = [
             ("SYSTEM_PERIODIC_HOLD_NAMES", "Big NAMES"),
             ("SYSTEM_PERIODIC_HOLD_Big", "Size > 10"),
             ("SYSTEM_PERIODIC_HOLD_Big_REASON", "strcat(\"size \", Size)"),
@@ -302,32 +311,38 @@ mod tests {
             ("SYSTEM_PERIODIC_REMOVE", "Size > 5"),
         ];
         assert_eq!(
-            at_1000("JobStatus = 1\nSize = 11\n", &knobs),
-            held("size 11", HoldCode::SystemPolicy, 11)
+            at_1000("JobStatus = 1\nSize = 11\n", &parameters),
+            hold("size 11", HoldCode::SystemPolicy, 11)
         );
         let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Old' evaluated to TRUE";
         let job = "JobStatus = 1\nSize = 6\nOld = 1\n";
-        assert_eq!(at_1000(job, &knobs), held(text, HoldCode::SystemPolicy, 0));
+        assert_eq!(at_1000(job, &parameters), hold(text, HoldCode::SystemPolicy, 0));
         // The reasons quote the parsed expressions.
         let knobs_of = |text| [("SYSTEM_PERIODIC_HOLD", text)];
         let text = "The system macro SYSTEM_PERIODIC_HOLD expression 'Size =!= 5' evaluated to TRUE";
         let held_for = at_1000("JobStatus = 1\nSize = 6\n", &knobs_of("Size   isnt 5"));
-        assert_eq!(held_for, held(text, HoldCode::SystemPolicy, 0));
+        assert_eq!(held_for, hold(text, HoldCode::SystemPolicy, 0));
         let text = "The system macro SYSTEM_PERIODIC_REMOVE expression 'Size > 5' evaluated to TRUE";
-        assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(PolicyAction::Remove(text.into())));
+        assert_eq!(
+            at_1000("JobStatus = 1\nSize = 6\n", &parameters),
+            Some(PolicyAction::Remove(text.into()))
+        );
     }
 
     #[test]
     fn vacate_comes_before_remove_and_hold_but_after_allowed_durations() {
-        let running = |job: &str, knobs: &[(&str, &str)]| {
+        let running = |job: &str, parameters: &[(&str, &str)]| {
             let (ad, _) = htc_classad::format::long::parse(job.as_bytes());
-            let knobs = |name: &[u8]| {
-                knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
+            let parameters = |name: &[u8]| {
+                parameters
+                    .iter()
+                    .find(|(known, _)| known.as_bytes() == name)
+                    .map(|(_, text)| BString::from(*text))
             };
             let real = RealWorld::new();
             evaluate_while_running(
                 &ad,
-                &knobs,
+                &parameters,
                 &FrozenClockWorld { world: &real, now: ClockReading::from_epoch(1000) },
             )
         };
@@ -338,14 +353,14 @@ mod tests {
             Some(RunningJobAction::Vacate { reason: reason.into(), code, subcode })
         };
         assert_eq!(running(&own, &[]), vacated("so", HoldCode::JobPolicyVacate, 7));
-        let knobs = [("SYSTEM_PERIODIC_VACATE", "true"), ("SYSTEM_PERIODIC_VACATE_SUBCODE", "9")];
+        let parameters = [("SYSTEM_PERIODIC_VACATE", "true"), ("SYSTEM_PERIODIC_VACATE_SUBCODE", "9")];
         let text = "The system macro SYSTEM_PERIODIC_VACATE expression 'true' evaluated to TRUE";
-        assert_eq!(running(job, &knobs), vacated(text, HoldCode::SystemPolicyVacate, 9));
+        assert_eq!(running(job, &parameters), vacated(text, HoldCode::SystemPolicyVacate, 9));
         let late = format!("{own}ShadowBday = 1\nAllowedJobDuration = 9\n");
         let text = "The job exceeded allowed job duration of 00:09";
         assert_eq!(
             running(&late, &[]),
-            held(text, HoldCode::JobDurationExceeded, 0).map(RunningJobAction::HoldOrRemove)
+            hold(text, HoldCode::JobDurationExceeded, 0).map(RunningJobAction::HoldOrRemove)
         );
         // A job that does not run cannot be vacated.
         let idle = own.replace("JobStatus = 2", "JobStatus = 1");
@@ -356,12 +371,12 @@ mod tests {
     fn jobs_that_run_too_long_are_held() {
         let job = "JobStatus = 2\nShadowBday = 100\nAllowedJobDuration = 900\n";
         let text = "The job exceeded allowed job duration of 15:00";
-        assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobDurationExceeded, 0));
+        assert_eq!(at_1000(job, &[]), hold(text, HoldCode::JobDurationExceeded, 0));
         assert_eq!(at_1000(&job.replace("= 900", "= 901"), &[]), None);
         let job =
             "JobStatus = 2\nShadowBday = 0\nJobCurrentStartExecutingDate = 0\nAllowedExecuteDuration = 9\n";
         let text = "The job exceeded allowed execute duration of 00:09";
-        assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobExecuteExceeded, 0));
+        assert_eq!(at_1000(job, &[]), hold(text, HoldCode::JobExecuteExceeded, 0));
         assert_eq!(format_duration(90_061), "1+01:01:01");
         assert_eq!(format_duration(3_661), "1:01:01");
     }
