@@ -12,7 +12,7 @@ use super::transition::StateChange;
 /// Name of the backfill client in messages, and its keyword in the starter's configuration.
 pub const BOINC_CLIENT: &str = "boinc";
 
-/// Time after which a client that finds no account to run as counts as exited.
+/// Time after which a client for which there is no account is treated as exited.
 const DEAD_CLIENT_LIFETIME: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl ExecutionPointState {
@@ -100,7 +100,8 @@ impl Slot {
         }
     }
 
-    /// Ends the client when the slot enters Backfill/Killing, unless the client still works for other slots (`hardkill`).
+    /// Ends the client when the slot enters Backfill/Killing, unless the client is still running for other slots
+    /// (`hardkill`).
     pub(super) fn kill_backfill(&mut self, core: &mut ExecutionPointState) -> Option<StateChange> {
         let others = core.backfill.slots.iter().any(|key| *key != self.key);
         if core.backfill.client.is_some() && !others {
@@ -113,7 +114,7 @@ impl Slot {
 
     /// Returns the change of a slot in Backfill for which the client no longer runs: to its target state, or to Backfill/Idle.
     fn change_after_backfill(&self) -> StateChange {
-        let reason = "no backfill client runs any more";
+        let reason = "the backfill client is no longer running";
         match self.history.state_after_backfill {
             Some(state) => StateChange::new(state, Activity::Idle, reason),
             None => StateChange::new(SlotState::Backfill, Activity::Idle, reason),

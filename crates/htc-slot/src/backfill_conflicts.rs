@@ -1,8 +1,8 @@
 //! Backfill slots (`SLOT_TYPE_<n>_BACKFILL`), which share the machine with primary slots.
 //!
-//! What primary slots use is subtracted from what a backfill slot offers. If both together use more than the machine has,
-//! `ResourceConflict` names the resources, for use in PREEMPT (`ResMgr::compute_resource_conflicts`,
-//! `MachAttributes::publish_slot_dynamic`).
+//! The resources that primary slots use are subtracted from those that a backfill slot offers. If both together use
+//! more than the machine has, `ResourceConflict` names the resources, for use in PREEMPT
+//! (`ResMgr::compute_resource_conflicts`, `MachAttributes::publish_slot_dynamic`).
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ impl ExecutionPoint {
         }
         let devices = self.devices_in_use();
         let short = self.find_shortages(&devices);
-        let keeps = |slot: &Slot| slot.conflict.as_ref().is_some_and(|it| !it.shortage.is_empty());
-        let stale = self.slots.values().any(|slot| keeps(slot) && !short.contains_key(&slot.key))
+        let has_shortage = |slot: &Slot| slot.conflict.as_ref().is_some_and(|it| !it.shortage.is_empty());
+        let stale = self.slots.values().any(|slot| has_shortage(slot) && !short.contains_key(&slot.key))
             && self.core.decide_and_report(Quirk::ResourceConflictStays, None);
         for slot in self.slots.values_mut().filter(|slot| slot.amounts.is_backfill) {
             let before = slot.conflict.take().unwrap_or_default();

@@ -32,8 +32,9 @@ impl Slot {
             core.benchmarks.running_for = Some(self.key);
             core.actions.push(StartdAction::RunBenchmarks);
         } else {
-            // Benchmarks that already run are not started again; 25.14 returns the slot to Idle, as if there were nothing to run.
-            self.change_state(core, SlotState::Unclaimed, Activity::Idle, "benchmarks run already");
+            // Benchmarks that are already running are not started again; 25.14 returns the slot to Idle, as if there
+            // were nothing to run.
+            self.change_state(core, SlotState::Unclaimed, Activity::Idle, "benchmarks are already running");
         }
     }
 }

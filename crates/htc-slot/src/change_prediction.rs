@@ -272,11 +272,15 @@ impl PredictorState {
         parts: &[LinearValue],
         value: Option<f64>,
     ) -> LinearValue {
-        let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
-        if is(b"random") || is(b"formattime") || is(b"splittime") || is(b"debug") {
+        let is_function = |word: &[u8]| name.eq_ignore_ascii_case(word);
+        if is_function(b"random")
+            || is_function(b"formattime")
+            || is_function(b"splittime")
+            || is_function(b"debug")
+        {
             return self.unpredictable_value(value);
         }
-        if is(b"time") && arguments == 0 {
+        if is_function(b"time") && arguments == 0 {
             // `(time())`: the part in parentheses has the linear model.
             return match parts.first() {
                 Some(part) => LinearValue { value, ..*part },
@@ -286,7 +290,7 @@ impl PredictorState {
         if parts.iter().all(|part| part.is_constant()) {
             return LinearValue { value, ..LinearValue::default() };
         }
-        let rounds = [&b"int"[..], b"real", b"floor", b"ceiling", b"round"].into_iter().any(is);
+        let rounds = [&b"int"[..], b"real", b"floor", b"ceiling", b"round"].into_iter().any(is_function);
         match parts {
             [one] if one.value == value && value.is_some() && (rounds || arguments == 0) => {
                 LinearValue { value, slope: one.slope, error_bound: one.error_bound + 1.0 }
@@ -519,20 +523,24 @@ mod tests {
             let expr = Expr::parse(text.as_bytes()).unwrap();
             let value = |now: i64| Context::new(&At(now)).my(&ad(now)).eval(&expr);
             let mut now = 1000;
-            let mut looks = 0;
+            let mut evaluations = 0;
             let mut first = None;
             while now < 2000 {
                 let watch = ChangePredictor::new();
                 watch.begin(moving(now));
                 let (at, ad) = (At(now), ad(now));
-                let seen = Context::new(&at).my(&ad).observer(&watch).eval(&expr);
+                let observed_value = Context::new(&at).my(&ad).observer(&watch).eval(&expr);
                 let until = watch.end();
-                looks += 1;
+                evaluations += 1;
                 for second in now..until.min(2000) {
                     let truth = value(second);
-                    assert_eq!(truth.unparse(), seen.unparse(), "{text} at {second}, looked at {now}");
+                    assert_eq!(
+                        truth.unparse(),
+                        observed_value.unparse(),
+                        "{text} at {second}, looked at {now}"
+                    );
                 }
-                if first.is_none() && until < 2000 && value(until).unparse() != seen.unparse() {
+                if first.is_none() && until < 2000 && value(until).unparse() != observed_value.unparse() {
                     first = Some(until);
                 }
                 now = until;
@@ -540,7 +548,7 @@ mod tests {
             if let Some(changes) = changes {
                 // The predictor finds the change at the right second, with few evaluations.
                 assert!(first.is_none_or(|first| first == changes), "{text}: {first:?}");
-                assert!(looks < 20, "{text}: {looks} looks");
+                assert!(evaluations < 20, "{text}: {evaluations} evaluations");
             }
         }
     }

@@ -114,7 +114,7 @@ impl ExecutionPoint {
             let Some(child) = child else {
                 return Err(format!("'{id}' is not one of its dynamic slots"));
             };
-            if !child.is_retirement_over(&self.core) {
+            if !child.has_retirement_expired(&self.core) {
                 return Err(format!("{id} still has retirement time, and cannot be preempted at once"));
             }
             keys.push(child.key);
@@ -161,7 +161,7 @@ impl Slot {
             return Some("the machine hibernates");
         }
         if self.state == SlotState::Preempting {
-            return Some("the slot still preempts its last job");
+            return Some("the slot is still preempting its last job");
         }
         if self.state == SlotState::Backfill && self.history.state_after_backfill == Some(SlotState::Claimed)
         {
@@ -191,8 +191,8 @@ impl Slot {
         }
     }
 
-    /// Checks that the slot's Requirements are true for the job, and that its devices match the job (for slots that are not
-    /// split).
+    /// Checks that the slot's Requirements are true for the job, and, for a slot that is claimed as a whole, that its
+    /// devices match the job.
     fn check_willing_to_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -202,7 +202,7 @@ impl Slot {
         self.check_devices(core, job)
     }
 
-    /// Checks that the devices of a slot that is not split match the job.
+    /// Checks that the devices of a slot that is claimed as a whole match the job.
     pub(super) fn check_devices(
         &self,
         core: &mut ExecutionPointState,
@@ -340,7 +340,7 @@ impl Slot {
             || self.activity == Activity::Retiring
             || core.drain.is_draining()
             || !reactivates
-            || self.is_worklife_over(core);
+            || self.has_worklife_expired(core);
         if let Some(claim) = &mut self.claims.current {
             claim.may_reactivate &= !(how == Deactivation::JobDone && closing);
         }

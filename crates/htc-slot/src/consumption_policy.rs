@@ -25,9 +25,9 @@ impl Slot {
         let mut job = job.clone();
         for asset in self.asset_names() {
             let request = format!("Request{asset}");
-            let Some(asked) = job.get(request.as_str()) else { continue };
+            let Some(requested) = job.get(request.as_str()) else { continue };
             let taken = evaluate_consumption(live, &job, &asset, world).unwrap_or(-1.0);
-            job.insert(format!("_cp_orig_{request}").as_str(), asked);
+            job.insert(format!("_cp_orig_{request}").as_str(), requested);
             let value = if taken.fract() == 0.0 { Value::Int(taken as i64) } else { Value::Real(taken) };
             job.set(request.as_str(), value);
         }
@@ -45,35 +45,35 @@ impl Slot {
         job: &ClassAd,
         world: &dyn World,
     ) -> Result<ResourceAmounts, String> {
-        let of = |asset: &str| {
-            evaluate_consumption(&self.ads.live, job, asset, world)
-                .filter(|taken| *taken >= 0.0)
-                .ok_or_else(|| format!("CONSUMPTION_{asset} gives no number of 0 or more for the job"))
+        let amount_of = |asset: &str| {
+            evaluate_consumption(&self.ads.live, job, asset, world).filter(|taken| *taken >= 0.0).ok_or_else(
+                || format!("CONSUMPTION_{asset} does not evaluate to a number of 0 or more for the job"),
+            )
         };
         let custom = self.amounts.custom.iter().map(|custom| {
             Ok(CustomResource {
                 tag: custom.tag.clone(),
-                quantity: of(&custom.tag)?,
+                quantity: amount_of(&custom.tag)?,
                 machine_devices: custom.machine_devices.clone(),
                 assigned: Vec::new(),
             })
         });
         let custom = custom.collect::<Result<Vec<_>, String>>()?;
-        let (cpus, memory) = (of("Cpus")?.max(MIN_DYNAMIC_SLOT_CPUS), of("Memory")? as i64);
-        let whole = !self.amounts.fractional_cpus;
+        let (cpus, memory) = (amount_of("Cpus")?.max(MIN_DYNAMIC_SLOT_CPUS), amount_of("Memory")? as i64);
+        let whole_cpus = !self.amounts.fractional_cpus;
         Ok(ResourceAmounts {
-            cpus: if whole { cpus.max(1.0) } else { cpus },
+            cpus: if whole_cpus { cpus.max(1.0) } else { cpus },
             fractional_cpus: self.amounts.fractional_cpus,
-            memory: if whole { memory.max(1) } else { memory },
+            memory: if whole_cpus { memory.max(1) } else { memory },
             swap: 0,
-            disk: of("Disk")?.ceil() as i64,
+            disk: amount_of("Disk")?.ceil() as i64,
             custom,
             is_backfill: self.amounts.is_backfill,
         })
     }
 }
 
-/// Evaluates Consumption<Asset> of the slot for a job. A missing request counts as 0 (`cp_compute_consumption`).
+/// Evaluates Consumption<Asset> of the slot for a job. A missing request is treated as 0 (`cp_compute_consumption`).
 fn evaluate_consumption(live: &ClassAd, job: &ClassAd, asset: &str, world: &dyn World) -> Option<f64> {
     let request = format!("Request{asset}");
     let mut job = job.clone();

@@ -145,7 +145,7 @@ impl CronAds {
         };
         let old = self.ads[at].ad.as_ref();
         let update = match (address.update, auto_publish) {
-            (Some(asked), _) => asked,
+            (Some(requested), _) => requested,
             (None, AutoPublish::Never) => false,
             (None, AutoPublish::Always) => true,
             (None, AutoPublish::IfChanged) => {
@@ -173,8 +173,8 @@ impl CronAds {
         }
     }
 
-    /// Returns these benchmark results averaged with `earlier` results, which count three times, as in early versions of
-    /// HTCondor.
+    /// Returns the average of these benchmark results and of the `earlier` ones, which have three times the weight, as
+    /// in early versions of HTCondor.
     pub(super) fn averaged_with(mut self, earlier: &CronAds) -> Self {
         for named in &mut self.ads {
             let known = earlier.ads.iter().find(|known| known.name == named.name);
@@ -215,7 +215,7 @@ impl CronAds {
 
     /// Merges all ads into a slot ad, the ads of resource monitors last, and returns the decision about each ad.
     pub fn merge_into(&self, slot: &mut ClassAd, world: &dyn World) -> Vec<CronMerge<'_>> {
-        let mut told = Vec::new();
+        let mut decisions = Vec::new();
         let mut accumulator = ClassAd::new();
         for monitors in [false, true] {
             for (named, ad, owner) in self.published_ads() {
@@ -223,7 +223,7 @@ impl CronAds {
                     continue;
                 }
                 let (merges, rule) = decide_merge(ad, &owner.slots, slot, world, self.quirks);
-                told.push(CronMerge { name: &named.name, is_merged: merges, rule });
+                decisions.push(CronMerge { name: &named.name, is_merged: merges, rule });
                 match (merges, monitors) {
                     (true, false) => merge_cron_ad(ad, slot),
                     (true, true) => aggregate_metrics(&mut accumulator, ad, &owner.metrics),
@@ -232,7 +232,7 @@ impl CronAds {
             }
         }
         merge_cron_ad(&accumulator, slot);
-        told
+        decisions
     }
 
     /// Starts the accounting of a job in the slot: the usage of its monitored resources is counted from the next sample on.
@@ -364,9 +364,9 @@ fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
             }
             continue;
         };
-        let put = |old: f64, new: f64| if metric.is_sum { old + new } else { old.max(new) };
+        let combine = |old: f64, new: f64| if metric.is_sum { old + new } else { old.max(new) };
         let Some(new) = literal_number(from, name) else { continue };
-        to.set(name, literal_number(to, name).map_or(new, |old| put(old, new)));
+        to.set(name, literal_number(to, name).map_or(new, |old| combine(old, new)));
         let name = name.to_str_lossy().into_owned();
         let own = match metric.is_sum {
             true => format!("StartOfJob{name}"),
@@ -377,7 +377,7 @@ fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
         } else if let (Some(old), Some(new)) =
             (literal_number(to, own.as_bytes()), literal_number(from, own.as_bytes()))
         {
-            to.set(own.as_str(), put(old, new));
+            to.set(own.as_str(), combine(old, new));
         }
         copy_attribute(to, &format!("LastUpdate{name}"), from, "LastUpdate");
         if metric.is_sum {
@@ -394,7 +394,7 @@ fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
 /// ADVERTISE_CMR_UPTIME_SECONDS.
 pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &dyn World) {
     let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
-    let mut gone: Vec<BString> = Vec::new();
+    let mut removed: Vec<BString> = Vec::new();
     for name in names {
         if let Some(metric) = Metric::from_attribute(&name) {
             if !metric.is_sum {
@@ -405,14 +405,14 @@ pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: 
                     &before,
                     &name.to_str_lossy(),
                 );
-                gone.push(name);
+                removed.push(name);
                 continue;
             }
             if let Some(seconds) = literal_number(ad, &name) {
                 ad.set(format!("Device{}AverageUsage", metric.resource), seconds / running as f64);
             }
             if !keeps_seconds {
-                gone.push(name);
+                removed.push(name);
             }
         } else if let Some(uptime) = name.strip_prefix(b"StartOfJob") {
             let uptime = uptime.to_str_lossy();
@@ -427,14 +427,14 @@ pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: 
                 _ => continue,
             };
             ad.set(format!("{}AverageUsage", metric.resource), value);
-            gone.extend([BString::from(uptime.as_bytes()), name.clone(), last.into(), first.into()]);
+            removed.extend([BString::from(uptime.as_bytes()), name.clone(), last.into(), first.into()]);
         } else if (name != "LastUpdate" && name.starts_with(b"LastUpdate"))
             || name.starts_with(b"FirstUpdate")
         {
-            gone.push(name);
+            removed.push(name);
         }
     }
-    for name in gone {
+    for name in removed {
         ad.remove(&name);
     }
 }
@@ -499,9 +499,9 @@ mod tests {
         let mut ads = CronAds::new(QuirkMode::Manual);
         ads.configure([&man]);
         let text = "Value=1\nSlotId=1\n-s1\nValue=2\nSlotId=2\n-s2\nValue=10\n-\n";
-        let told = print(&mut ads, &man, 9, text);
+        let publications = print(&mut ads, &man, 9, text);
         assert_eq!(
-            told.iter().map(|one| one.name.to_string()).collect::<Vec<_>>(),
+            publications.iter().map(|one| one.name.to_string()).collect::<Vec<_>>(),
             ["MAN.s1", "MAN.s2", "MAN"]
         );
         for (number, value) in [(1i64, 1i64), (2, 2), (3, 10)] {

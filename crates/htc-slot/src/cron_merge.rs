@@ -22,8 +22,8 @@ pub fn decide_merge(
     quirks: QuirkMode,
 ) -> (bool, &'static str) {
     let own = Context::new(world).my(ad);
-    let theirs = Context::new(world).my(slot);
-    let number = theirs.int("SlotID");
+    let slot_context = Context::new(world).my(slot);
+    let number = slot_context.int("SlotID");
     if !slots.is_empty() && !number.is_some_and(|number| slots.contains(&number)) {
         return (false, "SLOTS");
     }
@@ -32,18 +32,18 @@ pub fn decide_merge(
         return (both.boolean("SlotMergeConstraint") == Some(true), "SlotMergeConstraint");
     }
     let name = own.string("SlotName").or_else(|| own.string("Name")).filter(|name| !name.is_empty());
-    if let (Some(wanted), Some(name)) = (name, theirs.string("Name")) {
+    if let (Some(wanted), Some(name)) = (name, slot_context.string("Name")) {
         let prefix = name.starts_with(&wanted);
         if quirks.reproduces(Quirk::CronSlotPrefixMatch) {
             return (prefix, "SlotName");
         }
         // The configured name must be the whole slot name, its part before `@`, or the name of the parent of a dynamic slot.
         let rest = name.strip_prefix(wanted.as_slice()).unwrap_or_default();
-        let whole = prefix && (rest.is_empty() || rest.starts_with(b"@") || rest.starts_with(b"_"));
-        return (whole, "SlotName");
+        let is_whole_name = prefix && (rest.is_empty() || rest.starts_with(b"@") || rest.starts_with(b"_"));
+        return (is_whole_name, "SlotName");
     }
     for rule in ["SlotTypeID", "SlotID"] {
-        if let (Some(wanted), Some(have)) = (own.int(rule), theirs.int(rule)) {
+        if let (Some(wanted), Some(have)) = (own.int(rule), slot_context.int(rule)) {
             return (wanted == have, rule);
         }
     }

@@ -55,7 +55,7 @@ pub enum CronEvent {
 /// Output of a cron manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CronAction {
-    /// Start the job of this name. The run counts as running from now on.
+    /// Start the job of this name. The run is treated as running from now on.
     Start {
         /// Name of the job, for [`CronSchedule::job`].
         name: BString,
@@ -71,7 +71,7 @@ pub enum CronAction {
     },
     /// The job was removed from the configuration or restarts in another mode: remove its ads.
     Dropped {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
     },
     /// Report this in the log.
@@ -83,24 +83,24 @@ pub enum CronAction {
 pub enum CronNote {
     /// The job is due, but its previous run has not ended; with KILL, the previous run is killed.
     StillRunning {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
     },
     /// The job waits because the load would be too high, its CONDITION is not true, or benchmarks run.
     Waiting {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
         /// True if the job waits because of the load.
         for_load: bool,
     },
     /// JOB_LOAD alone is above MAX_JOB_LOAD: the job never starts. The reference does not report this.
     NeverFits {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
     },
     /// A job with RECONFIG gets no SIGHUP because it has not printed its first output.
     HangUpTooEarly {
-        /// The job.
+        /// Name of the cron job.
         name: BString,
     },
 }
@@ -127,7 +127,7 @@ struct ScheduledJob {
     old_period: i64,
     state: CronJobState,
     run: Option<CronRunId>,
-    /// Earlier runs that still run, and that the reference forgets with RECONFIG_RERUN.
+    /// Earlier runs that are still running, and that the reference forgets with RECONFIG_RERUN.
     lost_runs: Vec<CronRunId>,
     runs: u64,
     failures: u64,

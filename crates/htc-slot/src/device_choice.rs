@@ -15,7 +15,7 @@ use htc_classad::{ClassAd, Context, Value};
 /// Maximum number of unfit devices whose properties are shown.
 const MAX_SHOWN_DEVICES: usize = 4;
 
-/// Checks that a slot that is not split has the devices that a job requires.
+/// Checks that a slot that is claimed as a whole has the devices that a job requires.
 pub(super) fn check_devices(
     slot: &Slot,
     core: &ExecutionPointState,
@@ -32,15 +32,15 @@ pub(super) fn check_devices(
     choose_devices(&mut wanted, slot, core, job)
 }
 
-/// Checks the devices of a slot that is not split. 25.14 does not check them (quirk `require-ignored-static`).
+/// Checks the devices of a slot that is claimed as a whole. 25.14 does not check them (quirk `require-ignored-static`).
 pub(super) fn check_undivided_slot_devices(
     has: impl FnOnce() -> Result<(), UnfitReason>,
     quirks: QuirkMode,
 ) -> Result<(), (UnfitReason, QuirkDecision)> {
-    let unasked = quirks.decide(Quirk::RequireIgnoredStatic);
-    match unasked.as_reference {
+    let decision = quirks.decide(Quirk::RequireIgnoredStatic);
+    match decision.as_reference {
         true => Ok(()),
-        false => has().map_err(|unfit| (unfit, unasked)),
+        false => has().map_err(|unfit| (unfit, decision)),
     }
 }
 
@@ -55,9 +55,10 @@ pub(super) fn choose_devices(
     for custom in amounts.custom.iter_mut().filter(|custom| custom.quantity > 0.0) {
         let Some(devices) = &custom.machine_devices else { continue };
         let (require, wanted) = required_devices(&custom.tag, job, &world);
-        let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
-        let free =
-            mine.map(|mine| mine.available_devices(&core.resources.offline_devices)).unwrap_or_default();
+        let available = parent.amounts.custom.iter().find(|available| available.tag == custom.tag);
+        let free = available
+            .map(|available| available.available_devices(&core.resources.offline_devices))
+            .unwrap_or_default();
         let free: Vec<usize> =
             free.into_iter().filter(|index| !parent.is_device_contested(&custom.tag, *index)).collect();
         let free = parent.amounts.allocation_order(free, devices);
@@ -161,7 +162,7 @@ fn unmet_device_condition(
         DeviceConstraint::Index(number) => number.to_string(),
         DeviceConstraint::Expression(expr) => expr.unparse_old().to_string(),
     };
-    let mut seen = Vec::new();
+    let mut shown = Vec::new();
     for id in other.iter().take(MAX_SHOWN_DEVICES).filter_map(|index| devices.ids.get(*index)) {
         let values = match (wanted, devices.properties.get(id)) {
             (DeviceConstraint::Expression(expr), Some(ad)) => {
@@ -169,15 +170,15 @@ fn unmet_device_condition(
             }
             _ => Vec::new(),
         };
-        seen.push(if values.is_empty() { id.clone() } else { format!("{id}: {}", values.join(", ")) });
+        shown.push(if values.is_empty() { id.clone() } else { format!("{id}: {}", values.join(", ")) });
     }
     if other.len() > MAX_SHOWN_DEVICES {
-        seen.push(format!("and {} more", other.len() - MAX_SHOWN_DEVICES));
+        shown.push(format!("and {} more", other.len() - MAX_SHOWN_DEVICES));
     }
     Some(EvaluatedCondition {
         attribute: require.to_owned(),
         text: shorten(&text),
         value: "false".to_owned(),
-        seen,
+        seen: shown,
     })
 }

@@ -113,12 +113,12 @@ impl Devices {
         let known: Vec<(&str, &ClassAd)> =
             ids.iter().filter_map(|id| Some((id.as_str(), self.properties.get(*id)?))).collect();
         let Some(first) = ids.first().and_then(|id| self.properties.get(*id)) else { return };
-        let mut put = |name: &str, expr: Expr| ad.insert(format!("{tag}_{name}").as_str(), expr);
+        let mut publish = |name: &str, expr: Expr| ad.insert(format!("{tag}_{name}").as_str(), expr);
         let mut differing = Vec::new();
         for (name, expr) in first.iter() {
             let same = |(_, other): &(&str, &ClassAd)| other.get(name).is_some_and(|it| it == expr);
             if known.iter().all(same) {
-                put(&name.to_string(), expr);
+                publish(&name.to_string(), expr);
             } else {
                 differing.push(name);
             }
@@ -129,7 +129,7 @@ impl Devices {
                 for (id, properties) in &known {
                     let mut nested = (*properties).clone();
                     nested.set("Id", *id);
-                    put(&attribute_name_part(id), Expr::literal(Value::from(nested)));
+                    publish(&attribute_name_part(id), Expr::literal(Value::from(nested)));
                 }
             }
             PropertyNesting::Differing => {
@@ -141,7 +141,7 @@ impl Devices {
                         }
                     }
                     if !nested.is_empty() {
-                        put(&attribute_name_part(id), Expr::literal(Value::from(nested)));
+                        publish(&attribute_name_part(id), Expr::literal(Value::from(nested)));
                     }
                 }
             }
@@ -150,7 +150,7 @@ impl Devices {
                     let values = known.iter().filter_map(|(_, properties)| properties.get(*name));
                     let values: Vec<String> = values.map(|expr| expr.unparse().to_string()).collect();
                     if let Ok(list) = Expr::parse(format!("{{ {} }}", values.join(",")).as_bytes()) {
-                        put(&format!("{name}List"), list);
+                        publish(&format!("{name}List"), list);
                     }
                 }
             }

@@ -132,18 +132,18 @@ impl ExecutionPoint {
         }
     }
 
-    /// Ends a drain, so that the slots accept jobs again. If `looks` is true, their policy is evaluated at once.
-    fn cancel_drain(&mut self, looks: bool) {
+    /// Ends a drain, so that the slots accept jobs again. If `evaluate` is true, their policy is evaluated at once.
+    fn cancel_drain(&mut self, evaluate: bool) {
         if !self.core.drain.is_draining() {
             return;
         }
         (self.core.drain.active_request, self.core.drain.start_while_draining) = (None, None);
         self.core.drain.stopped = self.core.now.epoch();
         for slot in self.slots.values_mut() {
-            if slot.state != SlotState::Drained || !looks {
+            if slot.state != SlotState::Drained || !evaluate {
                 slot.restore_requirements(&self.core);
             }
-            if looks {
+            if evaluate {
                 slot.evaluate_policy(&mut self.core);
             }
         }
@@ -189,15 +189,15 @@ impl ExecutionPoint {
 
     /// Completes the drain if all slots are drained and this is the right time: the end of an event or, in 25.14, the
     /// evaluation of a drained slot's policy.
-    pub(super) fn check_drain_completed(&mut self, seen: DrainCheckTime) {
-        let late = self.core.decide(Quirk::DrainedSeenLate);
-        if late == (seen == DrainCheckTime::SlotTurn) {
-            self.complete_drain(late);
+    pub(super) fn check_drain_completed(&mut self, checked_at: DrainCheckTime) {
+        let in_slot_turn = self.core.decide(Quirk::DrainedSeenLate);
+        if in_slot_turn == (checked_at == DrainCheckTime::SlotTurn) {
+            self.complete_drain(in_slot_turn);
         }
     }
 
     /// Takes the action that the drain request asks for, once all slots are drained (`considerResumingAfterDraining`).
-    fn complete_drain(&mut self, late: bool) {
+    fn complete_drain(&mut self, in_slot_turn: bool) {
         let idle = |slot: &Slot| (slot.state, slot.activity) == (SlotState::Drained, Activity::Idle);
         if self.core.ending.shutdown.is_some() || self.core.drain.drained_slots < self.core.slot_count {
             return;
@@ -212,7 +212,7 @@ impl ExecutionPoint {
             DrainCompletion::Resume => self.cancel_drain(true),
             DrainCompletion::Reconfigure => {
                 // With this action, 25.14 evaluates no policy, so that the slot may be claimed in its current state.
-                self.cancel_drain(!late);
+                self.cancel_drain(!in_slot_turn);
                 self.core.actions.push(StartdAction::Reconfigure);
             }
             DrainCompletion::Exit => {

@@ -96,7 +96,7 @@ impl DrainRequest {
 pub struct DrainStatus {
     /// Id of the drain request.
     pub id: u64,
-    /// The request.
+    /// Request that began the drain.
     pub request: DrainRequest,
     /// Start time, in epoch seconds.
     pub since: i64,

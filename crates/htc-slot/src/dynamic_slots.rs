@@ -156,8 +156,8 @@ impl Slot {
         ad.insert("Requirements", self.plan.child_requirements.expr.clone());
         let taken = self.job_with_consumption(&ad, job, &world);
         let job = taken.as_ref().unwrap_or(job);
-        let takes = Context::new(&world).my(&ad).target(job).boolean("Requirements") == Some(true);
-        (!takes).then(|| UnfitReason::from_requirements(&ad, job, &world).with_prefix(DYNAMIC_SLOT_REFUSES))
+        let accepts = Context::new(&world).my(&ad).target(job).boolean("Requirements") == Some(true);
+        (!accepts).then(|| UnfitReason::from_requirements(&ad, job, &world).with_prefix(DYNAMIC_SLOT_REFUSES))
     }
 
     /// Checks if a dynamic slot could be carved for the job. The inner `Option` is the reason why a claim would be
@@ -319,7 +319,7 @@ impl ExecutionPoint {
                 // The returned resources may change the result of the parent's policy, so the parent is evaluated next. Removing
                 // a dynamic slot affects no other slot.
                 parent.wake(&mut self.core);
-                self.core.schedule.poll_skipper.iter_mut().for_each(|lazy| lazy.mark_touched(number));
+                self.core.schedule.poll_skipper.iter_mut().for_each(|skipper| skipper.mark_touched(number));
                 parent.amounts.add_back(&child.amounts);
                 parent.children = (parent.children.0 - 1, self.core.now.epoch());
                 parent.refresh_ad(&self.core);

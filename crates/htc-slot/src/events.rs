@@ -21,12 +21,12 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::HookType;
 
-/// Key of a slot: its number, and the number below its parent if the slot is dynamic.
+/// Key of a slot: its number, and for a dynamic slot its number within the partitionable slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotKey {
-    /// Number of the slot, or of the parent of a dynamic slot, from 1.
+    /// Number of the slot, from 1. A dynamic slot has the number of its partitionable slot.
     pub number: u32,
-    /// Number of a dynamic slot below its parent, from 1; 0 for any other slot.
+    /// Number of a dynamic slot within its partitionable slot, from 1; 0 for any other slot.
     pub sub: u32,
 }
 
@@ -69,7 +69,7 @@ pub enum StartdEvent {
     JobFetched {
         /// Id of the hook run.
         run: HookRunId,
-        /// The job ad.
+        /// Ad of the fetched job.
         ad: Box<ClassAd>,
         /// Number of the job's kind, or `None` if unknown. Jobs of the same kind differ only in ClusterId, ProcId and QDate.
         kind: Option<u32>,
@@ -77,7 +77,7 @@ pub enum StartdEvent {
     /// A FETCH_WORK call that was only counted ends, and there may be work now. The hook is called after all, with the start time
     /// of the counted call.
     SkippedFetchEnds {
-        /// The slot of the counted call.
+        /// Slot of the counted call.
         slot: SlotKey,
     },
     /// A hook could not be executed.
@@ -146,7 +146,7 @@ pub enum StartdEvent {
     Command {
         /// Id string of the slot.
         slot: String,
-        /// The command.
+        /// Command for the slot.
         command: ClaimCommand,
     },
     /// The machine was measured. Expressions use these measurements from the next evaluation on.
@@ -237,11 +237,11 @@ pub enum StartdAction {
     },
     /// Read the configuration again, as `condor_reconfig` does.
     Reconfigure,
-    /// The execution point has ended: no starter runs and no claim is held. Hooks that still run may be killed.
+    /// The execution point has ended: no starter runs and no claim is held. Hooks that are still running may be killed.
     Finished {
         /// Reason for the shutdown, as text.
         reason: String,
-        /// Action of the parent process: to start the execution point again or not.
+        /// Action of the parent process after the end.
         next: AfterShutdown,
     },
 }
@@ -428,7 +428,7 @@ pub enum SlotNotice {
     Verdict {
         /// Key of the slot.
         slot: SlotKey,
-        /// The hook type.
+        /// Type of the hook.
         hook: SlotHookType,
         /// The job as `cluster.proc`, or `None`.
         job: Option<String>,

@@ -30,7 +30,7 @@ pub struct ExecutionPoint {
     pub(super) end_reason: String,
     /// Time when a graceful shutdown becomes a fast one, or `None` if there is no such time.
     pub(super) graceful_until: Option<MonotonicTime>,
-    /// Deadline for hooks that still run at the end, or `None`.
+    /// Deadline for hooks that are still running at the end, or `None`.
     pub(super) hooks_until: Option<MonotonicTime>,
     pub(super) finished: bool,
     /// Action of the parent process after the shutdown.
@@ -169,17 +169,17 @@ impl ExecutionPoint {
 
     /// Wakes the slots that an event concerns. Does nothing if every poll is made.
     fn wake_slots_for(&mut self, event: &StartdEvent) {
-        let Some(lazy) = &self.core.schedule.poll_skipper else { return };
+        let Some(skipper) = &self.core.schedule.poll_skipper else { return };
         let key = match event {
             StartdEvent::HookEnded { run, .. }
             | StartdEvent::JobFetched { run, .. }
             | StartdEvent::HookFailed { run, .. }
-            | StartdEvent::HookTimedOut { run, .. } => lazy.fetching_slots.get(run).copied(),
+            | StartdEvent::HookTimedOut { run, .. } => skipper.fetching_slots.get(run).copied(),
             StartdEvent::StarterSpawned { starter, .. }
             | StartdEvent::StarterFailed { starter, .. }
             | StartdEvent::StarterExited { starter, .. }
             | StartdEvent::FinalUpdate { starter }
-            | StartdEvent::JobUpdate { starter, .. } => lazy.starter_slots.get(starter).copied(),
+            | StartdEvent::JobUpdate { starter, .. } => skipper.starter_slots.get(starter).copied(),
             StartdEvent::Tick if self.is_skipping_polls() => None,
             // The handler of this event wakes the slot itself.
             StartdEvent::SkippedFetchEnds { .. } => None,
@@ -215,8 +215,8 @@ impl ExecutionPoint {
         let taken = self.is_accepted_while_draining(starter);
         self.update_coordinated_retirement_without(Some(starter));
         self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_exit(core, killed));
-        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-            lazy.starter_slots.remove(&starter);
+        if let Some(skipper) = &mut self.core.schedule.poll_skipper {
+            skipper.starter_slots.remove(&starter);
         }
         if !taken {
             self.retire_jobs_accepted_while_draining();
@@ -232,8 +232,9 @@ impl ExecutionPoint {
 
     /// True if the starter's job was accepted during a drain.
     fn is_accepted_while_draining(&self, starter: StarterId) -> bool {
-        let of = |slot: &Slot| slot.claims.accepted_while_draining && slot.starter() == Some(starter);
-        self.core.drain.is_draining() && self.slots.values().any(of)
+        let is_of_starter =
+            |slot: &Slot| slot.claims.accepted_while_draining && slot.starter() == Some(starter);
+        self.core.drain.is_draining() && self.slots.values().any(is_of_starter)
     }
 
     fn with_slot_of_starter(
@@ -243,8 +244,8 @@ impl ExecutionPoint {
     ) {
         let owns = |slot: &&mut Slot| slot.starter() == Some(starter);
         let slot = match &self.core.schedule.poll_skipper {
-            Some(lazy) => {
-                lazy.starter_slots.get(&starter).and_then(|key| self.slots.get_mut(key)).filter(owns)
+            Some(skipper) => {
+                skipper.starter_slots.get(&starter).and_then(|key| self.slots.get_mut(key)).filter(owns)
             }
             None => self.slots.values_mut().find(owns),
         };
@@ -257,8 +258,8 @@ impl ExecutionPoint {
     /// call. The results of other hooks are not used here; the runner reports their failures.
     fn take_fetching_slot(&mut self, run: HookRunId) -> Option<SlotKey> {
         self.core.work.running_hooks.remove(&run);
-        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-            let key = lazy.fetching_slots.remove(&run)?;
+        if let Some(skipper) = &mut self.core.schedule.poll_skipper {
+            let key = skipper.fetching_slots.remove(&run)?;
             return self
                 .slots
                 .get(&key)

@@ -79,7 +79,8 @@ pub(super) struct EndingState {
     pub no_more_fetching: Option<String>,
     /// Reason why no job can run now, or `None`. While set, no job is fetched or accepted.
     pub starter_problem: Option<String>,
-    /// True if the idle time of `--idle-exit` has passed: hooks that run may still return a job, but no new ones are called.
+    /// True if the idle time of `--idle-exit` has passed: hooks that are running may still return a job, but no more
+    /// hooks are called.
     pub idle_exit_due: bool,
     /// Reason why the execution point must exit at once, or `None`.
     pub fatal_reason: Option<String>,
@@ -248,7 +249,7 @@ impl ExecutionPointState {
         Alarm::new(self.now.monotonic().plus(after), self.now.epoch().saturating_add(seconds))
     }
 
-    /// Returns a daemon timer that expires `seconds` from now; a negative number counts as 0.
+    /// Returns a daemon timer that expires `seconds` from now; a negative number is treated as 0.
     pub(super) fn alarm_after(&self, seconds: i64) -> Alarm {
         self.alarm(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
     }
@@ -268,7 +269,7 @@ impl ExecutionPointState {
         )
     }
 
-    /// Returns the instant `seconds` from now; a negative number counts as 0.
+    /// Returns the instant `seconds` from now; a negative number is treated as 0.
     pub(super) fn time_after(&self, seconds: i64) -> MonotonicTime {
         self.now.monotonic().plus(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
     }

@@ -188,7 +188,7 @@ impl ExecutionPoint {
     }
 }
 
-/// Returns the verdict about a job of a slot of which only the ad is known, as if it were free.
+/// Returns the verdict of a slot about a job, given only the slot's ad, as if the slot were free.
 pub fn judge_job_by_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks: QuirkMode) -> SlotVerdict {
     let context = Context::new(world).my(slot).target(job);
     if context.boolean("Requirements") != Some(true) {
@@ -218,16 +218,17 @@ pub fn check_slot_ad_devices(
     }
 }
 
-/// True if a slot of which only the ad is known runs a job or is claimed for one. A partitionable slot is
-/// never in use in this sense: it offers what its dynamic slots have left, whatever its state.
+/// True if a slot, according to its ad, runs a job or is claimed for one. Always false for a partitionable slot, which
+/// offers the resources that its dynamic slots do not use, whatever its state.
 pub fn is_claimed_by_ad(slot: &ClassAd, world: &dyn World) -> bool {
     let own = Context::new(world).my(slot);
-    let is = |state: &str| own.string("State").is_some_and(|it| it.eq_ignore_ascii_case(state.as_bytes()));
-    (is("Claimed") || is("Preempting")) && own.boolean("PartitionableSlot") != Some(true)
+    let is_in_state =
+        |state: &str| own.string("State").is_some_and(|it| it.eq_ignore_ascii_case(state.as_bytes()));
+    (is_in_state("Claimed") || is_in_state("Preempting")) && own.boolean("PartitionableSlot") != Some(true)
 }
 
 /// Returns why a claimed slot keeps its job, or `None` if it is free or ranks the new job higher (matchmaker.cpp,
-/// `rankCondStd`). PREEMPTION_REQUIREMENTS, a setting of the negotiator, is taken as false, its default.
+/// `rankCondStd`). PREEMPTION_REQUIREMENTS, a parameter of the negotiator, is assumed to be false, its default.
 pub fn refusal_by_claim(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Option<UnfitReason> {
     if !is_claimed_by_ad(slot, world) {
         return None;
@@ -259,7 +260,7 @@ pub fn refusal_by_claim(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Opt
 pub struct EvaluatedExpression {
     /// Name of the attribute, such as `PREEMPT`.
     pub name: String,
-    /// The expression.
+    /// Text of the expression.
     pub text: String,
     /// Value of the evaluated expression.
     pub value: String,

@@ -42,12 +42,12 @@ pub struct FetchOutput<'a> {
     pub limit: usize,
 }
 
-/// Parses a hook's output; its exit status is ignored. Relevant quirks are added to `seen`.
+/// Parses a hook's output; its exit status is ignored. Quirks that affect the result are added to `involved`.
 pub fn parse_fetch_output(
     answer: FetchOutput<'_>,
     dialect: Dialect,
     quirks: QuirkMode,
-    seen: &mut Vec<Quirk>,
+    involved: &mut Vec<Quirk>,
 ) -> FetchOutcome {
     let FetchOutput { stdout, is_truncated: cut, limit } = answer;
     let bad = |reason, line| {
@@ -59,14 +59,14 @@ pub fn parse_fetch_output(
         return FetchOutcome::NoWork("");
     }
     if let Some(counts) = hook_output::decide_cut_output(cut, quirks) {
-        seen.push(counts.quirk);
+        involved.push(counts.quirk);
         if !counts.as_reference {
             return bad(format!("it is longer than PIPE_BUFFER_MAX, {limit} bytes"), None);
         }
     }
     if hook_output::output_lines(text).next().is_none() {
         let is_job = quirks.decide(Quirk::BlankAnswerIsJob);
-        seen.push(is_job.quirk);
+        involved.push(is_job.quirk);
         if !is_job.as_reference {
             return FetchOutcome::NoWork("only white space");
         }
@@ -145,7 +145,7 @@ pub struct FetchVerdict {
     pub bad_line: Option<BadOutputLine>,
     /// True if an idle claim ends.
     pub ends_idle_claim: bool,
-    /// Quirks that affect the verdict, whichever way they are decided.
+    /// Quirks that affect the verdict, reproduced or not.
     pub quirks: Vec<Quirk>,
 }
 
@@ -157,8 +157,8 @@ pub fn judge_fetch_output(
     world: &dyn World,
     quirks: QuirkMode,
 ) -> FetchVerdict {
-    let mut seen = Vec::new();
-    let fetched = parse_fetch_output(answer, Dialect::of_world(world), quirks, &mut seen);
+    let mut involved = Vec::new();
+    let fetched = parse_fetch_output(answer, Dialect::of_world(world), quirks, &mut involved);
     let own = Context::new(world).my(slot);
     let is = |name: &str, wanted: &str| {
         own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))
@@ -171,7 +171,7 @@ pub fn judge_fetch_output(
             verdict.decision = FetchDecision::BadOutput;
             verdict.reason = reason;
             verdict.bad_line = line;
-            seen.push(keeps_claim.quirk);
+            involved.push(keeps_claim.quirk);
             verdict.ends_idle_claim = idle_claim && !keeps_claim.as_reference;
         }
         FetchOutcome::Job(mut job) => {
@@ -185,10 +185,10 @@ pub fn judge_fetch_output(
             let (rank, current) = (verdict.rank, own.real("CurrentRank").unwrap_or(0.0));
             let wanted = context.boolean("Requirements") == Some(true);
             let refused = match is("State", "Preempting") {
-                true => Some("the slot still preempts its last job".to_owned()),
+                true => Some("the slot is still preempting its last job".to_owned()),
                 false if !wanted => Some(refusal_reason(slot, &job, world)),
                 false => {
-                    seen.extend(busy.then_some(outranking.quirk));
+                    involved.extend(busy.then_some(outranking.quirk));
                     (busy && rank <= current).then(|| {
                         format!("the job's rank {rank} is not higher than the running job's, {current}")
                     })
@@ -205,7 +205,7 @@ pub fn judge_fetch_output(
             verdict.job = Some(*job);
         }
     }
-    verdict.quirks = seen;
+    verdict.quirks = involved;
     verdict
 }
 
@@ -240,9 +240,9 @@ pub fn refusal_reason(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Strin
     } else if expr.as_attribute().is_some() {
         format!("{text} is {value}")
     } else {
-        let seen = attribute_values(&context, &expr);
-        let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
-        format!("{name} is not true for this job: {} is {value}{seen}", shorten(text.as_bstr()))
+        let values = attribute_values(&context, &expr);
+        let values = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+        format!("{name} is not true for this job: {} is {value}{values}", shorten(text.as_bstr()))
     }
 }
 

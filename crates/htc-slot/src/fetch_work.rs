@@ -72,7 +72,7 @@ impl Slot {
             return;
         }
         if core.schedule.change_predictor.is_active() && self.is_fetch_futile(core) {
-            // While polls are skipped, a call that cannot return a job is counted instead of made.
+            // While polls are skipped, a call that cannot return a job is not made, only counted.
             self.fetch.state = FetchState::Skipped(core.now);
             self.fetch.last_spawned = core.now.epoch();
             return;
@@ -86,7 +86,7 @@ impl Slot {
         self.call_fetch_hook(core, path, stdin, core.now);
     }
 
-    /// Reports once that a run that ends when there is no more work (`--once`) waits for FetchWorkDelay.
+    /// Reports once that a run with `--once`, which ends when there is no more work, waits for FetchWorkDelay.
     fn report_long_wait(&mut self, core: &mut ExecutionPointState, seconds: i64) {
         let ends = core.settings.limits.exit_when_no_work;
         if ends && seconds >= LONG_WAIT_SECONDS && !std::mem::replace(&mut self.fetch.is_wait_reported, true)
@@ -117,8 +117,8 @@ impl Slot {
         begun: ClockReading,
     ) {
         let run = core.new_hook_run();
-        if let Some(lazy) = &mut core.schedule.poll_skipper {
-            lazy.fetching_slots.insert(run, self.key);
+        if let Some(skipper) = &mut core.schedule.poll_skipper {
+            skipper.fetching_slots.insert(run, self.key);
         }
         self.fetch.state = FetchState::Running(run);
         self.fetch.is_outdated = false;
@@ -169,8 +169,8 @@ impl Slot {
             && self.claims.current.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
     }
 
-    /// Records that a fetch returned no work. If a job ended while the hook ran, the fetch does not count, because the queue may
-    /// now have work for the free slot.
+    /// Records that a fetch returned no work. If a job ended while the hook ran, the fetch is ignored, because the
+    /// queue may now have work for the free slot.
     fn mark_out_of_work(&mut self, core: &mut ExecutionPointState, reason: &str) {
         self.fetch.out_of_work = !self.fetch.is_outdated;
         self.end_idle_fetched_claim(core, reason);
@@ -200,7 +200,7 @@ impl Slot {
             return Err(format!("no starter could run it: {reason}"));
         }
         if self.state == SlotState::Preempting {
-            return Err("the slot still preempts its last job".into());
+            return Err("the slot is still preempting its last job".into());
         }
         if self.state == SlotState::Backfill && self.history.state_after_backfill == Some(SlotState::Claimed)
         {
@@ -249,15 +249,15 @@ impl Slot {
             return true;
         }
         core.schedule.change_predictor.begin(self.clock_context(core));
-        let takes =
+        let accepts =
             self.eval_in_slot_ad(core, Some(job), |context| context.boolean("Requirements")) == Some(true);
-        if core.schedule.change_predictor.end() == HOLDS_FOREVER && takes {
+        if core.schedule.change_predictor.end() == HOLDS_FOREVER && accepts {
             if self.fetch.accepted_job_kinds.len() == MAX_REMEMBERED_KINDS {
                 self.fetch.accepted_job_kinds.clear();
             }
             self.fetch.accepted_job_kinds.push(kind);
         }
-        takes
+        accepts
     }
 
     /// Calls REPLY_FETCH; `id` is the claim id if the job was accepted, or `None` if it was rejected.
@@ -389,8 +389,8 @@ impl ExecutionPoint {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
         if core.report(failed_fetch_decision(core.quirks()), key) {
-            // 25.14 treats this fetch as running forever, so the slot never fetches again; the hook itself no longer counts as
-            // running.
+            // 25.14 treats this fetch as running forever, so the slot never fetches again; the hook itself is no longer
+            // counted as running.
             core.work.running_fetches = core.work.running_fetches.saturating_sub(1);
             return;
         }
@@ -432,10 +432,11 @@ impl ExecutionPoint {
 
     fn parse_fetch_hook_output(&mut self, key: SlotKey, stdout: &[u8], cut: bool) -> FetchOutcome {
         let core = &mut self.core;
-        let mut seen = Vec::new();
+        let mut involved = Vec::new();
         let answer = FetchOutput { stdout, is_truncated: cut, limit: core.settings.pipe_buffer_max };
-        let fetched = parse_fetch_output(answer, Dialect::of_world(&*core.world), core.quirks(), &mut seen);
-        for quirk in seen {
+        let fetched =
+            parse_fetch_output(answer, Dialect::of_world(&*core.world), core.quirks(), &mut involved);
+        for quirk in involved {
             core.decide_and_report(quirk, key);
         }
         fetched
@@ -517,7 +518,7 @@ impl ExecutionPoint {
             && let Some(other) = slots.values().find(|slot| slot.claims.current.as_ref().is_some_and(same))
         {
             let text = format!(
-                "an identical job already runs in {}: does FETCH_WORK return the same job twice if two slots call it at the same time?",
+                "an identical job is already running in {}: does FETCH_WORK return the same job twice if two slots call it at the same time?",
                 other.id
             );
             core.warn(Some(key), text);
@@ -526,9 +527,9 @@ impl ExecutionPoint {
         let idle = slot.has_idle_fetched_claim();
         // The job is copied for REPLY_FETCH only if ads are printed as text.
         let texts = core.publish_set.ad_texts;
-        let told = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
+        let reply_ad = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
         let (claim_id, accepted) = slot.claim_for_job(core, job, print, rank);
-        if let Some(job) = told {
+        if let Some(job) = reply_ad {
             slot.call_reply_hook(core, &job, Some(claim_id), Some(accepted));
         }
         match slot.state {

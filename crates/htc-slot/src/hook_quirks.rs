@@ -8,8 +8,8 @@ pub fn evict_claim_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::EvictClaimNever)
 }
 
-/// Decides what happens after a FETCH_WORK hook that cannot be executed: in 25.14, the slot treats it as running forever;
-/// otherwise it counts as a hook that returned no work.
+/// Decides what happens after a FETCH_WORK hook that cannot be executed: in 25.14, the slot treats it as running
+/// forever; otherwise the hook is treated as one that returned no work.
 pub fn failed_fetch_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::FetchStopsAfterSpawnFailure)
 }

@@ -30,7 +30,7 @@ impl Slot {
     /// True if a fetch would change nothing, because the last one returned no work or the slot would refuse every job, and if the
     /// next fetch follows after the same delay.
     pub(super) fn is_fetch_futile(&self, core: &ExecutionPointState) -> bool {
-        let counts = core.schedule.poll_skipper.as_ref().is_some_and(|lazy| lazy.skips_futile_fetches);
+        let counts = core.schedule.poll_skipper.as_ref().is_some_and(|skipper| skipper.skips_futile_fetches);
         let may_ask = match self.state {
             SlotState::Owner | SlotState::Unclaimed => self.kind != SlotKind::Dynamic,
             SlotState::Claimed => self.is_active() && self.activity != Activity::Idle,
@@ -92,8 +92,8 @@ impl Slot {
 
     /// Returns the time up to which the slot has to catch up. The point includes a poll at `now` unless that poll has evaluated
     /// the slot already.
-    pub(super) fn catch_up_point(&self, lazy: &PollSkipper, now: ClockReading) -> CatchUpPoint {
-        let is_over = [lazy.last_poll.monotonic(), lazy.timers_run_at].contains(&now.monotonic());
+    pub(super) fn catch_up_point(&self, skipper: &PollSkipper, now: ClockReading) -> CatchUpPoint {
+        let is_over = [skipper.last_poll.monotonic(), skipper.timers_run_at].contains(&now.monotonic());
         CatchUpPoint { now, includes_poll: is_over && self.fetch.timer_set_at != now.monotonic_us }
     }
 
@@ -108,11 +108,11 @@ impl Slot {
     /// Brings the slot up to date as [`Slot::wake`] does, and returns the start time of a counted fetch in progress, which the
     /// caller resumes.
     pub(super) fn wake_without_fetch(&mut self, core: &mut ExecutionPointState) -> Option<ClockReading> {
-        let lazy = core.schedule.poll_skipper.as_mut()?;
-        let fetch = lazy.fetch_duration;
-        let passed = self.catch_up_point(lazy, core.now);
-        lazy.skipped_fetches += self.catch_up_fetches(&lazy.schedule, fetch, passed);
-        let last = lazy.last_poll;
+        let skipper = core.schedule.poll_skipper.as_mut()?;
+        let fetch = skipper.fetch_duration;
+        let passed = self.catch_up_point(skipper, core.now);
+        skipper.skipped_fetches += self.catch_up_fetches(&skipper.schedule, fetch, passed);
+        let last = skipper.last_poll;
         if self.idle_window.until != EVALUATE_AT_ONCE
             && core.publish_set.time_dependent
             && self.idle_window.ad_made_at < last.monotonic_us
@@ -127,7 +127,7 @@ impl Slot {
         self.fetch.state.take_skipped_call()
     }
 
-    /// Calls FETCH_WORK for a counted fetch that is in progress since `begun`.
+    /// Calls FETCH_WORK for a counted fetch that has been in progress since `begun`.
     pub(super) fn resume_fetch(&mut self, core: &mut ExecutionPointState, begun: ClockReading) {
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
         self.call_fetch_hook(core, path, Vec::new(), begun);
@@ -142,14 +142,14 @@ impl Slot {
     pub(super) fn next_timer(
         &self,
         core: &ExecutionPointState,
-        grid: &PollSchedule,
+        schedule: &PollSchedule,
     ) -> Option<MonotonicTime> {
         let lease = self.claims.current.as_ref().and_then(|claim| claim.lease_ends);
         let matched = self.claims.match_expiry.map(|alarm| alarm.at);
         let fetch = if self.idle_window.fetch_mode == FetchMode::Futile {
-            grid.second_start_between_polls(self.idle_window.until)
+            schedule.second_start_between_polls(self.idle_window.until)
         } else {
-            self.next_fetch_time(grid)
+            self.next_fetch_time(schedule)
         };
         let fetch = fetch.filter(|_| core.ending.no_more_fetching.is_none());
         [self.kill_deadline(), lease, matched, fetch].into_iter().flatten().min()
@@ -157,12 +157,12 @@ impl Slot {
 
     /// True if the slot fetches now, because its timer has expired or a skipped poll or update would let it fetch. The skipped
     /// polls would have set the timer again, so the time to which it was set before them is not used.
-    pub(super) fn is_fetch_due(&self, core: &ExecutionPointState, grid: &PollSchedule) -> bool {
-        self.next_fetch_time(grid).is_some_and(|at| at <= core.now.monotonic())
+    pub(super) fn is_fetch_due(&self, core: &ExecutionPointState, schedule: &PollSchedule) -> bool {
+        self.next_fetch_time(schedule).is_some_and(|at| at <= core.now.monotonic())
     }
 
     /// Returns when the slot fetches next, taking into account that skipped polls and updates would have set its timer again.
-    pub(super) fn next_fetch_time(&self, grid: &PollSchedule) -> Option<MonotonicTime> {
+    pub(super) fn next_fetch_time(&self, schedule: &PollSchedule) -> Option<MonotonicTime> {
         let alarm = self.fetch.state.next_call_alarm()?;
         if self.idle_window.until == EVALUATE_AT_ONCE {
             return Some(alarm.at);
@@ -171,7 +171,7 @@ impl Slot {
             // The slot does not fetch before START may be true.
             let delay = self.fetch.next_delay.max(1);
             let set = (alarm.at, self.timer_last_set());
-            return grid.next_timer_when_willing(
+            return schedule.next_timer_when_willing(
                 set.0,
                 set.1,
                 delay,
@@ -183,7 +183,7 @@ impl Slot {
         if delay <= 0 || !self.can_fetch_in_polls() {
             return Some(alarm.at);
         }
-        Some(grid.next_fetch_time(
+        Some(schedule.next_fetch_time(
             alarm.at,
             self.fetch.last_completed + delay,
             MonotonicTime(self.fetch.timer_set_at),
@@ -193,13 +193,13 @@ impl Slot {
     /// Returns how many calls of FETCH_WORK, known to return no job, would have completed up to `passed`.
     pub(super) fn catch_up_fetches(
         &mut self,
-        grid: &PollSchedule,
+        schedule: &PollSchedule,
         fetch: Duration,
         passed: CatchUpPoint,
     ) -> u64 {
         let CatchUpPoint { now, includes_poll: polled } = passed;
-        // Only polls before `seen` are over. A fetch counts as completed only if it ended before `now`.
-        let seen = now.plus(Duration::from_micros(u64::from(polled)));
+        // Polls before `polled_until` have been made. A fetch is treated as completed only if it ended before `now`.
+        let polled_until = now.plus(Duration::from_micros(u64::from(polled)));
         if self.idle_window.until == EVALUATE_AT_ONCE || self.fetch.state.running_call().is_some() {
             return 0;
         }
@@ -209,16 +209,16 @@ impl Slot {
             if ends.monotonic() >= now.monotonic() {
                 return 0;
             }
-            self.finish_skipped_fetch(grid, ends);
+            self.finish_skipped_fetch(schedule, ends);
             count += 1;
         }
         if self.idle_window.fetch_mode != FetchMode::Futile {
-            self.catch_up_alarm(grid, seen);
+            self.catch_up_alarm(schedule, polled_until);
             return 0;
         }
-        while let Some(at) = self.next_fetch_time(grid) {
-            if at >= seen.monotonic() {
-                self.catch_up_alarm(grid, seen);
+        while let Some(at) = self.next_fetch_time(schedule) {
+            if at >= polled_until.monotonic() {
+                self.catch_up_alarm(schedule, polled_until);
                 break;
             }
             let begins = earlier_by(now, now.monotonic().since(at));
@@ -229,34 +229,35 @@ impl Slot {
                 break;
             }
             count += 1;
-            self.finish_skipped_fetch(grid, ends);
+            self.finish_skipped_fetch(schedule, ends);
         }
         count
     }
 
     /// Sets the fetch timer as the polls and updates before `now` would have set it.
-    fn catch_up_alarm(&mut self, grid: &PollSchedule, now: ClockReading) {
+    fn catch_up_alarm(&mut self, schedule: &PollSchedule, now: ClockReading) {
         let Some(alarm) = self.fetch.state.next_call_alarm() else { return };
-        let last = grid.last_before(now.monotonic(), self.timer_last_set());
+        let last = schedule.last_before(now.monotonic(), self.timer_last_set());
         self.fetch.timer_set_at = self.fetch.timer_set_at.max(now.monotonic_us.saturating_sub(1));
         if self.idle_window.fetch_mode == FetchMode::Unwilling {
             let delay = self.fetch.next_delay.max(1);
             let begun =
-                last.map_or(alarm.at, |last| grid.timer_after_poll(last, delay, self.fetch_delay_end()));
-            let late = now.monotonic().since(begun);
-            let turns = late.as_secs() / u64::try_from(delay).unwrap_or(1)
+                last.map_or(alarm.at, |last| schedule.timer_after_poll(last, delay, self.fetch_delay_end()));
+            let overdue = now.monotonic().since(begun);
+            let periods = overdue.as_secs() / u64::try_from(delay).unwrap_or(1)
                 + u64::from(
-                    !late.is_zero()
-                        && !late.as_micros().is_multiple_of(duration_from_seconds(delay).as_micros()),
+                    !overdue.is_zero()
+                        && !overdue.as_micros().is_multiple_of(duration_from_seconds(delay).as_micros()),
                 );
-            let turns = if begun >= now.monotonic() { 0 } else { turns };
-            let at = begun
-                .plus(duration_from_seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
-            self.fetch.state = FetchState::Waiting(grid.alarm_at(at));
+            let periods = if begun >= now.monotonic() { 0 } else { periods };
+            let at = begun.plus(
+                duration_from_seconds(delay).saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX)),
+            );
+            self.fetch.state = FetchState::Waiting(schedule.alarm_at(at));
         } else if let Some(last) = last.filter(|_| self.fetch.next_delay > 0) {
-            let left = self.fetch.last_completed + self.fetch.next_delay - grid.wall_second_at(last.0);
+            let left = self.fetch.last_completed + self.fetch.next_delay - schedule.wall_second_at(last.0);
             self.fetch.state =
-                FetchState::Waiting(grid.alarm_at(last.plus(duration_from_seconds(left.max(0)))));
+                FetchState::Waiting(schedule.alarm_at(last.plus(duration_from_seconds(left.max(0)))));
         }
     }
 
@@ -295,12 +296,12 @@ impl Slot {
             && self.can_fetch_in_polls()
     }
 
-    fn finish_skipped_fetch(&mut self, grid: &PollSchedule, ends: ClockReading) {
+    fn finish_skipped_fetch(&mut self, schedule: &PollSchedule, ends: ClockReading) {
         self.fetch.last_completed = ends.epoch();
         self.fetch.timer_set_at = ends.monotonic_us;
         let delay = u64::try_from(self.fetch.next_delay).unwrap_or(0).max(1);
         self.fetch.state =
-            FetchState::Waiting(grid.alarm_at(ends.monotonic().plus(Duration::from_secs(delay))));
+            FetchState::Waiting(schedule.alarm_at(ends.monotonic().plus(Duration::from_secs(delay))));
     }
 }
 
@@ -350,9 +351,9 @@ mod tests {
         slot.idle_window.until = after(203_000).epoch();
         for (millis, asks) in [(202_900, false), (203_000, false), (203_050, true)] {
             point.core.now = after(millis);
-            let grid = point.core.poll_schedule();
+            let schedule = point.core.poll_schedule();
             let slot = point.slots.get(&SlotKey::from_number(1)).unwrap();
-            assert_eq!(slot.is_fetch_due(&point.core, &grid), asks, "after {millis} ms");
+            assert_eq!(slot.is_fetch_due(&point.core, &schedule), asks, "after {millis} ms");
         }
     }
 }

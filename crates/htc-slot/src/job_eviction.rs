@@ -39,21 +39,22 @@ impl Slot {
     pub(super) fn max_vacate_time(&self, core: &ExecutionPointState) -> i64 {
         let Some((claim, job)) = self.active_claim_and_job() else { return 0 };
         let machine = claim.max_vacate_time;
-        let asked = ["JobMaxVacateTime", "KillSigTimeout"]
+        let requested = ["JobMaxVacateTime", "KillSigTimeout"]
             .into_iter()
             .find(|name| job.get(*name).is_some())
             .map(|name| self.eval_in_job_ad(core, job, |context| context.int(name)).unwrap_or(0));
-        let Some(asked) = asked else { return machine };
-        if asked <= machine {
-            return asked;
+        let Some(requested) = requested else { return machine };
+        if requested <= machine {
+            return requested;
         }
         // A vacate time longer than the machine's is limited by the remaining retirement time.
         let left = self.retirement_remaining(core);
-        if left >= asked { asked } else { left.max(machine) }
+        if left >= requested { requested } else { left.max(machine) }
     }
 
-    /// True if retirement has ended, or so little of it is left that the vacate time must begin (`retirementExpired`).
-    pub(super) fn is_retirement_over(&self, core: &ExecutionPointState) -> bool {
+    /// True if the retirement time has expired, or so little of it is left that the vacate time must begin
+    /// (`retirementExpired`).
+    pub(super) fn has_retirement_expired(&self, core: &ExecutionPointState) -> bool {
         let left = self.coordinated_retirement(core);
         let vacate = self.max_vacate_time(core);
         core.schedule.change_predictor.note_change_within(left.saturating_sub(vacate));
@@ -129,7 +130,7 @@ impl Slot {
         reason: &str,
     ) {
         match self.state {
-            // The starter already cleans up, and the claim ends when it exits.
+            // The starter is already cleaning up, and the claim ends when it exits.
             SlotState::Claimed if self.activity == Activity::Cleaning => {
                 self.claims.preempts_after_cleaning = true;
                 if let Some(claim) = &mut self.claims.current {
@@ -204,14 +205,14 @@ impl Slot {
         let Some(starter) = &mut claim.starter else { return };
         match starter.ending {
             StarterEnding::Soft { until } if until <= core.now.monotonic() => {
-                core.warn(Some(self.key), "the job's vacate time has ended: it is killed");
+                core.warn(Some(self.key), "the job's vacate time has expired: it is killed");
                 let vacates = (self.state, self.activity) == (SlotState::Preempting, Activity::Vacating);
                 if vacates && !core.decide_and_report(Quirk::VacatingPastLimit, self.key) {
                     self.change_state(
                         core,
                         SlotState::Preempting,
                         Activity::Killing,
-                        "the vacate time has ended",
+                        "the vacate time has expired",
                     );
                 } else {
                     self.hard_kill(core, reason);

@@ -9,8 +9,8 @@ use htc_classad::{ClassAd, Context};
 /// Attributes that [`refusal_by_job_state`] reads to decide.
 pub const JOB_STATE_ATTRIBUTES: [&str; 2] = [attr::JOB_STATUS, attr::JOB_UNIVERSE];
 
-/// Returns why no negotiator offers a job to a slot: it is held, or its universe runs without a slot. Other states do not
-/// count: ads of running and of completed jobs are compared with slots as if the jobs were idle.
+/// Returns why no negotiator offers a job to a slot: it is held, or its universe runs without a slot. Other states are
+/// ignored: ads of running and of completed jobs are compared with slots as if the jobs were idle.
 pub fn refusal_by_job_state(job: &ClassAd, world: &dyn World) -> Option<UnfitReason> {
     let context = Context::new(world).my(job);
     if context.int(attr::JOB_STATUS) == Some(JobStatus::HELD) {

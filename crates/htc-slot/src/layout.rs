@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use htc_base::text::plural::counted;
+
 use super::devices::{DeviceConstraint, Devices};
 use super::resources::{CustomResource, ResourceAmounts};
 use super::settings::BrokenReason;
@@ -45,7 +47,7 @@ pub struct SlotAllocation {
     pub volume: Volume,
 }
 
-/// Least remaining amount that counts as enough; slightly below 0 because of rounding errors.
+/// Smallest remaining amount that is treated as sufficient; slightly below 0 because of rounding errors.
 const SHORTAGE_TOLERANCE: f64 = -0.000_001;
 /// Minimum resources of a slot: number of processors, memory in MiB, disk space in KiB.
 const MIN_SLOT_AMOUNTS: (f64, i64, i64) = (1.0, 1, 1024);
@@ -132,13 +134,14 @@ pub fn lay_out_slots(
                 match mode {
                     SlotConfigFailureMode::Abort => return Err(format!("slot type {}: {reason}", kind.id)),
                     SlotConfigFailureMode::Clear => {
-                        return Ok(none(format!("no slot is made: slot type {}: {reason}", kind.id)));
+                        return Ok(none(format!("no slot is created: slot type {}: {reason}", kind.id)));
                     }
                     SlotConfigFailureMode::Continue => {}
                 }
                 if index > 0 {
                     let (id, count) = (kind.id, kind.count);
-                    warnings.push(format!("slot type {id}: slots made: {index} of {count}: {reason}"));
+                    let slots = counted(count, "slot");
+                    warnings.push(format!("slot type {id}: {index} of {slots} created: {reason}"));
                     break;
                 }
                 warnings.push(format!("the first slot of type {} is broken: {reason}", kind.id));
@@ -340,7 +343,7 @@ impl RemainingResources {
 /// Converts explicit shares to amounts. Automatic shares are 0 until they are distributed.
 fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType) -> ResourceAmounts {
     let shares = &kind.shares;
-    let of = |share: ResourceShare, total: f64| match share {
+    let amount_of = |share: ResourceShare, total: f64| match share {
         ResourceShare::Auto => 0.0,
         ResourceShare::Fraction(part) => part * total,
         ResourceShare::Amount(amount) => amount,
@@ -349,10 +352,10 @@ fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType)
         ResourceShare::Auto => 0,
         _ => amount.max(least),
     };
-    let cpus = of(shares.cpus, machine.cpus);
+    let cpus = amount_of(shares.cpus, machine.cpus);
     let custom = machine.custom.iter().map(|custom| CustomResource {
         tag: custom.tag.clone(),
-        quantity: of(shares.custom_share(&custom.tag), custom.quantity).max(0.0),
+        quantity: amount_of(shares.custom_share(&custom.tag), custom.quantity).max(0.0),
         machine_devices: custom.machine_devices.clone(),
         assigned: Vec::new(),
     });
@@ -363,9 +366,13 @@ fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType)
             _ => cpus.max(MIN_SLOT_AMOUNTS.0),
         },
         fractional_cpus: shares.fractional_cpus,
-        memory: least(shares.memory, of(shares.memory, machine.memory as f64) as i64, MIN_SLOT_AMOUNTS.1),
-        swap: least(shares.swap, of(shares.swap, machine.swap as f64) as i64, 0),
-        disk: least(shares.disk, of(shares.disk, volume.free as f64) as i64, MIN_SLOT_AMOUNTS.2),
+        memory: least(
+            shares.memory,
+            amount_of(shares.memory, machine.memory as f64) as i64,
+            MIN_SLOT_AMOUNTS.1,
+        ),
+        swap: least(shares.swap, amount_of(shares.swap, machine.swap as f64) as i64, 0),
+        disk: least(shares.disk, amount_of(shares.disk, volume.free as f64) as i64, MIN_SLOT_AMOUNTS.2),
         custom: custom.collect(),
         is_backfill: kind.backfill,
     }
@@ -388,10 +395,10 @@ fn distribute_remaining(
         .disks
         .iter()
         .map(|(volume, left)| {
-            let asks = |it: &&&mut SlotPlacement<'_>| {
+            let is_automatic = |it: &&&mut SlotPlacement<'_>| {
                 it.slot_type.shares.disk == ResourceShare::Auto && it.volume.id == *volume
             };
-            (volume.clone(), part(*left, slots.iter().filter(asks).count() as f64))
+            (volume.clone(), part(*left, slots.iter().filter(is_automatic).count() as f64))
         })
         .collect();
     let tags: Vec<String> = slots
@@ -431,8 +438,8 @@ fn distribute_remaining(
             slot.amounts.custom.iter_mut().zip(&mut left.custom).zip(&begun).zip(&mut waiting)
         {
             if shares.custom_share(&custom.tag) == ResourceShare::Auto && *waiting > 0.0 {
-                // The first slots get one unit more if the amount is not divisible. A remaining fraction counts as one unit for
-                // the last of them, if at least one unit was left when the distribution began
+                // The first slots get one unit more if the amount is not divisible. A remaining fraction is treated as
+                // one unit for the last of them, if at least one unit was left when the distribution began
                 // (`AvailAttributes::computeAutoShares`).
                 let part = (*left / *waiting).ceil().max(0.0);
                 custom.quantity = if *begun < 1.0 { 0.0 } else { part };
@@ -474,7 +481,7 @@ mod tests {
         SlotType { id, shares, count, backfill: false }
     }
 
-    fn seen(types: &[SlotType]) -> Vec<(i64, i64, i64)> {
+    fn allocated_amounts(types: &[SlotType]) -> Vec<(i64, i64, i64)> {
         let slots = lay_out_slots(&machine(), &volumes(), types, SlotConfigFailureMode::Continue)
             .unwrap_or_default()
             .slots;
@@ -483,8 +490,8 @@ mod tests {
 
     #[test]
     fn fractions_are_of_the_machine_and_auto_is_of_the_rest() {
-        assert_eq!(seen(&[kind(1, "cpus=33%, mem=33.3%", 3)]), [(2, 2663, 8_227_890); 3]);
-        let slots = seen(&[kind(1, "1/2", 1), kind(2, "1/4", 2)]);
+        assert_eq!(allocated_amounts(&[kind(1, "cpus=33%, mem=33.3%", 3)]), [(2, 2663, 8_227_890); 3]);
+        let slots = allocated_amounts(&[kind(1, "1/2", 1), kind(2, "1/4", 2)]);
         assert_eq!(slots, [(4, 4000, 12_341_836), (2, 2000, 6_170_918), (2, 2000, 6_170_918)]);
     }
 
@@ -492,7 +499,9 @@ mod tests {
     /// integer before it is divided, and the last slot may get a fraction too much.
     #[test]
     fn automatic_shares_divide_the_whole_processors_that_are_left() {
-        let cpus = |types: &[SlotType]| seen(types).into_iter().map(|(cpus, ..)| cpus).collect::<Vec<_>>();
+        let cpus = |types: &[SlotType]| {
+            allocated_amounts(types).into_iter().map(|(cpus, ..)| cpus).collect::<Vec<_>>()
+        };
         assert_eq!(cpus(&[kind(1, "33%", 1), kind(2, "auto", 2)]), [2, 2, 2]);
         let third = |count| kind(1, "cpus=1/3", count);
         assert_eq!(cpus(&[third(2), kind(2, "cpus=auto", 1)]), [2, 2, 2]);
@@ -589,7 +598,7 @@ mod tests {
         assert_eq!((layout.slots.len(), layout.slots[0].amounts.swap), (1, 24_683_672));
         assert_eq!(
             layout.warnings,
-            ["slot type 1: slots made: 1 of 2: Not enough Cpus (2.00 short) Memory (2000 short)"]
+            ["slot type 1: 1 of 2 slots created: Not enough Cpus (2.00 short) Memory (2000 short)"]
         );
     }
 }

@@ -57,8 +57,8 @@ impl PolicySuggestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreChangeAction {
     Nothing,
-    /// The retirement time has ended. `preempt` is true if PREEMPT became true during retirement.
-    RetirementOver {
+    /// The retirement time has expired. `preempt` is true if PREEMPT became true during retirement.
+    RetirementExpired {
         preempt: bool,
     },
     /// PREEMPT is true: the job retires, and retirement cannot be cancelled.
@@ -163,7 +163,7 @@ impl Slot {
 
     /// True if the claim has run a job and is older than CLAIM_WORKLIFE, evaluated without a job. If CLAIM_WORKLIFE is not a
     /// number, there is no limit.
-    pub(super) fn is_worklife_over(&self, core: &ExecutionPointState) -> bool {
+    pub(super) fn has_worklife_expired(&self, core: &ExecutionPointState) -> bool {
         let Some(claim) = &self.claims.current else { return false };
         if claim.activations == 0 {
             return false;
@@ -287,23 +287,23 @@ impl Slot {
             return None;
         }
         let retirement = self.is_in_retirement(core);
-        if retirement && self.is_retirement_over(core) {
+        if retirement && self.has_retirement_expired(core) {
             let preempt = self.wants_preempt(core);
             return PolicySuggestion::preempt(
                 "retirement has ended",
-                PreChangeAction::RetirementOver { preempt },
+                PreChangeAction::RetirementExpired { preempt },
             );
         }
         let want_suspend = self.wants_suspend(core);
         let preempt_was_true = self.claims.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
         // PREEMPT is not evaluated in Busy if WANT_SUSPEND is true: SUSPEND must become true first.
-        let looks = match activity {
+        let is_evaluated = match activity {
             Activity::Busy => !want_suspend,
             Activity::Retiring => !preempt_was_true && !want_suspend,
             Activity::Suspended => !preempt_was_true,
             _ => false,
         };
-        if looks && self.wants_preempt(core) {
+        if is_evaluated && self.wants_preempt(core) {
             return PolicySuggestion::stay_claimed(
                 Activity::Retiring,
                 PolicyValue::is_true("PREEMPT"),
@@ -318,10 +318,10 @@ impl Slot {
                     PreChangeAction::Nothing,
                 );
             }
-            if self.is_retirement_over(core) {
+            if self.has_retirement_expired(core) {
                 return PolicySuggestion::preempt(
                     "retirement has ended",
-                    PreChangeAction::RetirementOver { preempt: false },
+                    PreChangeAction::RetirementExpired { preempt: false },
                 );
             }
         }
@@ -375,10 +375,10 @@ impl Slot {
         if self.leaves_for_false_start(core) {
             return Some(PolicyValue::is_false("START").into());
         }
-        if self.is_worklife_over(core) {
-            return Some("CLAIM_WORKLIFE of the idle claim has ended".into());
+        if self.has_worklife_expired(core) {
+            return Some("CLAIM_WORKLIFE of the idle claim has expired".into());
         }
-        // A new claim still waits for its activation (`waitingForActivation`).
+        // A new claim is still waiting for its activation (`waitingForActivation`).
         let young = || {
             let age = self.claims.current.as_ref().map_or(0, |claim| claim.age(core.now));
             age < core.settings.draining_activation_delay
@@ -407,7 +407,7 @@ impl Slot {
     ) -> Option<StateChange> {
         let PolicySuggestion { state, mut activity, reason, pre_change_action: extra } = suggestion;
         let cause = match (&extra, self.activity) {
-            (PreChangeAction::RetirementOver { .. }, _) => ChangeCause::RetirementEnded,
+            (PreChangeAction::RetirementExpired { .. }, _) => ChangeCause::RetirementEnded,
             (PreChangeAction::BetterClaim, Activity::Suspended) => ChangeCause::ContinuedInRetirement,
             _ => ChangeCause::Other,
         };
@@ -417,7 +417,7 @@ impl Slot {
                 core.slots_to_remove.push(self.key);
                 return None;
             }
-            PreChangeAction::RetirementOver { preempt } => {
+            PreChangeAction::RetirementExpired { preempt } => {
                 if let Some(claim) = self.claims.current.as_mut().filter(|_| preempt) {
                     claim.preempt_was_true = true;
                 }
@@ -518,7 +518,7 @@ impl Slot {
         }
     }
 
-    /// True if the slot counts as claimed for STARTD_NOCLAIM_SHUTDOWN (`hasAnyClaim`).
+    /// True if STARTD_NOCLAIM_SHUTDOWN treats the slot as claimed (`hasAnyClaim`).
     pub(super) fn is_claimed(&self) -> bool {
         matches!(self.state, SlotState::Claimed | SlotState::Preempting)
             || (self.state == SlotState::Backfill && self.activity != Activity::Idle)

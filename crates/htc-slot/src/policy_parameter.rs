@@ -4,8 +4,8 @@ use htc_base::world::World;
 use htc_config::Config;
 
 /// Returns the slot attribute that a policy parameter is published as.
-pub fn attribute_for_parameter(knob: &str) -> &str {
-    if knob == "IS_OWNER" { "IsOwner" } else { knob }
+pub fn attribute_for_parameter(parameter: &str) -> &str {
+    if parameter == "IS_OWNER" { "IsOwner" } else { parameter }
 }
 
 /// Returns the policy parameter that is published as a slot attribute.
@@ -23,15 +23,15 @@ pub fn parameter_origin(
     config: &Config,
     world: &dyn World,
     slot_type: u32,
-    knob: &str,
+    parameter: &str,
     setter: &dyn Fn(&str, &str) -> String,
 ) -> String {
     let view = config.view(world);
-    let names = [format!("SLOT_TYPE_{slot_type}_{knob}"), knob.to_owned()];
+    let names = [format!("SLOT_TYPE_{slot_type}_{parameter}"), parameter.to_owned()];
     let found = names.iter().find_map(|name| Some((name, view.string(name.as_str()).ok().flatten()?)));
     let Some((name, setting)) = found else { return String::new() };
-    let over = setter(name, &setting.raw.to_string());
-    setting.origin.to_string().replace("<Over>", &over).replace("<Default>", "default")
+    let overriding_source = setter(name, &setting.raw.to_string());
+    setting.origin.to_string().replace("<Over>", &overriding_source).replace("<Default>", "default")
 }
 
 /// Lists of parameters that are published in slot ads.
@@ -71,8 +71,9 @@ mod tests {
     #[test]
     fn a_parameter_is_set_for_its_slot_type_or_for_all_or_by_default() {
         let (config, world) = config_of("STARTD", "START = Cpus > 0\nSLOT_TYPE_2_START = Owner == \"ana\"\n");
-        let place =
-            |slot_type, knob| parameter_origin(&config, &world, slot_type, knob, &|_, _| "above".to_owned());
+        let place = |slot_type, parameter| {
+            parameter_origin(&config, &world, slot_type, parameter, &|_, _| "above".to_owned())
+        };
         assert!(place(1, "START").ends_with("condor_config, line 1"), "{}", place(1, "START"));
         assert!(place(2, "START").ends_with("condor_config, line 2"), "{}", place(2, "START"));
         assert_eq!(

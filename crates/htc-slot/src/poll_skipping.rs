@@ -2,9 +2,9 @@
 //! value.
 //!
 //! A slot whose policy was evaluated without a change rests: it is not evaluated again until the time that the [change
-//! predictor](super::change_prediction) returns, or until an event concerns it. Polls and updates at which all slots rest are
-//! skipped; their effects are caught up when a slot is next read. A slot for which there is no work makes futile fetches, which
-//! are counted instead of made. The result is the same as if every slot were evaluated at every poll;
+//! predictor](super::change_prediction) returns, or until an event concerns it. Polls and updates at which all slots
+//! rest are skipped; their effects are caught up when a slot is next read. If there is no work for a slot, its fetches
+//! are futile: they are not made, only counted. The result is the same as if every slot were evaluated at every poll;
 //! `tests/it/simulate/scenarios.rs` compares both modes.
 //!
 //! During a drain or a shutdown, slots depend on one another, so every poll is made.
@@ -48,17 +48,17 @@ fn sorted_unique(mut keys: Vec<SlotKey>) -> Vec<SlotKey> {
 }
 
 impl ExecutionPoint {
-    /// Enables poll skipping. Must be called before the start event. `asked` is the set of attributes that may be read; only
-    /// these are published. `fetch` is the duration of each FETCH_WORK call. If either is `None`, or if a setting requires it,
-    /// every poll is made.
-    pub fn enable_poll_skipping(&mut self, asked: &Option<AttrNames>, fetch: Option<Duration>) {
+    /// Enables poll skipping. Must be called before the start event. `referenced` is the set of attributes that may be
+    /// referenced; only these attributes are published. `fetch` is the duration of each FETCH_WORK call. If either is
+    /// `None`, or if a setting requires it, every poll is made.
+    pub fn enable_poll_skipping(&mut self, referenced: &Option<AttrNames>, fetch: Option<Duration>) {
         let settings = self.core.settings.clone();
-        let Some(asked) =
-            asked.as_ref().filter(|_| !settings.can_stop_by_itself() && !settings.publishes_cpu_busy)
+        let Some(referenced) =
+            referenced.as_ref().filter(|_| !settings.can_stop_by_itself() && !settings.publishes_cpu_busy)
         else {
             return;
         };
-        let Some(wants) = PublishSet::from_names(asked, &settings.job_attributes) else { return };
+        let Some(groups) = PublishSet::from_names(referenced, &settings.job_attributes) else { return };
         if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
             return;
         }
@@ -67,7 +67,7 @@ impl ExecutionPoint {
         {
             return;
         }
-        self.core.publish_set = wants;
+        self.core.publish_set = groups;
         self.slots.values_mut().for_each(|slot| slot.rebuild_ad(&self.core));
         let Some(fetch) = fetch else { return };
         let published: Vec<AttrName> =
@@ -78,7 +78,7 @@ impl ExecutionPoint {
             fetch_duration: fetch,
             skips_futile_fetches: true,
             last_poll: self.core.now,
-            next_looks: BinaryHeap::new(),
+            next_evaluations: BinaryHeap::new(),
             timers: BinaryHeap::new(),
             touched: Vec::new(),
             all_touched: true,
@@ -95,8 +95,8 @@ impl ExecutionPoint {
 
     /// Makes every fetch instead of only counting futile ones, for callers that need an event for each fetch.
     pub fn disable_fetch_skipping(&mut self) {
-        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-            lazy.skips_futile_fetches = false;
+        if let Some(skipper) = &mut self.core.schedule.poll_skipper {
+            skipper.skips_futile_fetches = false;
         }
     }
 
@@ -111,15 +111,15 @@ impl ExecutionPoint {
     pub(super) fn skip_idle_polls(&mut self) {
         let grid = self.core.poll_schedule();
         let now = self.core.now;
-        let Some(lazy) = &mut self.core.schedule.poll_skipper else { return };
-        lazy.touched.clear();
-        lazy.all_touched = false;
+        let Some(skipper) = &mut self.core.schedule.poll_skipper else { return };
+        skipper.touched.clear();
+        skipper.all_touched = false;
         if let Some(last) = grid.last_before(now.monotonic(), MonotonicTime(0))
-            && last > lazy.last_poll.monotonic()
+            && last > skipper.last_poll.monotonic()
         {
             let ago = now.monotonic().since(last);
-            lazy.last_poll = earlier_by(now, ago);
-            self.core.current_time = lazy.last_poll.epoch();
+            skipper.last_poll = earlier_by(now, ago);
+            self.core.current_time = skipper.last_poll.epoch();
         }
         grid.advance_alarms(
             now.monotonic(),
@@ -135,13 +135,13 @@ impl ExecutionPoint {
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.kind == SlotKind::Static) {
             slot.wake(core);
-            core.schedule.poll_skipper.iter_mut().for_each(|lazy| lazy.touched.push(key));
+            core.schedule.poll_skipper.iter_mut().for_each(|skipper| skipper.touched.push(key));
             return;
         }
         for slot in slots.slots_with_number_mut(key.number) {
             slot.wake(core);
-            if let Some(lazy) = &mut core.schedule.poll_skipper {
-                lazy.touched.push(slot.key);
+            if let Some(skipper) = &mut core.schedule.poll_skipper {
+                skipper.touched.push(slot.key);
             }
         }
     }
@@ -167,26 +167,27 @@ impl ExecutionPoint {
         }
         let ExecutionPoint { core, slots, .. } = self;
         slots.values_mut().for_each(|slot| slot.wake(core));
-        if let Some(lazy) = &mut core.schedule.poll_skipper {
-            lazy.all_touched = true;
+        if let Some(skipper) = &mut core.schedule.poll_skipper {
+            skipper.all_touched = true;
         }
     }
 
     /// Updates, after an event, the times when the affected slots must be evaluated next and when their timers expire.
     pub(super) fn update_poll_skipper(&mut self) {
         let grid = self.core.poll_schedule();
-        let Some(mut lazy) = self.core.schedule.poll_skipper.take() else { return };
-        if !grid.is_same_as(&lazy.schedule) {
+        let Some(mut skipper) = self.core.schedule.poll_skipper.take() else { return };
+        if !grid.is_same_as(&skipper.schedule) {
             // The schedule has changed, so the skipped polls are first counted with the old schedule.
             for slot in self.slots.values_mut() {
-                let passed = slot.catch_up_point(&lazy, self.core.now);
-                lazy.skipped_fetches += slot.catch_up_fetches(&lazy.schedule, lazy.fetch_duration, passed);
+                let passed = slot.catch_up_point(&skipper, self.core.now);
+                skipper.skipped_fetches +=
+                    slot.catch_up_fetches(&skipper.schedule, skipper.fetch_duration, passed);
             }
-            lazy.schedule = grid;
-            lazy.all_touched = true;
+            skipper.schedule = grid;
+            skipper.all_touched = true;
         }
-        let mut keys = std::mem::take(&mut lazy.touched);
-        if lazy.all_touched {
+        let mut keys = std::mem::take(&mut skipper.touched);
+        if skipper.all_touched {
             keys = self.slots.keys().collect();
         } else {
             // All slots with these numbers are updated, including dynamic slots that the event has created.
@@ -203,14 +204,14 @@ impl ExecutionPoint {
         keys.dedup();
         for key in &keys {
             let Some(slot) = self.slots.get_mut(key) else { continue };
-            lazy.update_polled_count(slot);
+            skipper.update_polled_count(slot);
             if let Some(until) = slot.idle_window.queue_evaluation() {
-                lazy.next_looks.push(Reverse((until, *key)));
+                skipper.next_evaluations.push(Reverse((until, *key)));
             }
             let timer = slot.next_timer(&self.core, &grid);
             if timer != slot.idle_window.queued_timer {
                 slot.idle_window.queued_timer = timer;
-                timer.into_iter().for_each(|at| lazy.timers.push(Reverse((at, *key))));
+                timer.into_iter().for_each(|at| skipper.timers.push(Reverse((at, *key))));
             }
             if slot.idle_window.fetch_mode == FetchMode::Futile
                 && !slot.is_never_fetching()
@@ -221,20 +222,20 @@ impl ExecutionPoint {
                     .map(ClockReading::monotonic)
                     .or_else(|| slot.next_fetch_time(&grid))
             {
-                lazy.futile_fetchers.push((
+                skipper.futile_fetchers.push((
                     *key,
-                    at.plus(lazy.fetch_duration),
+                    at.plus(skipper.fetch_duration),
                     slot.idle_window.window_number,
                 ));
             }
         }
-        lazy.touched = keys;
-        lazy.touched.clear();
-        lazy.all_touched = false;
-        self.core.schedule.poll_skipper = Some(lazy);
+        skipper.touched = keys;
+        skipper.touched.clear();
+        skipper.all_touched = false;
+        self.core.schedule.poll_skipper = Some(skipper);
         let next = self.next_needed_wake();
-        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-            lazy.next_wake = next;
+        if let Some(skipper) = &mut self.core.schedule.poll_skipper {
+            skipper.next_wake = next;
         }
     }
 
@@ -244,40 +245,42 @@ impl ExecutionPoint {
         let poll_at = self.core.schedule.poll_at.map(|alarm| alarm.at);
         let update_at = self.core.schedule.update_at.map(|alarm| alarm.at);
         let ExecutionPoint { core, slots, .. } = self;
-        let lazy = core.schedule.poll_skipper.as_mut()?;
-        while let Some(Reverse((until, key))) = lazy.next_looks.peek().copied() {
+        let skipper = core.schedule.poll_skipper.as_mut()?;
+        while let Some(Reverse((until, key))) = skipper.next_evaluations.peek().copied() {
             if slots.get(&key).is_some_and(|slot| slot.idle_window.until == until) {
                 break;
             }
-            lazy.next_looks.pop();
+            skipper.next_evaluations.pop();
             slots.get_mut(&key).map(|slot| slot.idle_window.dequeue_evaluation(until));
         }
-        while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
+        while let Some(Reverse((at, key))) = skipper.timers.peek().copied() {
             if slots.get(&key).is_some_and(|slot| slot.idle_window.queued_timer == Some(at)) {
                 break;
             }
-            lazy.timers.pop();
+            skipper.timers.pop();
         }
-        let look =
-            lazy.next_looks.peek().and_then(|Reverse((until, _))| grid.first_in_second_or_later(*until));
-        let timer = lazy.timers.peek().map(|Reverse((at, _))| *at);
+        let next_evaluation = skipper
+            .next_evaluations
+            .peek()
+            .and_then(|Reverse((until, _))| grid.first_in_second_or_later(*until));
+        let timer = skipper.timers.peek().map(|Reverse((at, _))| *at);
         // Polling stops at the first poll after which no slot needs polling, and starts at the first update after which a slot
         // does.
-        let changes = (lazy.polled_slots == 0) == poll_at.is_some();
+        let changes = (skipper.polled_slots == 0) == poll_at.is_some();
         let turn = if changes { [poll_at, update_at].into_iter().flatten().min() } else { None };
-        [look, timer, turn].into_iter().flatten().min()
+        [next_evaluation, timer, turn].into_iter().flatten().min()
     }
 
     /// True if the fetch timer of some slot has expired.
     pub(super) fn is_any_fetch_due(&self) -> bool {
         let now = self.core.now.monotonic();
-        let Some(lazy) = self.core.schedule.poll_skipper.as_deref() else { return false };
+        let Some(skipper) = self.core.schedule.poll_skipper.as_deref() else { return false };
         let due = |Reverse((at, key)): &Reverse<(MonotonicTime, SlotKey)>| {
             let slot = self.slots.get(key).filter(|slot| slot.idle_window.queued_timer == Some(*at));
-            *at <= now && slot.is_some_and(|slot| slot.is_fetch_due(&self.core, &lazy.schedule))
+            *at <= now && slot.is_some_and(|slot| slot.is_fetch_due(&self.core, &skipper.schedule))
         };
         // The first entry of the heap has the earliest time; usually checking that entry is enough.
-        lazy.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) && lazy.timers.iter().any(due)
+        skipper.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) && skipper.timers.iter().any(due)
     }
 
     /// Returns the slots that the current poll or update must evaluate, in order.
@@ -285,19 +288,19 @@ impl ExecutionPoint {
         let now = self.core.now.epoch();
         let mut keys = Vec::new();
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(lazy) = &mut core.schedule.poll_skipper else { return keys };
-        while let Some(Reverse((until, key))) = lazy.next_looks.peek().copied() {
+        let Some(skipper) = &mut core.schedule.poll_skipper else { return keys };
+        while let Some(Reverse((until, key))) = skipper.next_evaluations.peek().copied() {
             if until > now {
                 break;
             }
-            lazy.next_looks.pop();
+            skipper.next_evaluations.pop();
             if slots.get_mut(&key).is_some_and(|slot| slot.idle_window.dequeue_evaluation(until)) {
                 keys.push(key);
             }
         }
         // Slots that the current event concerned are included.
-        let all = if lazy.all_touched { slots.keys().collect() } else { Vec::new() };
-        for key in lazy.touched.iter().chain(&all) {
+        let all = if skipper.all_touched { slots.keys().collect() } else { Vec::new() };
+        for key in skipper.touched.iter().chain(&all) {
             if slots.get(key).is_some_and(|slot| slot.idle_window.until <= now) {
                 keys.push(*key);
             }
@@ -308,18 +311,18 @@ impl ExecutionPoint {
     /// Returns the resting slots that fetch work at the current poll or update, in order.
     pub(super) fn slots_due_to_fetch(&self) -> Vec<SlotKey> {
         let now = self.core.now.monotonic();
-        let Some(lazy) = self.core.schedule.poll_skipper.as_deref() else { return Vec::new() };
-        if lazy.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
+        let Some(skipper) = self.core.schedule.poll_skipper.as_deref() else { return Vec::new() };
+        if skipper.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
             return Vec::new();
         }
-        let asks = |key: &SlotKey| {
+        let is_due_to_fetch = |key: &SlotKey| {
             let slot = self.slots.get(key);
             slot.is_some_and(|slot| {
-                slot.is_only_fetching_in_polls() && slot.is_fetch_due(&self.core, &lazy.schedule)
+                slot.is_only_fetching_in_polls() && slot.is_fetch_due(&self.core, &skipper.schedule)
             })
         };
-        let due = lazy.timers.iter().filter(|Reverse((at, _))| *at <= now).map(|Reverse((_, key))| *key);
-        sorted_unique(due.filter(asks).collect())
+        let due = skipper.timers.iter().filter(|Reverse((at, _))| *at <= now).map(|Reverse((_, key))| *key);
+        sorted_unique(due.filter(is_due_to_fetch).collect())
     }
 
     /// Lets a resting slot fetch work in the current poll.
@@ -328,27 +331,28 @@ impl ExecutionPoint {
         let Some(slot) = slots.get_mut(&key) else { return };
         slot.fetch.timer_set_at = core.now.monotonic_us;
         slot.try_fetch(core);
-        if let Some(lazy) = &mut core.schedule.poll_skipper {
-            lazy.touched.push(key);
+        if let Some(skipper) = &mut core.schedule.poll_skipper {
+            skipper.touched.push(key);
         }
     }
 
     /// Updates the number of polled slots after a slot was removed.
     pub(super) fn forget_slot(&mut self, gone: &Slot) {
-        if let Some(lazy) = self.core.schedule.poll_skipper.as_mut().filter(|_| gone.idle_window.is_polled) {
-            lazy.polled_slots = lazy.polled_slots.saturating_sub(1);
+        if let Some(skipper) = self.core.schedule.poll_skipper.as_mut().filter(|_| gone.idle_window.is_polled)
+        {
+            skipper.polled_slots = skipper.polled_slots.saturating_sub(1);
         }
     }
 
-    /// True if some slot must be evaluated at every poll. `looked` are the slots that were just evaluated.
-    pub(super) fn is_any_slot_polled(&mut self, looked: &[SlotKey]) -> bool {
+    /// True if some slot must be evaluated at every poll. `evaluated` are the slots that were just evaluated.
+    pub(super) fn is_any_slot_polled(&mut self, evaluated: &[SlotKey]) -> bool {
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(lazy) = &mut core.schedule.poll_skipper else { return false };
-        for key in looked {
+        let Some(skipper) = &mut core.schedule.poll_skipper else { return false };
+        for key in evaluated {
             let Some(slot) = slots.get_mut(key) else { continue };
-            lazy.update_polled_count(slot);
+            skipper.update_polled_count(slot);
         }
-        lazy.polled_slots > 0
+        skipper.polled_slots > 0
     }
 
     /// Returns the slots whose timers have expired, in order.
@@ -356,19 +360,19 @@ impl ExecutionPoint {
         let now = self.core.now.monotonic();
         let mut keys = Vec::new();
         let ExecutionPoint { core, slots, .. } = self;
-        let Some(lazy) = &mut core.schedule.poll_skipper else { return keys };
-        while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
+        let Some(skipper) = &mut core.schedule.poll_skipper else { return keys };
+        while let Some(Reverse((at, key))) = skipper.timers.peek().copied() {
             if at > now {
                 break;
             }
-            lazy.timers.pop();
+            skipper.timers.pop();
             if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.idle_window.queued_timer == Some(at)) {
                 slot.idle_window.queued_timer = None;
                 keys.push(key);
             }
         }
         // A slot that was evaluated without a change continues to rest.
-        let touched = lazy.touched.clone();
+        let touched = skipper.touched.clone();
         keys.extend(
             touched.into_iter().filter(|key| slots.get(key).is_some_and(|slot| slot.has_expired_timer(core))),
         );
@@ -378,16 +382,16 @@ impl ExecutionPoint {
     /// Records that a poll or update was made.
     pub(super) fn record_poll(&mut self) {
         let now = self.core.now;
-        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-            lazy.last_poll = now;
+        if let Some(skipper) = &mut self.core.schedule.poll_skipper {
+            skipper.last_poll = now;
         }
     }
 
     /// Records that all timers due by now have been processed, including those of resting slots.
     pub(super) fn record_timers_run(&mut self) {
         let now = self.core.now.monotonic();
-        if let Some(lazy) = &mut self.core.schedule.poll_skipper {
-            lazy.timers_run_at = now;
+        if let Some(skipper) = &mut self.core.schedule.poll_skipper {
+            skipper.timers_run_at = now;
         }
     }
 
@@ -406,14 +410,14 @@ impl ExecutionPoint {
         // Each time the fetch timer of an unwilling slot expires, it is set to the current delay.
         let keeps_time = willing || tries || slot.is_fetch_delay_unchanged(core);
         let until = core.schedule.change_predictor.end();
-        let stays = before == (slot.state, slot.activity, slot.fetch.state.running_call())
+        let is_unchanged = before == (slot.state, slot.activity, slot.fetch.state.running_call())
             && slot.changed_at != core.now.monotonic_us
             && !lags
             && keeps_time;
         slot.idle_window.window_number = slot.idle_window.window_number.wrapping_add(1);
-        slot.idle_window.until = if stays { until } else { EVALUATE_AT_ONCE };
+        slot.idle_window.until = if is_unchanged { until } else { EVALUATE_AT_ONCE };
         slot.fetch.timer_set_at = core.now.monotonic_us;
-        slot.idle_window.fetch_mode = match stays && slot.is_waiting_to_fetch() {
+        slot.idle_window.fetch_mode = match is_unchanged && slot.is_waiting_to_fetch() {
             true if willing && slot.is_fetch_futile(core) => FetchMode::Futile,
             true if !willing && !tries => FetchMode::Unwilling,
             _ => FetchMode::WhenDue,
@@ -424,8 +428,8 @@ impl ExecutionPoint {
             slot.idle_window.fetch_mode = FetchMode::WhenDue;
             slot.resume_fetch(core, since);
         }
-        if let Some(lazy) = &mut core.schedule.poll_skipper {
-            lazy.touched.push(key);
+        if let Some(skipper) = &mut core.schedule.poll_skipper {
+            skipper.touched.push(key);
         }
     }
 
@@ -435,15 +439,15 @@ impl ExecutionPoint {
         let is_quiet = self.is_skipping_polls()
             && self.core.work.starting_starters == 0
             && self.queued_events.is_empty();
-        let is_fetch = |lazy: &PollSkipper| lazy.fetching_slots.contains_key(&run);
-        let unheard = is_quiet
+        let is_fetch = |skipper: &PollSkipper| skipper.fetching_slots.contains_key(&run);
+        let is_skipped = is_quiet
             && !self.core.schedule.poll_skipper.as_deref().is_some_and(is_fetch)
             && !self.has_due_alarm();
-        if unheard {
+        if is_skipped {
             self.core.work.running_hooks.remove(&run);
             self.record_timers_run();
         }
-        unheard
+        is_skipped
     }
 
     /// True if a slot fetches work now. First counts the calls that a futile fetcher would have made up to now.
@@ -451,15 +455,15 @@ impl ExecutionPoint {
         let grid = self.core.poll_schedule();
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return false };
-        if let Some(lazy) = core
+        if let Some(skipper) = core
             .schedule
             .poll_skipper
             .as_deref_mut()
             .filter(|_| slot.idle_window.fetch_mode == FetchMode::Futile)
         {
-            lazy.skipped_fetches += slot.catch_up_fetches(
-                &lazy.schedule,
-                lazy.fetch_duration,
+            skipper.skipped_fetches += slot.catch_up_fetches(
+                &skipper.schedule,
+                skipper.fetch_duration,
                 CatchUpPoint::before_polls_at(core.now),
             );
         }
@@ -500,8 +504,9 @@ pub(super) mod tests {
         let who = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
         let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
         let (config, _) = Config::load(&world, &who, &options).unwrap();
-        let around = HostMeasurements { disk_free: 1_000_000, ..HostMeasurements::default() };
-        let mut made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default()).unwrap();
+        let host_measurements = HostMeasurements { disk_free: 1_000_000, ..HostMeasurements::default() };
+        let mut made =
+            configure(&config, &world, &host_measurements, QuirkMode::Manual, ExitLimits::default()).unwrap();
         made.settings.benchmarks.jobs.clear();
         let names = referenced_attributes(&made.settings, []);
         let mut point = ExecutionPoint::new(made.settings, Rc::new(world), at(0));
@@ -586,9 +591,9 @@ pub(super) mod tests {
             let lines = format!(
                 "UPDATE_INTERVAL = 77\nFetchWorkDelay = {delay}\nSTARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true"
             );
-            let (mut naive, mut lazy) = (point(&lines, false), point(&lines, true));
-            let ((polls, made), (looks, known)) = (play(&mut naive, 5000), play(&mut lazy, 5000));
-            let silent = lazy.count_skipped_fetches(at(0), 5_000_000_000);
+            let (mut naive, mut skipper) = (point(&lines, false), point(&lines, true));
+            let ((polls, made), (looks, known)) = (play(&mut naive, 5000), play(&mut skipper, 5000));
+            let silent = skipper.count_skipped_fetches(at(0), 5_000_000_000);
             assert_eq!(known + silent, made, "every {delay} s");
             assert!(
                 made > 20 && silent > known && looks.len() * 3 < polls.len(),

@@ -119,9 +119,12 @@ pub struct SlotDependence {
     pub on_machine_load: bool,
 }
 
-/// Returns how slots depend on one another if these attributes are referenced. `None` means that any attribute may be.
-pub fn slot_dependence(asked: Option<&AttrNames>) -> SlotDependence {
-    let Some(names) = asked else { return SlotDependence { on_other_slots: true, on_machine_load: true } };
+/// Returns how slots depend on one another if these attributes are referenced. `None` means that any attribute may be
+/// referenced.
+pub fn slot_dependence(referenced: Option<&AttrNames>) -> SlotDependence {
+    let Some(names) = referenced else {
+        return SlotDependence { on_other_slots: true, on_machine_load: true };
+    };
     let is_restless = |name: &AttrName| is_always_changing(&name.as_bytes().to_ascii_lowercase());
     SlotDependence {
         on_other_slots: names.iter().any(is_restless),

@@ -24,8 +24,9 @@ impl ExecutionPoint {
     /// Returns the number of jobs that the slot with this number, or its dynamic slots, have accepted and not yet started.
     pub fn count_jobs_not_begun(&self, number: u32) -> usize {
         let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
-        let of = |slot: &Slot| slot.claims.current.iter().chain(&slot.claims.waiting).filter(waits).count();
-        self.slots.slots_with_number(number).map(of).sum()
+        let count_waiting =
+            |slot: &Slot| slot.claims.current.iter().chain(&slot.claims.waiting).filter(waits).count();
+        self.slots.slots_with_number(number).map(count_waiting).sum()
     }
 
     /// True if a slot has a FETCH_WORK hook to call.
@@ -44,7 +45,7 @@ impl ExecutionPoint {
         self.slots.get(&key).map(|slot| slot.plan.type_id)
     }
 
-    /// Returns the number of processors that a slot has at present.
+    /// Returns the number of processors that a slot currently has.
     pub fn slot_cpus(&self, key: SlotKey) -> Option<f64> {
         self.slots.get(&key).map(|slot| slot.amounts.cpus)
     }
@@ -58,15 +59,15 @@ impl ExecutionPoint {
     /// large enough.
     pub fn first_insufficient_resource(&self, key: SlotKey, job: &ClassAd) -> Option<String> {
         let slot = self.slots.get(&key)?;
-        let whole = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
+        let original = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
         let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
         let context = Context::new(&world).my(job).target(&slot.ads.live);
         let mut had = vec![
-            ("Cpus".to_owned(), whole.cpus),
-            ("Memory".to_owned(), whole.memory as f64),
-            ("Disk".to_owned(), whole.disk as f64),
+            ("Cpus".to_owned(), original.cpus),
+            ("Memory".to_owned(), original.memory as f64),
+            ("Disk".to_owned(), original.disk as f64),
         ];
-        had.extend(whole.custom.iter().map(|custom| (custom.tag.clone(), custom.quantity)));
+        had.extend(original.custom.iter().map(|custom| (custom.tag.clone(), custom.quantity)));
         let lacks = |(tag, amount): &(String, f64)| {
             context.real(format!("Request{tag}").as_str()).is_some_and(|wanted| wanted > *amount)
         };

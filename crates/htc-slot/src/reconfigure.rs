@@ -11,7 +11,7 @@ use super::slot::Slot;
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Value};
 
-/// Attributes for resources of the machine and of the slot, which keep their values until the next start.
+/// Resource attributes of the machine and of the slot that keep their values until the next start.
 const RESOURCE_ATTRIBUTES: [&str; 11] = [
     "TotalCpus",
     "TotalMemory",

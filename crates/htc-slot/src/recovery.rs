@@ -171,14 +171,14 @@ pub fn add_record(open: &mut Vec<JournalRecord>, record: JournalRecord) -> Vec<J
             false => at += 1,
         }
     }
-    let over = matches!(
+    let ends_another = matches!(
         record,
         JournalRecord::HookEnds { .. }
             | JournalRecord::StarterEnds { .. }
             | JournalRecord::GivenUp { .. }
             | JournalRecord::Claim { begins: false, .. }
     );
-    if !over {
+    if !ends_another {
         open.push(record);
     }
     ended

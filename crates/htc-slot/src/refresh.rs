@@ -49,10 +49,10 @@ impl ExecutionPoint {
         if self.core.publish_set.machine {
             self.redistribute_load();
         }
-        let looked = self.take_slots_to_evaluate();
+        let evaluated = self.take_slots_to_evaluate();
         // A poll lets resting slots fetch work, in their order.
         let asking = self.slots_due_to_fetch();
-        let mut keys = [&looked[..], &asking].concat();
+        let mut keys = [&evaluated[..], &asking].concat();
         keys.sort_unstable();
         keys.dedup();
         keys.iter().for_each(|key| self.catch_up_slot(*key));
@@ -65,7 +65,7 @@ impl ExecutionPoint {
             }
         }
         for key in &keys {
-            if looked.binary_search(key).is_ok() {
+            if evaluated.binary_search(key).is_ok() {
                 self.evaluate_slot(*key);
                 self.remove_free_dynamic_slots();
             } else {

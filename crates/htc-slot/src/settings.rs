@@ -207,11 +207,11 @@ pub enum SlotKind {
 }
 
 impl StartdSettings {
-    /// Shares one configuration ad between slots that differ only in their names, unless `asked` contains the attributes with
-    /// these names. Sharing keeps the working set small if there are thousands of slots.
-    pub fn share_slot_configurations(&mut self, asked: &AttrNames) {
+    /// Shares one configuration ad between slots that differ only in their names, unless `referenced` contains the
+    /// attributes with these names. Sharing keeps the working set small if there are thousands of slots.
+    pub fn share_slot_configurations(&mut self, referenced: &AttrNames) {
         let names = ["Name", "SlotID"].map(AttrName::from);
-        let own: Vec<AttrName> = names.into_iter().filter(|name| !asked.contains(name)).collect();
+        let own: Vec<AttrName> = names.into_iter().filter(|name| !referenced.contains(name)).collect();
         let mut known: Vec<(Arc<ClassAd>, Arc<ClassAd>)> = Vec::new();
         for slot in self.slots.iter_mut().filter(|slot| slot.kind == SlotKind::Static) {
             let mut config = (*slot.config).clone();

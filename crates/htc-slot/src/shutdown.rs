@@ -11,7 +11,7 @@ use htc_base::time::MonotonicTime;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{Context, Expr};
 
-/// Seconds for which a shutdown waits for hooks that still run.
+/// Seconds for which a shutdown waits for hooks that are still running.
 const FINAL_HOOKS_TIMEOUT_SECONDS: i64 = 5;
 
 impl ExecutionPoint {
@@ -164,14 +164,15 @@ impl ExecutionPoint {
     fn exit_reason(&self) -> Option<Cow<'static, str>> {
         let fetching = self.core.work.running_fetches > 0;
         let unable = self.core.ending.starter_problem.is_some();
-        let done = |slot: &Slot| {
-            let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+        let is_out_of_work = |slot: &Slot| {
+            let has_fetch_hook = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
             let no_use = unable && slot.fetch.held_back;
-            !asks || ((slot.fetch.out_of_work || no_use) && slot.fetch.state.running_call().is_none())
+            !has_fetch_hook
+                || ((slot.fetch.out_of_work || no_use) && slot.fetch.state.running_call().is_none())
         };
         if let Some(reason) = self.core.ending.no_more_fetching.clone().filter(|_| !fetching) {
             Some(reason.into())
-        } else if self.core.settings.limits.exit_when_no_work && self.slots.values().all(done) {
+        } else if self.core.settings.limits.exit_when_no_work && self.slots.values().all(is_out_of_work) {
             Some("no slot has more work (--once)".into())
         } else {
             (self.core.ending.idle_exit_due && !fetching).then(|| "no work (--idle-exit)".into())

@@ -15,7 +15,7 @@ impl ExecutionPoint {
             .schedule
             .poll_skipper
             .as_mut()
-            .map(|lazy| std::mem::take(&mut lazy.futile_fetchers))
+            .map(|skipper| std::mem::take(&mut skipper.futile_fetchers))
             .unwrap_or_default()
     }
 
@@ -30,33 +30,36 @@ impl ExecutionPoint {
         let slot = self.slots.get_mut(&key).filter(|slot| {
             slot.idle_window.fetch_mode == FetchMode::Futile && slot.idle_window.window_number == turn
         })?;
-        let lazy = self.core.schedule.poll_skipper.as_mut()?;
+        let skipper = self.core.schedule.poll_skipper.as_mut()?;
         if slot.is_never_fetching() {
             return None;
         }
-        lazy.skipped_fetches +=
-            slot.catch_up_fetches(&lazy.schedule, lazy.fetch_duration, CatchUpPoint::before_polls_at(now));
+        skipper.skipped_fetches += slot.catch_up_fetches(
+            &skipper.schedule,
+            skipper.fetch_duration,
+            CatchUpPoint::before_polls_at(now),
+        );
         let begins = match slot.fetch.state.skipped_call_start() {
             Some(since) => Some(since.monotonic()),
-            None => slot.next_fetch_time(&lazy.schedule),
+            None => slot.next_fetch_time(&skipper.schedule),
         };
-        begins.map(|begins| begins.plus(lazy.fetch_duration))
+        begins.map(|begins| begins.plus(skipper.fetch_duration))
     }
 
-    /// Returns the number of calls skipped until `since` microseconds after `begun`. Afterwards, calls are made instead of
-    /// skipped.
+    /// Returns the number of calls skipped until `since` microseconds after `begun`. From then on, calls are made
+    /// again.
     pub fn count_skipped_fetches(&mut self, begun: ClockReading, since: u64) -> u64 {
         let end = begun.plus(Duration::from_micros(since + 1));
-        let Some(lazy) = &mut self.core.schedule.poll_skipper else { return 0 };
+        let Some(skipper) = &mut self.core.schedule.poll_skipper else { return 0 };
         for slot in self.slots.values_mut() {
-            lazy.skipped_fetches += slot.catch_up_fetches(
-                &lazy.schedule,
-                lazy.fetch_duration,
+            skipper.skipped_fetches += slot.catch_up_fetches(
+                &skipper.schedule,
+                skipper.fetch_duration,
                 CatchUpPoint::before_polls_at(end),
             );
-            // A call that is in progress at the end counts as made.
-            lazy.skipped_fetches += u64::from(slot.fetch.state.take_skipped_call().is_some());
+            // A call that is in progress at the end is included in the count.
+            skipper.skipped_fetches += u64::from(slot.fetch.state.take_skipped_call().is_some());
         }
-        lazy.skipped_fetches
+        skipper.skipped_fetches
     }
 }

@@ -107,22 +107,22 @@ impl Slot {
         internal: bool,
         retirement: i64,
     ) {
-        let wants = core.publish_set;
+        let groups = core.publish_set;
         ad.set("MyCurrentTime", core.current_time);
-        if wants.claim {
+        if groups.claim {
             self.publish_job_attributes(core, ad);
         }
         if !(internal && self.ads.has_constants && self.has_stable_constants(core)) {
             self.publish_amounts(core, ad);
         }
-        if wants.machine {
+        if groups.machine {
             self.publish_machine(core, ad);
         }
-        if wants.ad_texts {
+        if groups.ad_texts {
             core.counters.publish(ad, core.current_time);
             core.drain_estimate.publish(ad);
         }
-        if wants.drain {
+        if groups.drain {
             core.drain.publish(ad);
         }
         self.publish_state(core, ad);
@@ -130,13 +130,13 @@ impl Slot {
             true => self.publish_internal_requirements(ad),
             false => self.publish_requirements(ad),
         }
-        if wants.fetch_times {
+        if groups.fetch_times {
             ad.set("RetirementTimeRemaining", retirement);
             ad.set("LastFetchWorkSpawned", self.fetch.last_spawned);
             ad.set("LastFetchWorkCompleted", self.fetch.last_completed);
             ad.set("NextFetchWorkDelay", self.fetch.next_delay);
         }
-        if wants.claim {
+        if groups.claim {
             self.publish_claims(core, ad, internal);
         }
         // Cron ads are merged after all attributes above and before latches, so that cron jobs can affect policy

@@ -22,7 +22,7 @@ pub enum ResourceShare {
 pub struct CustomResourceShare {
     /// Name of the resource, spelled as in the machine's resources.
     pub tag: String,
-    /// The share.
+    /// Share of the resource that each slot gets.
     pub share: ResourceShare,
     /// Constraint on the devices, or `None`.
     pub constraint: Option<String>,
@@ -77,7 +77,7 @@ pub enum ShareListErrorKind {
     Empty,
     /// The text after the colon is not a valid expression.
     #[error(
-        "after the colon an id in double quotes, a number of the list or a condition is expected, such as \
+        "expected an id in double quotes, the index of a device or a condition after the colon, such as \
          gpus=1:Capability >= 8"
     )]
     Constraint,

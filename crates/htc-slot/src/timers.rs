@@ -14,8 +14,8 @@ impl ExecutionPoint {
             return None;
         }
         let core = &self.core;
-        if let Some(lazy) = core.schedule.poll_skipper.as_ref().filter(|_| self.is_skipping_polls()) {
-            return lazy.next_wake;
+        if let Some(skipper) = core.schedule.poll_skipper.as_ref().filter(|_| self.is_skipping_polls()) {
+            return skipper.next_wake;
         }
         let wakes = |alarm: Option<Alarm>| alarm.map(|alarm| alarm.wake_time(core.now, core.quirks()));
         let shared = [
@@ -53,8 +53,8 @@ impl ExecutionPoint {
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
-            let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
-            if asks && !self.core.decide_and_report(Quirk::FirstFetchLate, key) {
+            let has_fetch_hook = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+            if has_fetch_hook && !self.core.decide_and_report(Quirk::FirstFetchLate, key) {
                 slot.try_fetch(&mut self.core);
             }
         }
@@ -80,7 +80,7 @@ impl ExecutionPoint {
         let due = |at: Option<MonotonicTime>| at.is_some_and(|at| at <= tick);
         if due(self.graceful_until) {
             self.graceful_until = None;
-            self.shut_down(ShutdownMode::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT has ended");
+            self.shut_down(ShutdownMode::Fast, "SHUTDOWN_GRACEFUL_TIMEOUT has expired");
         }
         if due(self.core.backfill.dead_client_end()) {
             self.handle_client_exit();
@@ -95,15 +95,15 @@ impl ExecutionPoint {
             self.core.schedule.poll_at = Some(self.core.alarm(self.core.settings.polling_interval));
             self.evaluate_all();
         }
-        let lazy = self.is_skipping_polls();
-        if self.core.is_due(self.core.power.check_at) && !lazy {
+        let skipper = self.is_skipping_polls();
+        if self.core.is_due(self.core.power.check_at) && !skipper {
             self.check_hibernation();
         }
-        let keys: Vec<_> = if lazy { self.take_due_timers() } else { self.slots.keys().collect() };
+        let keys: Vec<_> = if skipper { self.take_due_timers() } else { self.slots.keys().collect() };
         // This check comes before the slots are woken, because waking resets their timers.
-        let asking: Vec<bool> = keys.iter().map(|key| lazy && self.is_fetch_due(*key)).collect();
+        let asking: Vec<bool> = keys.iter().map(|key| skipper && self.is_fetch_due(*key)).collect();
         for (key, asks) in keys.into_iter().zip(asking) {
-            if lazy {
+            if skipper {
                 self.wake_slot_family(key);
             }
             let Some(slot) = self.slots.get_mut(&key) else { continue };
@@ -115,7 +115,7 @@ impl ExecutionPoint {
                 if let Some(renewed) = busy {
                     self.core.report(renewed, key);
                 }
-                slot.kill_claim(&mut self.core, None, "the claim's lease has ended");
+                slot.kill_claim(&mut self.core, None, "the claim's lease has expired");
             }
             if self.core.is_due(slot.claims.match_expiry) {
                 slot.handle_match_timeout(&mut self.core);

@@ -306,8 +306,8 @@ impl Slot {
             core.publish_set.ad_texts.then(|| hook_input::print_long_ad(&self.sent_ad(core)))
         };
         let starter = core.new_starter_id();
-        if let Some(lazy) = &mut core.schedule.poll_skipper {
-            lazy.starter_slots.insert(starter, self.key);
+        if let Some(skipper) = &mut core.schedule.poll_skipper {
+            skipper.starter_slots.insert(starter, self.key);
         }
         let texts = core.publish_set.ad_texts;
         let shared = core.world.clone();
@@ -368,7 +368,7 @@ impl Slot {
             && core.report(kills, self.key)
         {
             if claim.lease <= 0 {
-                self.kill_claim(core, None, "the claim's lease has ended");
+                self.kill_claim(core, None, "the claim's lease has expired");
             } else {
                 claim.lease_ends = claim.idle_lease_expiry(core.now, core.quirks());
             }
@@ -391,7 +391,7 @@ impl Slot {
     /// Handles a starter that has exited or was killed (`Resource::starterExited`).
     pub(super) fn handle_starter_exit(&mut self, core: &mut ExecutionPointState, killed: bool) {
         self.count_badput(core);
-        // Fetches made while the job ran no longer count, because the queue may now have work for the slot.
+        // Fetches made while the job ran are no longer relevant, because the queue may now have work for the slot.
         self.fetch.out_of_work = false;
         self.fetch.is_outdated = true;
         self.forget_suspension(core);

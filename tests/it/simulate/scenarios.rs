@@ -210,7 +210,7 @@ fn a_claim_with_a_lease_without_renewal_outlives_a_long_job() {
                     ad = \"ClusterId = 1\\nProcId = 0\\nStartdSendsAlives = false\\n\"\n";
     let lines = on_four_slots(&["--quirks", "none"], scenario);
     assert_eq!(lines_with(&lines, "exited 0"), 1, "{lines:#?}");
-    assert_eq!(lines_with(&lines, "lease has ended"), 0, "{lines:#?}");
+    assert_eq!(lines_with(&lines, "lease has expired"), 0, "{lines:#?}");
 }
 
 /// After the drain, slots accept jobs again when a drained slot is next evaluated, which in 25.14 is one second after the drain

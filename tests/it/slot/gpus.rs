@@ -180,7 +180,10 @@ fn an_inventory_that_fails_or_finds_nothing_is_reported_in_one_line() {
             "hooks/inventory' found no resource: the slots have no GPUs; --gpus FILE describes GPUs",
         ),
         ("exit 3", "hooks/inventory' exited with status 3 and found no resource: the slots have no GPUs"),
-        ("echo 'DetectedGPUs=\"A\"'; exit 3", "exited with status 3; its output counts anyway, as in a pool"),
+        (
+            "echo 'DetectedGPUs=\"A\"'; exit 3",
+            "exited with status 3; its output is used anyway, as in a pool",
+        ),
         ("echo 'DetectedGPUs=\"A\"'", ""),
     ] {
         let script = format!("#!/bin/sh\n{script}\n");

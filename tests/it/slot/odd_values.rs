@@ -33,17 +33,17 @@ fn bad_values_of_power_and_backfill_are_one_line_each() {
         (
             BOINC,
             "START_BACKFILL = yes",
-            "START_BACKFILL = yes is the name of an attribute: write True or False; it counts as false",
+            "START_BACKFILL = yes is the name of an attribute: write True or False; it is treated as false",
         ),
         (
             BOINC,
             "START_BACKFILL = \"no\"",
-            "START_BACKFILL = \"no\" is neither true nor false; it counts as false, as in a pool",
+            "START_BACKFILL = \"no\" is neither true nor false; it is treated as false, as in a pool",
         ),
         (
             BOINC,
             "EVICT_BACKFILL = error",
-            "EVICT_BACKFILL = error is neither true nor false; it counts as false",
+            "EVICT_BACKFILL = error is neither true nor false; it is treated as false",
         ),
         (
             BOINC,

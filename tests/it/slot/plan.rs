@@ -178,7 +178,7 @@ fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     }
     // Slots on the same disk still share it.
     let (_, _, err) = run(&two_slots("$(CONFIG_ROOT)/log", "100%"), &["ads"], "");
-    assert!(err.contains("slots made: 1 of 2: Not enough Disk"), "{err}");
+    assert!(err.contains("1 of 2 slots created: Not enough Disk"), "{err}");
     // DISK is the disk space of all slots together.
     let (_, ads, _) = run(&two_slots("/dev/shm", "25%").knob("DISK = 4000000"), &["ads"], "");
     assert_eq!(of_slot(&ads, "slot2", "Disk"), "1000000");

@@ -533,7 +533,7 @@ fn a_job_that_two_slots_accept_is_reported() {
         .arguments(["--max-jobs", "2"]);
     let run = point.run();
     assert_eq!(
-        run.count(&[("event", "warning"), ("reason", "an identical job already runs in slot")]),
+        run.count(&[("event", "warning"), ("reason", "an identical job is already running in slot")]),
         1,
         "{}",
         run.stderr

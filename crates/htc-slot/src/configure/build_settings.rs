@@ -45,24 +45,24 @@ const MAX_CHILD_KEYWORDS: u32 = 64;
 /// Builds the settings from a configuration.
 ///
 /// # Errors
-/// Fails if a parameter has a value with which slots cannot be created, or if slots do not fit and SLOT_CONFIG_FAILURE_MODE is
-/// ABORT.
+/// Fails if the value of a parameter prevents slots from being created, or if slots do not fit and
+/// SLOT_CONFIG_FAILURE_MODE is ABORT.
 pub fn configure(
     config: &Config,
     world: &dyn World,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     quirks: QuirkMode,
     ends: ExitLimits,
 ) -> Result<SettingsWithWarnings, ConfigureError> {
     let problems = RefCell::default();
     let global = SlotParameters::new(config.view(world), &problems, quirks);
     let names: Vec<String> = global.view().names().map(|name| name.to_string()).collect();
-    let totals = machine_resources::read_totals(&global, &names, around)?;
+    let totals = machine_resources::read_totals(&global, &names, host_measurements)?;
     let tags: Vec<String> = totals.amounts.custom.iter().map(|custom| custom.tag.clone()).collect();
-    let volumes = slot_volumes(&global, around, &totals);
+    let volumes = slot_volumes(&global, host_measurements, &totals);
     let planned = plan_slots::plan_slots(&global, &totals.amounts, &volumes)?;
 
-    let common = common_machine_ad(&global, world, around, &totals, &tags)?;
+    let common = common_machine_ad(&global, world, host_measurements, &totals, &tags)?;
     let host = common.string("Machine").map(ToString::to_string).unwrap_or_default();
     let host = daemon_name(global.string("STARTD_NAME"), host, &world.machine().host);
     let maker = SlotPlanBuilder {
@@ -83,8 +83,8 @@ pub fn configure(
     daemon_ad.set("Name", host.as_str());
     let cron = cron_jobs::read_cron_jobs(&global, daemon_ad);
     let mut common_dynamic = ClassAd::new();
-    machine_attributes::publish_awake_attributes(around.adapter.as_ref(), &mut common_dynamic);
-    let power = power_settings(&global, &slots, around, &ends);
+    machine_attributes::publish_awake_attributes(host_measurements.adapter.as_ref(), &mut common_dynamic);
+    let power = power_settings(&global, &slots, host_measurements, &ends);
     power.publish(&mut common_dynamic);
     let backfill = backfill_settings(&global);
     if backfill.is_some() {
@@ -93,7 +93,7 @@ pub fn configure(
     let cpu_busy = reads_cpu_busy(&global, &slots);
     let made =
         PartialSettings { publishes_cpu_busy: cpu_busy, slots, cron, common_dynamic, power, backfill, tags };
-    let settings = complete_settings(&global, world, around, &totals, made, ends);
+    let settings = complete_settings(&global, world, host_measurements, &totals, made, ends);
     let mut problems = problems.into_inner();
     let hook_warnings = std::mem::take(&mut problems.hook_warnings);
     Ok(SettingsWithWarnings { settings, warnings: problems.into_warnings()?, hook_warnings })
@@ -114,7 +114,7 @@ struct PartialSettings {
 fn complete_settings(
     global: &SlotParameters<'_>,
     world: &dyn World,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     totals: &MachineTotals,
     made: PartialSettings,
     limits: ExitLimits,
@@ -128,7 +128,7 @@ fn complete_settings(
     StartdSettings {
         publishes_cpu_busy: made.publishes_cpu_busy,
         slots: made.slots,
-        address: around.address.as_str().into(),
+        address: host_measurements.address.as_str().into(),
         polling_interval: seconds("POLLING_INTERVAL", 5).max(Duration::from_secs(1)),
         update_interval: seconds("UPDATE_INTERVAL", 300).max(Duration::from_secs(1)),
         match_timeout: seconds("MATCH_TIMEOUT", 120),
@@ -170,12 +170,12 @@ fn complete_settings(
 fn common_machine_ad(
     global: &SlotParameters<'_>,
     world: &dyn World,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     totals: &machine_resources::MachineTotals,
     tags: &[String],
 ) -> Result<ClassAd, ConfigureError> {
     let mut common = ClassAd::new();
-    machine_attributes::publish_machine_attributes(global, world, around, &mut common);
+    machine_attributes::publish_machine_attributes(global, world, host_measurements, &mut common);
     common.set("TotalCpus", totals.amounts.cpus);
     common.set("TotalMemory", totals.amounts.memory);
     common.set("TotalDisk", totals.amounts.disk);
@@ -193,17 +193,17 @@ fn common_machine_ad(
 fn power_settings(
     global: &SlotParameters<'_>,
     slots: &[SlotPlan],
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     ends: &ExitLimits,
 ) -> PowerSettings {
     let seconds = global.non_negative_int("HIBERNATE_CHECK_INTERVAL", 0);
     suspicious_values::check_hibernate(global, slots, seconds > 0);
     PowerSettings {
         interval: Some(seconds).filter(|seconds| *seconds > 0).map(Duration::from_secs),
-        can_be_woken: around.adapter.as_ref().is_some_and(NetworkAdapter::can_wake_on_lan),
+        can_be_woken: host_measurements.adapter.as_ref().is_some_and(NetworkAdapter::can_wake_on_lan),
         sleeps_if_unwakeable: global.boolean("HIBERNATION_OVERRIDE_WOL", false),
         allowed: ends.allow_hibernate,
-        states: around.sleep_support.clone(),
+        states: host_measurements.sleep_support.clone(),
     }
 }
 
@@ -238,18 +238,18 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
 /// directories.
 fn slot_volumes(
     global: &SlotParameters<'_>,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     totals: &MachineTotals,
 ) -> SlotVolumes {
     let shared = Volume {
-        id: around.volume.clone(),
+        id: host_measurements.volume.clone(),
         free: totals.amounts.disk,
-        total: around.disk_total,
-        execute_problem: around.execute_problem.clone(),
+        total: host_measurements.disk_total,
+        execute_problem: host_measurements.execute_problem.clone(),
     };
     let is_given = global.int_if_set("DISK").ok().flatten().is_some();
     let reserved = global.int("RESERVED_DISK", 0).saturating_mul(1024);
-    let own = around.slot_volumes.iter().map(|(number, volume)| {
+    let own = host_measurements.slot_volumes.iter().map(|(number, volume)| {
         let missing = volume.execute_problem.clone();
         let volume = match is_given || volume.id == shared.id {
             // Slots with the same volume share its free space.
@@ -367,26 +367,27 @@ impl SlotPlanBuilder<'_> {
         let type_id = laid_out.type_id;
         let id = format!("{prefix}{number}");
         let view = self.config.view_for_slot((type_id > 0).then_some(type_id), self.world);
-        let knobs = SlotParameters::new(view, self.problems, self.quirks);
+        let parameters = SlotParameters::new(view, self.problems, self.quirks);
         let global = SlotParameters::new(self.config.view(self.world), self.problems, self.quirks);
 
-        let consumption = kind == SlotKind::Partitionable && knobs.boolean("CONSUMPTION_POLICY", false);
+        let consumption = kind == SlotKind::Partitionable && parameters.boolean("CONSUMPTION_POLICY", false);
         let mut statics = self.static_attributes(&id, &laid_out, provisioned);
         if consumption {
-            resource_limits::publish_consumption(&knobs, self.tags, &mut statics)?;
+            resource_limits::publish_consumption(&parameters, self.tags, &mut statics)?;
         }
-        slot_attributes::publish_slot_attributes(&knobs, &global, &id, &mut statics);
+        slot_attributes::publish_slot_attributes(&parameters, &global, &id, &mut statics);
         publish_slot_kind(&laid_out, number, kind, &mut statics);
         let mut internal = ClassAd::new();
-        slot_policy::publish_policy(&knobs, &global, &mut internal)?;
-        let start = slot_policy::start_expression(&knobs)?;
+        slot_policy::publish_policy(&parameters, &global, &mut internal)?;
+        let start = slot_policy::start_expression(&parameters)?;
         let network = self.common.literal("HasJobNetworking") != Some(Value::Bool(false));
         let limited = resource_limits::ResourceLimitInputs {
             tags: self.tags,
             has_consumption_policy: consumption,
             has_network: network,
         };
-        let requirements = resource_limits::build_requirements(&knobs, kind, &start, limited, &mut internal)?;
+        let requirements =
+            resource_limits::build_requirements(&parameters, kind, &start, limited, &mut internal)?;
         for name in HEALTH_ATTRIBUTES {
             if let Some(expr) = internal.get(name) {
                 statics.insert(name, expr);
@@ -395,7 +396,7 @@ impl SlotPlanBuilder<'_> {
         let child_requirements = match kind {
             SlotKind::Partitionable => {
                 let child = SlotKind::Dynamic;
-                resource_limits::build_requirements(&knobs, child, &start, limited, &mut internal)?
+                resource_limits::build_requirements(&parameters, child, &start, limited, &mut internal)?
             }
             SlotKind::Static | SlotKind::Dynamic => requirements.clone(),
         };
@@ -406,12 +407,12 @@ impl SlotPlanBuilder<'_> {
         }
 
         let (child_hooks, child_default) = match kind {
-            SlotKind::Partitionable => child_hook_paths(&knobs, &id, self.world),
+            SlotKind::Partitionable => child_hook_paths(&parameters, &id, self.world),
             SlotKind::Static | SlotKind::Dynamic => (Vec::new(), None),
         };
         let modify =
-            |name: &str| -> Option<Expr> { knobs.expr_or_warn(&format!("MODIFY_REQUEST_EXPR_{name}")) };
-        let claims = knobs.int("NUM_CLAIMS", laid_out.amounts.cpus.ceil() as i64);
+            |name: &str| -> Option<Expr> { parameters.expr_or_warn(&format!("MODIFY_REQUEST_EXPR_{name}")) };
+        let claims = parameters.int("NUM_CLAIMS", laid_out.amounts.cpus.ceil() as i64);
         Ok(SlotPlan {
             has_consumption_policy: consumption,
             num_claims: claims,
@@ -424,34 +425,34 @@ impl SlotPlanBuilder<'_> {
             without_requirements: None,
             requirements,
             child_requirements,
-            hooks: hook_paths::slot_hook_paths(&knobs, self.world, &id, None),
+            hooks: hook_paths::slot_hook_paths(&parameters, self.world, &id, None),
             child_hooks,
             default_child_hooks: child_default,
-            execute: execute_directory(&knobs, &id),
+            execute: execute_directory(&parameters, &id),
             broken: laid_out.broken,
             modify_request: [modify("REQUESTCPUS"), modify("REQUESTDISK"), modify("REQUESTMEMORY")],
-            must_modify: knobs.boolean("MUST_MODIFY_REQUEST_EXPRS", false),
+            must_modify: parameters.boolean("MUST_MODIFY_REQUEST_EXPRS", false),
             id,
         })
     }
 }
 
 /// Returns the execute directory of the slot, or else that of the execution point.
-fn execute_directory(knobs: &SlotParameters<'_>, id: &str) -> Option<std::path::PathBuf> {
-    let own = knobs.string(&format!("{id}_EXECUTE"));
-    own.or_else(|| knobs.string("EXECUTE")).map(std::path::PathBuf::from)
+fn execute_directory(parameters: &SlotParameters<'_>, id: &str) -> Option<std::path::PathBuf> {
+    let own = parameters.string(&format!("{id}_EXECUTE"));
+    own.or_else(|| parameters.string("EXECUTE")).map(std::path::PathBuf::from)
 }
 
 /// Returns the hooks of the dynamic slots that have their own keyword, and the hooks of all other dynamic slots.
 fn child_hook_paths(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     id: &str,
     world: &dyn World,
 ) -> (Vec<(u32, SlotHookPaths)>, Option<SlotHookPaths>) {
-    let hooks_of = |child: &str| hook_paths::slot_hook_paths(knobs, world, child, Some(id));
+    let hooks_of = |child: &str| hook_paths::slot_hook_paths(parameters, world, child, Some(id));
     let child = |sub: u32| {
         let child = format!("{id}_{sub}");
-        knobs.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
+        parameters.string(&format!("{child}_JOB_HOOK_KEYWORD"))?;
         Some((sub, hooks_of(&child)?))
     };
     let own = (1..=MAX_CHILD_KEYWORDS).filter_map(child).collect();

@@ -33,8 +33,8 @@ pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) ->
     let mut missing = Vec::new();
     jobs.retain(|job| {
         let is_there = world.may_execute(&job.executable.to_path_lossy());
-        let knob = format!("BENCHMARKS_{}_EXECUTABLE", job.name.to_str_lossy().to_uppercase());
-        if !is_there && (global.is_set("BENCHMARKS_JOBLIST") || global.is_set(&knob)) {
+        let parameter = format!("BENCHMARKS_{}_EXECUTABLE", job.name.to_str_lossy().to_uppercase());
+        if !is_there && (global.is_set("BENCHMARKS_JOBLIST") || global.is_set(&parameter)) {
             missing.push(job.executable.to_string());
         }
         is_there
@@ -55,7 +55,7 @@ pub(super) fn read_cron_jobs(global: &SlotParameters<'_>, daemon_ad: ClassAd) ->
     let (auto_publish, unknown) = manager.read_auto_publish(global.view());
     if let Some(word) = unknown {
         global.warn(format!(
-            "{}_AUTOPUBLISH = {word} is not a valid value; it counts as Never",
+            "{}_AUTOPUBLISH = {word} is not a valid value; it is treated as Never",
             manager.parameter_prefix()
         ));
     }

@@ -22,13 +22,13 @@ impl htc_hook::ParameterSource for SlotParameters<'_> {
 
 /// View of the parameters in which relative paths are resolved against LOG, the daemon's working directory.
 struct LogRelativeParameters<'a> {
-    knobs: &'a SlotParameters<'a>,
+    parameters: &'a SlotParameters<'a>,
     log: BString,
 }
 
 impl htc_hook::ParameterSource for LogRelativeParameters<'_> {
     fn get(&self, name: &[u8]) -> Option<BString> {
-        let text = htc_hook::ParameterSource::get(self.knobs, name)?;
+        let text = htc_hook::ParameterSource::get(self.parameters, name)?;
         if text.starts_with(b"/") || text.is_empty() {
             return Some(text);
         }
@@ -36,31 +36,32 @@ impl htc_hook::ParameterSource for LogRelativeParameters<'_> {
     }
 
     fn origin(&self, name: &[u8]) -> Option<String> {
-        htc_hook::ParameterSource::origin(self.knobs, name)
+        htc_hook::ParameterSource::origin(self.parameters, name)
     }
 }
 
 /// Returns the hooks of the slot `id`. A dynamic slot may use the keyword of its `parent`; warnings are then reported only for
 /// the parent.
 pub(super) fn slot_hook_paths(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     world: &dyn World,
     id: &str,
     parent: Option<&str>,
 ) -> Option<SlotHookPaths> {
-    let keyword = keyword::startd_keyword(id, parent, knobs, knobs.quirks()).keyword?;
-    let in_log = LogRelativeParameters { knobs, log: knobs.text("LOG").unwrap_or_default() };
+    let keyword = keyword::startd_keyword(id, parent, parameters, parameters.quirks()).keyword?;
+    let in_log = LogRelativeParameters { parameters, log: parameters.text("LOG").unwrap_or_default() };
     let path = |hook: HookType| -> Result<Option<PathBuf>, String> {
         match path_check::configured_path(world, &in_log, &keyword, hook) {
             // The hook is executed with the path as configured, relative to LOG, the daemon's working directory.
             Ok(found) => {
-                let written = found.and_then(|_| knobs.text(&hook.path_parameter(&keyword).to_str_lossy()));
+                let written =
+                    found.and_then(|_| parameters.text(&hook.path_parameter(&keyword).to_str_lossy()));
                 Ok(written.map(|path| path.to_path_lossy().into_owned()))
             }
             Err(refusal) => {
                 let reason = format!("{}: {refusal}", hook.path_parameter(&keyword));
-                let warning = format!("{reason}; the hook counts as not configured");
-                knobs.warn_about_hook(HookWarning::RefusedPath(warning));
+                let warning = format!("{reason}; the hook is treated as not configured");
+                parameters.warn_about_hook(HookWarning::RefusedPath(warning));
                 Err(reason)
             }
         }
@@ -73,12 +74,12 @@ pub(super) fn slot_hook_paths(
         evict: path(HookType::EvictClaim).unwrap_or_default(),
         keyword: keyword.to_str_lossy().into_owned(),
     };
-    let knob = HookType::FetchWork.path_parameter(&keyword).to_string();
-    let is_own = parent.is_none() || knobs.string(&format!("{id}_JOB_HOOK_KEYWORD")).is_some();
-    if hooks.fetch.is_none() && knobs.text(&knob).is_none() && is_own {
+    let parameter = HookType::FetchWork.path_parameter(&keyword).to_string();
+    let is_own = parent.is_none() || parameters.string(&format!("{id}_JOB_HOOK_KEYWORD")).is_some();
+    if hooks.fetch.is_none() && parameters.text(&parameter).is_none() && is_own {
         let warning =
-            format!("{id} has the keyword {keyword}, but {knob} is not defined: it fetches no work");
-        knobs.warn_about_hook(HookWarning::NoFetchHook(warning));
+            format!("{id} has the keyword {keyword}, but {parameter} is not defined: it fetches no work");
+        parameters.warn_about_hook(HookWarning::NoFetchHook(warning));
     }
     Some(hooks)
 }

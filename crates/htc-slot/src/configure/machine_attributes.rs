@@ -68,8 +68,8 @@ fn publish_wake_on_lan(adapter: &NetworkAdapter, ad: &mut ClassAd) {
     ad.set("WakeOnLanEnabledFlags", words(adapter.enabled_wake_flags));
 }
 
-/// Abilities of our starter, with the names that `condor_starter -classad` uses.
-const OWN_STARTER_ABILITIES: [&str; 13] = [
+/// Capabilities of our starter, with the names that `condor_starter -classad` uses.
+const OWN_STARTER_CAPABILITIES: [&str; 13] = [
     "HasTDP",
     "HasOsUser",
     "HasReconnect",
@@ -97,42 +97,42 @@ const MICROARCHITECTURE_LEVELS: [(&str, &[&str]); 3] = [
 
 /// Publishes the attributes of the machine in `ad`.
 pub(super) fn publish_machine_attributes(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     world: &dyn World,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     ad: &mut ClassAd,
 ) {
-    let host = knobs.string("FULL_HOSTNAME").unwrap_or_else(|| world.full_host());
+    let host = parameters.string("FULL_HOSTNAME").unwrap_or_else(|| world.full_host());
     for (name, value) in [
         ("MyType", "Machine"),
         ("TargetType", "Job"),
         ("CondorScratchDir", "#CoNdOrScRaTcHdIr#"),
-        ("MyAddress", around.address.as_str()),
-        ("StartdIpAddr", around.address.as_str()),
+        ("MyAddress", host_measurements.address.as_str()),
+        ("StartdIpAddr", host_measurements.address.as_str()),
         ("Machine", host.as_str()),
-        ("ExecuteVolume", around.volume.as_str()),
+        ("ExecuteVolume", host_measurements.volume.as_str()),
     ] {
         ad.set(name, value);
     }
     // In the reference, NetworkAdapterBase and DaemonCore publish these attributes.
-    if let Some(adapter) = &around.adapter {
+    if let Some(adapter) = &host_measurements.adapter {
         ad.set("HardwareAddress", adapter.hardware_address.as_str());
         ad.set("SubnetMask", adapter.subnet_mask.as_str());
     }
-    let network = knobs.string("PRIVATE_NETWORK_NAME").unwrap_or_else(|| host.clone());
+    let network = parameters.string("PRIVATE_NETWORK_NAME").unwrap_or_else(|| host.clone());
     ad.set("PrivateNetworkName", network);
-    ad.set("UidDomain", knobs.string("UID_DOMAIN").unwrap_or_else(|| host.clone()));
-    ad.set("FileSystemDomain", knobs.string("FILESYSTEM_DOMAIN").unwrap_or(host));
+    ad.set("UidDomain", parameters.string("UID_DOMAIN").unwrap_or_else(|| host.clone()));
+    ad.set("FileSystemDomain", parameters.string("FILESYSTEM_DOMAIN").unwrap_or(host));
     ad.set("HasIOProxy", true);
     ad.set("HasStartDaemonAd", true);
-    ad.set("IsLocalStartd", knobs.boolean("IS_LOCAL_STARTD", false));
-    if let Some(schedd) = knobs.string("STARTD_DIRECT_ATTACH_SCHEDD_NAME") {
+    ad.set("IsLocalStartd", parameters.boolean("IS_LOCAL_STARTD", false));
+    if let Some(schedd) = parameters.string("STARTD_DIRECT_ATTACH_SCHEDD_NAME") {
         ad.set("IsDirectAttach", schedd);
     }
-    publish_operating_system(knobs, ad);
-    ad.set("DetectedCpus", knobs.int("DETECTED_CPUS", 1));
-    ad.set("DetectedMemory", knobs.int("DETECTED_MEMORY", 0));
-    ad.set("DetectedDisk", around.disk_total);
+    publish_operating_system(parameters, ad);
+    ad.set("DetectedCpus", parameters.int("DETECTED_CPUS", 1));
+    ad.set("DetectedMemory", parameters.int("DETECTED_MEMORY", 0));
+    ad.set("DetectedDisk", host_measurements.disk_total);
     if let Ok(text) = world.read_file(Path::new("/proc/cpuinfo"), Some(1 << 20)) {
         publish_processor(&text.to_str_lossy(), ad);
     }
@@ -140,32 +140,32 @@ pub(super) fn publish_machine_attributes(
     if namespaces.is_ok_and(|text| text.trim() != b"0") {
         ad.set("HasUserNamespaces", true);
     }
-    if let Some(rotational) = around.rotational {
+    if let Some(rotational) = host_measurements.rotational {
         ad.set("HasRotationalScratch", rotational);
     }
     ad.set("HasVM", false);
-    match &around.starter_ad {
+    match &host_measurements.starter_ad {
         None => {
-            publish_own_starter_abilities(&around.container_runtimes, ad);
-            ad.set("HasJobNetworking", !knobs.boolean("NO_JOB_NETWORKING", false));
+            publish_own_starter_capabilities(&host_measurements.container_runtimes, ad);
+            ad.set("HasJobNetworking", !parameters.boolean("NO_JOB_NETWORKING", false));
         }
-        Some(said) => publish_other_starter_abilities(said, ad),
+        Some(starter_ad) => publish_other_starter_capabilities(starter_ad, ad),
     }
-    for volume in knobs.words("DOCKER_VOLUMES") {
+    for volume in parameters.words("DOCKER_VOLUMES") {
         ad.set(format!("HasDockerVolume{volume}").as_str(), true);
     }
-    if let Some(networks) = knobs.string("DOCKER_NETWORKS") {
+    if let Some(networks) = parameters.string("DOCKER_NETWORKS") {
         ad.set("DockerNetworks", networks);
     }
     let version = concat!("$CondorVersion: 25.14.0 htc-hooks ", env!("CARGO_PKG_VERSION"), " $");
     ad.set("CondorVersion", version);
-    let system = knobs.string("OPSYSANDVER").unwrap_or_else(|| "Linux".into());
-    let arch = knobs.string("ARCH").unwrap_or_default();
+    let system = parameters.string("OPSYSANDVER").unwrap_or_else(|| "Linux".into());
+    let arch = parameters.string("ARCH").unwrap_or_default();
     ad.set("CondorPlatform", format!("$CondorPlatform: {arch}-{system} $"));
 }
 
-fn publish_operating_system(knobs: &SlotParameters<'_>, ad: &mut ClassAd) {
-    for (name, knob) in [
+fn publish_operating_system(parameters: &SlotParameters<'_>, ad: &mut ClassAd) {
+    for (name, parameter) in [
         ("Arch", "ARCH"),
         ("OpSys", "OPSYS"),
         ("OpSysAndVer", "OPSYSANDVER"),
@@ -179,18 +179,18 @@ fn publish_operating_system(knobs: &SlotParameters<'_>, ad: &mut ClassAd) {
         ("UtsnameSysname", "UTSNAME_SYSNAME"),
         ("UtsnameVersion", "UTSNAME_VERSION"),
     ] {
-        if let Some(value) = knobs.text(knob) {
+        if let Some(value) = parameters.text(parameter) {
             ad.set(name, value);
         }
     }
-    for (name, knob) in [("OpSysVer", "OPSYSVER"), ("OpSysMajorVer", "OPSYSMAJORVER")] {
-        if let Some(number) = knobs.string(knob).and_then(|text| text.parse::<i64>().ok()) {
+    for (name, parameter) in [("OpSysVer", "OPSYSVER"), ("OpSysMajorVer", "OPSYSMAJORVER")] {
+        if let Some(number) = parameters.string(parameter).and_then(|text| text.parse::<i64>().ok()) {
             ad.set(name, number);
         }
     }
 }
 
-/// Publishes attributes of the first processor in `/proc/cpuinfo`, which is given as `text`.
+/// Publishes attributes of the first processor in `text`, the content of `/proc/cpuinfo`.
 fn publish_processor(text: &str, ad: &mut ClassAd) {
     let field = |wanted: &str| {
         text.lines().find_map(|line| {
@@ -221,8 +221,8 @@ fn publish_processor(text: &str, ad: &mut ClassAd) {
     }
 }
 
-fn publish_own_starter_abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
-    for name in OWN_STARTER_ABILITIES.into_iter().take(12) {
+fn publish_own_starter_capabilities(runtimes: &ClassAd, ad: &mut ClassAd) {
+    for name in OWN_STARTER_CAPABILITIES.into_iter().take(12) {
         ad.set(name, true);
     }
     ad.set("HasSshd", false);
@@ -230,7 +230,7 @@ fn publish_own_starter_abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
     ad.set("HasFileTransferPluginMethods", "data,file,ftp,http,https");
     ad.set("MappingMethod", "Hardlink");
     let mut names = vec!["HasVM", "HasSshd", "HasCommonFilesTransfer"];
-    names.extend(OWN_STARTER_ABILITIES);
+    names.extend(OWN_STARTER_CAPABILITIES);
     ad.update(runtimes);
     let has: Vec<String> =
         runtimes.names().map(ToString::to_string).filter(|name| name.starts_with("Has")).collect();
@@ -239,13 +239,13 @@ fn publish_own_starter_abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
     ad.set("StarterAbilityList", names.join(","));
 }
 
-/// Publishes the abilities that the administrator's own starter reports, as `Starter::publish` does.
-fn publish_other_starter_abilities(said: &ClassAd, ad: &mut ClassAd) {
-    if said.is_empty() {
+/// Publishes the capabilities that the administrator's own starter reports, as `Starter::publish` does.
+fn publish_other_starter_capabilities(starter_ad: &ClassAd, ad: &mut ClassAd) {
+    if starter_ad.is_empty() {
         return;
     }
     let mut names: Vec<String> = Vec::new();
-    for (name, expr) in said.iter() {
+    for (name, expr) in starter_ad.iter() {
         if name.eq_ignore_ascii_case(b"Version") || name.eq_ignore_ascii_case(b"IsDaemonCore") {
             continue;
         }

@@ -20,7 +20,7 @@ use htc_config::evaluate::to_real;
 /// Time-out of an inventory program.
 const INVENTORY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Resource names that are reserved, so that they cannot name custom resources.
+/// Reserved names, which custom resources cannot have.
 const RESERVED_TAGS: [&str; 7] = ["cpu", "cpus", "disk", "swap", "mem", "memory", "ram"];
 
 /// Total resources of the machine, and the offline ones.
@@ -33,44 +33,44 @@ pub(super) struct MachineTotals {
 
 /// Reads the total resources of the machine.
 pub(super) fn read_totals(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     names: &[String],
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
 ) -> Result<MachineTotals, ConfigureError> {
-    let cpus = match knobs.int_if_set("NUM_CPUS")? {
+    let cpus = match parameters.int_if_set("NUM_CPUS")? {
         Some(cpus) => cpus,
-        None => knobs.int("DETECTED_CPUS_LIMIT", knobs.int("DETECTED_CPUS", 1)),
+        None => parameters.int("DETECTED_CPUS_LIMIT", parameters.int("DETECTED_CPUS", 1)),
     };
-    if cpus <= 0 && !knobs.reproduces(Quirk::NumCpusZero) {
-        return Err(knobs.parameter_error(
+    if cpus <= 0 && !parameters.reproduces(Quirk::NumCpusZero) {
+        return Err(parameters.parameter_error(
             "NUM_CPUS",
             format!("a machine cannot have {cpus} processors; set it to 1 or more"),
         ));
     }
-    let memory = match knobs.int_if_set("MEMORY")? {
+    let memory = match parameters.int_if_set("MEMORY")? {
         Some(memory) if memory != 0 => memory,
-        _ => knobs.int("DETECTED_MEMORY", 0),
+        _ => parameters.int("DETECTED_MEMORY", 0),
     };
-    let memory = memory - knobs.int("RESERVED_MEMORY", 0);
+    let memory = memory - parameters.int("RESERVED_MEMORY", 0);
     if memory <= 0 {
-        return Err(knobs.parameter_error(
+        return Err(parameters.parameter_error(
             "MEMORY",
             format!("{memory} MiB are left for the slots; at least 1 is needed"),
         ));
     }
-    let disk = match knobs.int_if_set("DISK")? {
+    let disk = match parameters.int_if_set("DISK")? {
         Some(disk) => disk,
-        None => around.disk_free - knobs.int("RESERVED_DISK", 0).saturating_mul(1024),
+        None => host_measurements.disk_free - parameters.int("RESERVED_DISK", 0).saturating_mul(1024),
     };
-    let swap = around.virtual_memory - knobs.int("RESERVED_SWAP", 0).saturating_mul(1024);
+    let swap = host_measurements.virtual_memory - parameters.int("RESERVED_SWAP", 0).saturating_mul(1024);
     let mut published = ClassAd::new();
     let mut custom = Vec::new();
-    for tag in custom_resource_tags(knobs, names, around)? {
-        custom.push(read_custom_resource(knobs, &tag, around, &mut published)?);
+    for tag in custom_resource_tags(parameters, names, host_measurements)? {
+        custom.push(read_custom_resource(parameters, &tag, host_measurements, &mut published)?);
     }
     if !custom.iter().any(|one| one.tag.eq_ignore_ascii_case("GPUs"))
         && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
-        && detects_gpus(knobs)
+        && detects_gpus(parameters)
     {
         // GPUs were detected, but MACHINE_RESOURCE_NAMES does not list them.
         published.set("DetectedGPUs", 0i64);
@@ -91,21 +91,21 @@ pub(super) fn read_totals(
 
 /// Returns the device ids in OFFLINE_MACHINE_RESOURCE_<Tag>, by tag.
 pub(super) fn read_offline_devices(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     machine: &ResourceAmounts,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let with_devices = machine.custom.iter().filter(|custom| custom.machine_devices.is_some());
     with_devices
-        .map(|custom| (custom.tag.clone(), read_offline(knobs, &custom.tag).1.into_iter().collect()))
+        .map(|custom| (custom.tag.clone(), read_offline(parameters, &custom.tag).1.into_iter().collect()))
         .collect()
 }
 
 /// Returns the tags of custom resources in case-insensitive order, including GPUs if they are detected
 /// (`init_machine_resources`).
 fn custom_resource_tags(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     names: &[String],
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
 ) -> Result<Vec<String>, ConfigureError> {
     let mut tags: Vec<String> = Vec::new();
     for name in names {
@@ -118,11 +118,11 @@ fn custom_resource_tags(
             Some(tag) => &rest[rest.len() - tag.len()..],
             None => rest,
         };
-        if tag.is_empty() || tag.eq_ignore_ascii_case("NAMES") || knobs.text(name).is_none() {
+        if tag.is_empty() || tag.eq_ignore_ascii_case("NAMES") || parameters.text(name).is_none() {
             continue;
         }
         if RESERVED_TAGS.contains(&tag.to_ascii_lowercase().as_str()) {
-            return Err(knobs.parameter_error(
+            return Err(parameters.parameter_error(
                 name,
                 "the machine's own resources cannot be defined this way; choose another name",
             ));
@@ -131,11 +131,11 @@ fn custom_resource_tags(
             tags.push(tag.to_owned());
         }
     }
-    let given = around.gpu_discovery_output.is_some();
-    if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) && (given || detects_gpus(knobs)) {
+    let has_output = host_measurements.gpu_discovery_output.is_some();
+    if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) && (has_output || detects_gpus(parameters)) {
         tags.push("GPUs".into());
     }
-    let wanted = knobs.words("MACHINE_RESOURCE_NAMES");
+    let wanted = parameters.words("MACHINE_RESOURCE_NAMES");
     if !wanted.is_empty() {
         tags.retain(|tag| wanted.iter().any(|name| name.eq_ignore_ascii_case(tag)));
     }
@@ -144,11 +144,11 @@ fn custom_resource_tags(
 }
 
 /// True if STARTD_DETECT_GPUS, whose value is the arguments of the discovery program, enables the detection of GPUs.
-fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
-    let Some(arguments) = knobs.string("STARTD_DETECT_GPUS") else { return false };
+fn detects_gpus(parameters: &SlotParameters<'_>) -> bool {
+    let Some(arguments) = parameters.string("STARTD_DETECT_GPUS") else { return false };
     let is = |word: &str| arguments.eq_ignore_ascii_case(word);
     if is("true") || is("1") {
-        knobs.warn(format!(
+        parameters.warn(format!(
             "STARTD_DETECT_GPUS = {arguments}: it takes the arguments of condor_gpu_discovery, such as -properties; \
              GPUs are not detected"
         ));
@@ -159,27 +159,27 @@ fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
 
 /// Reads a custom resource from a number, an expression that evaluates to a number, a list of ids, or an ad with properties.
 fn read_custom_resource(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     tag: &str,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
     published: &mut ClassAd,
 ) -> Result<CustomResource, ConfigureError> {
-    let found = match run_inventory(knobs, tag, around)? {
+    let found = match run_inventory(parameters, tag, host_measurements)? {
         Some(inventory) => {
-            let found = resource_from_ad(knobs, &inventory.text, tag);
-            inventory.warn_if_unsuccessful(knobs, tag, &found);
+            let found = resource_from_ad(parameters, &inventory.text, tag);
+            inventory.warn_if_unsuccessful(parameters, tag, &found);
             found
         }
         None => {
-            let text = knobs.string(&format!("MACHINE_RESOURCE_{tag}")).unwrap_or_default();
+            let text = parameters.string(&format!("MACHINE_RESOURCE_{tag}")).unwrap_or_default();
             if text.contains('\n') {
-                resource_from_ad(knobs, &text, tag)
+                resource_from_ad(parameters, &text, tag)
             } else {
-                resource_from_text(knobs, &text, tag)
+                resource_from_text(parameters, &text, tag)
             }
         }
     };
-    Ok(build_custom_resource(knobs, tag, found, published))
+    Ok(build_custom_resource(parameters, tag, found, published))
 }
 
 /// Configured or detected amount of a resource.
@@ -198,19 +198,19 @@ struct DetectedResource {
     shared: bool,
 }
 
-fn resource_from_text(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
-    let (quantity, ids) = parse_number_or_ids(text, knobs.world());
+fn resource_from_text(parameters: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
+    let (quantity, ids) = parse_number_or_ids(text, parameters.world());
     if let Some(id) = ids.iter().find(|id| id.contains('"')) {
-        knobs.warn(format!("MACHINE_RESOURCE_{tag}: the quotes are part of the names: {id}"));
+        parameters.warn(format!("MACHINE_RESOURCE_{tag}: the quotes are part of the names: {id}"));
     }
-    let (offline, offline_ids) = read_offline(knobs, tag);
+    let (offline, offline_ids) = read_offline(parameters, tag);
     DetectedResource { quantity: quantity.max(0.0), ids, offline, offline_ids, ..DetectedResource::default() }
 }
 
 /// Reads OFFLINE_MACHINE_RESOURCE_<Tag>: a number, or ids of devices.
-fn read_offline(knobs: &SlotParameters<'_>, tag: &str) -> (f64, Vec<String>) {
-    let text = knobs.string(&format!("OFFLINE_MACHINE_RESOURCE_{tag}"));
-    text.map_or_else(Default::default, |text| parse_number_or_ids(&text, knobs.world()))
+fn read_offline(parameters: &SlotParameters<'_>, tag: &str) -> (f64, Vec<String>) {
+    let text = parameters.string(&format!("OFFLINE_MACHINE_RESOURCE_{tag}"));
+    text.map_or_else(Default::default, |text| parse_number_or_ids(&text, parameters.world()))
 }
 
 /// Parses a number in any form that `strtod` accepts, an expression that evaluates to a number or boolean, or ids
@@ -231,14 +231,14 @@ fn split_ids(text: &str) -> Vec<String> {
 }
 
 /// Parses the output of an inventory: `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
-fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
-    let world = knobs.world();
+fn resource_from_ad(parameters: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
+    let world = parameters.world();
     let mut found = DetectedResource::default();
     let mut ad = ClassAd::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        if ad.insert_line_with(line.as_bytes(), knobs.dialect()).is_err() {
+        if ad.insert_line_with(line.as_bytes(), parameters.dialect()).is_err() {
             let shown: String = line.chars().take(60).collect();
-            knobs.warn(format!(
+            parameters.warn(format!(
                 "the inventory of {tag} has a line that is not a valid attribute: `{shown}`; the rest is not read"
             ));
             break;
@@ -246,7 +246,7 @@ fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Detect
     }
     (found.offline, found.offline_ids) = match ad.string(format!("Offline{tag}")) {
         Some(text) => parse_number_or_ids(&text.to_string(), world),
-        None => read_offline(knobs, tag),
+        None => read_offline(parameters, tag),
     };
     let detected = Context::new(world).my(&ad).eval_attr(format!("Detected{tag}"));
     match detected {
@@ -257,7 +257,7 @@ fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Detect
     let unique = found.ids.iter().cloned().collect();
     found.properties = extract_properties(&mut ad, &unique, world);
     found.shared =
-        !found.properties.is_empty() && knobs.boolean(&format!("SHARED_MACHINE_RESOURCE_{tag}"), false);
+        !found.properties.is_empty() && parameters.boolean(&format!("SHARED_MACHINE_RESOURCE_{tag}"), false);
     ad.remove(tag);
     found.ad = Some(ad);
     found
@@ -276,21 +276,21 @@ impl InventoryOutput {
     }
 
     /// Warns if the inventory program failed, or if it found nothing although it is configured explicitly.
-    fn warn_if_unsuccessful(&self, knobs: &SlotParameters<'_>, tag: &str, found: &DetectedResource) {
-        let Some((knob, program, exit)) = &self.program_run else { return };
+    fn warn_if_unsuccessful(&self, parameters: &SlotParameters<'_>, tag: &str, found: &DetectedResource) {
+        let Some((parameter, program, exit)) = &self.program_run else { return };
         let failed = *exit != Exit::Code(0);
         let nothing = found.quantity == 0.0;
         let what = match (failed, nothing) {
             (true, true) => format!("'{program}' {exit} and found no resource"),
             (true, false) => {
-                format!("'{program}' {exit}; its output counts anyway, as in a pool")
+                format!("'{program}' {exit}; its output is used anyway, as in a pool")
             }
-            (false, true) if knobs.is_set(knob) => format!("'{program}' found no resource"),
+            (false, true) if parameters.is_set(parameter) => format!("'{program}' found no resource"),
             (false, _) => return,
         };
         let way = if is_gpus(tag) { "; --gpus FILE describes GPUs" } else { "" };
         let outcome = if nothing { format!(": the slots have no {tag}{way}") } else { String::new() };
-        knobs.warn(format!("{knob}: {what}{outcome}"));
+        parameters.warn(format!("{parameter}: {what}{outcome}"));
     }
 }
 
@@ -300,30 +300,30 @@ fn is_gpus(tag: &str) -> bool {
 
 /// Returns the output of a resource's inventory program, or the output that replaces it; `None` if no inventory is configured.
 fn run_inventory(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     tag: &str,
-    around: &HostMeasurements,
+    host_measurements: &HostMeasurements,
 ) -> Result<Option<InventoryOutput>, ConfigureError> {
     let is_gpus = is_gpus(tag);
-    if let Some(given) = around.gpu_discovery_output.as_ref().filter(|_| is_gpus) {
-        return Ok(Some(InventoryOutput::from_text(given.clone())));
+    if let Some(output) = host_measurements.gpu_discovery_output.as_ref().filter(|_| is_gpus) {
+        return Ok(Some(InventoryOutput::from_text(output.clone())));
     }
-    let knob = format!("MACHINE_RESOURCE_INVENTORY_{tag}");
-    let (knob, line) = match knobs.text(&knob) {
-        Some(line) => (knob, line),
-        None if is_gpus && knobs.text("MACHINE_RESOURCE_GPUS").is_none() => {
-            let Some(line) = gpu_discovery_command(knobs) else { return Ok(None) };
+    let parameter = format!("MACHINE_RESOURCE_INVENTORY_{tag}");
+    let (parameter, line) = match parameters.text(&parameter) {
+        Some(line) => (parameter, line),
+        None if is_gpus && parameters.text("MACHINE_RESOURCE_GPUS").is_none() => {
+            let Some(line) = gpu_discovery_command(parameters) else { return Ok(None) };
             ("STARTD_DETECT_GPUS".to_owned(), line)
         }
         None => return Ok(None),
     };
     let argv = htc_base::text::arguments::parse_v1_raw_or_v2_quoted(&line)
-        .map_err(|error| knobs.parameter_error(&knob, error.to_string()))?;
+        .map_err(|error| parameters.parameter_error(&parameter, error.to_string()))?;
     let program = argv.first().cloned().unwrap_or_default();
-    let error = match knobs.world().run(&ExternalCommand::new(argv, INVENTORY_TIMEOUT)) {
+    let error = match parameters.world().run(&ExternalCommand::new(argv, INVENTORY_TIMEOUT)) {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            return Ok(Some(InventoryOutput { text, program_run: Some((knob, program, output.exit)) }));
+            return Ok(Some(InventoryOutput { text, program_run: Some((parameter, program, output.exit)) }));
         }
         Err(error) => error,
     };
@@ -333,21 +333,22 @@ fn run_inventory(
     };
     // Without HTCondor's discovery program no GPUs can be detected; 25.14 would not start on such a machine.
     if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
-        if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
-            knobs.warn(format!(
-                "{knob}: {why}: the slots have no GPUs; --gpus FILE describes GPUs, --param '{knob}=' turns the search off"
+        if error.kind() != ErrorKind::NotFound || parameters.is_set(&parameter) {
+            parameters.warn(format!(
+                "{parameter}: {why}: the slots have no GPUs; --gpus FILE describes GPUs, --param '{parameter}=' turns the search off"
             ));
         }
         return Ok(Some(InventoryOutput::from_text("DetectedGPUs = 0".to_owned())));
     }
-    let way = format!("set {knob} to a program of this machine, or turn it off with --param '{knob}='");
-    Err(knobs.parameter_error(&knob, format!("{why}; {way}")))
+    let way =
+        format!("set {parameter} to a program of this machine, or turn it off with --param '{parameter}='");
+    Err(parameters.parameter_error(&parameter, format!("{why}; {way}")))
 }
 
 /// Returns the command line that detects GPUs, or `None` if the configuration defines them itself.
-fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
-    let arguments = knobs.text("STARTD_DETECT_GPUS")?;
-    let mut line = knobs.text("LIBEXEC").unwrap_or_default();
+fn gpu_discovery_command(parameters: &SlotParameters<'_>) -> Option<BString> {
+    let arguments = parameters.text("STARTD_DETECT_GPUS")?;
+    let mut line = parameters.text("LIBEXEC").unwrap_or_default();
     line.extend_from_slice(b"/condor_gpu_discovery ");
     line.extend_from_slice(&arguments);
     Some(line)
@@ -355,14 +356,14 @@ fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
 
 /// Subtracts the offline devices from a resource, and publishes the machine's totals of it.
 fn build_custom_resource(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     tag: &str,
     found: DetectedResource,
     published: &mut ClassAd,
 ) -> CustomResource {
     let DetectedResource { mut quantity, ids, offline, offline_ids, properties, ad, shared } = found;
     let mut off: BTreeSet<String> = ids.iter().filter(|id| offline_ids.contains(id)).cloned().collect();
-    let as_reference = knobs.reproduces(Quirk::OfflineBelowZero);
+    let as_reference = parameters.reproduces(Quirk::OfflineBelowZero);
     if ids.is_empty() {
         quantity -= offline;
     } else if offline_ids.is_empty() && !as_reference {
@@ -371,7 +372,7 @@ fn build_custom_resource(
         off.extend(ids.iter().skip(keep).cloned());
     }
     if quantity < 0.0 && !as_reference {
-        knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} is more than the machine has: 0 is left"));
+        parameters.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} is more than the machine has: 0 is left"));
         quantity = 0.0;
     }
     let bound: Vec<usize> = (0..ids.len()).filter(|index| !off.contains(&ids[*index])).collect();
@@ -392,8 +393,8 @@ fn build_custom_resource(
         let names: Vec<&str> = ids.iter().filter(|id| off.contains(*id)).map(String::as_str).collect();
         published.set(name, names.join(","));
     }
-    let nested = knobs.boolean("USE_NESTED_CUSTOM_RESOURCE_PROPS", true);
-    let nesting = match knobs.boolean("VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS", nested) {
+    let nested = parameters.boolean("USE_NESTED_CUSTOM_RESOURCE_PROPS", true);
+    let nesting = match parameters.boolean("VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS", nested) {
         true => PropertyNesting::Verbose,
         false if nested => PropertyNesting::Differing,
         false => PropertyNesting::Lists,

@@ -53,7 +53,7 @@ pub(super) struct ParameterProblems {
     pub(super) warnings: Vec<String>,
     /// Warnings about hooks; `warnings` contains them too.
     pub(super) hook_warnings: Vec<HookWarning>,
-    /// Error for the first value with which a startd exits.
+    /// Error for the first value that makes a startd exit.
     fatal: Option<ConfigureError>,
 }
 
@@ -61,7 +61,7 @@ impl ParameterProblems {
     /// Returns the warnings.
     ///
     /// # Errors
-    /// Fails if a value was read with which a startd exits.
+    /// Fails if a value was read that makes a startd exit.
     pub(super) fn into_warnings(self) -> Result<Vec<String>, ConfigureError> {
         self.fatal.map_or(Ok(self.warnings), Err)
     }
@@ -123,14 +123,14 @@ impl<'a> SlotParameters<'a> {
         }
     }
 
-    /// Records a value with which a startd exits (`param_integer`, `param_boolean`). The caller continues with a default, so that
-    /// all settings are checked before the error is returned.
+    /// Records a value that makes a startd exit (`param_integer`, `param_boolean`). The caller continues with a
+    /// default, so that all settings are checked before the error is returned.
     fn refuse(&self, name: &str, problem: String) {
         let error = self.parameter_error(name, problem);
         self.problems.borrow_mut().fatal.get_or_insert(error);
     }
 
-    /// Returns the expanded value of a parameter; an empty value counts as not defined.
+    /// Returns the expanded value of a parameter; an empty value is treated as not defined.
     pub(super) fn text(&self, name: &str) -> Option<BString> {
         self.text_or_empty(name).filter(|text| !text.is_empty())
     }

@@ -35,17 +35,17 @@ pub(super) struct ResourceLimitInputs<'a> {
 }
 
 /// Returns the text of WithinResourceLimits for a machine with these inputs.
-fn resource_limits_text(knobs: &SlotParameters<'_>, limited: ResourceLimitInputs<'_>) -> String {
+fn resource_limits_text(parameters: &SlotParameters<'_>, limited: ResourceLimitInputs<'_>) -> String {
     let ResourceLimitInputs { tags, has_consumption_policy: consumption, has_network: network } = limited;
-    if let Some(own) = knobs.string("WithinResourceLimits") {
+    if let Some(own) = parameters.string("WithinResourceLimits") {
         return own;
     }
     let clause = if network { "" } else { NO_NETWORK_CLAUSE };
     if consumption {
         return consumption_limits_text(tags, clause);
     }
-    let edited = knobs.boolean("STARTD_JOB_HAS_REQUEST_ATTRS", false);
-    let mut text = match (edited, knobs.string("CATALOG_SPACE")) {
+    let edited = parameters.boolean("STARTD_JOB_HAS_REQUEST_ATTRS", false);
+    let mut text = match (edited, parameters.string("CATALOG_SPACE")) {
         (true, _) => EDITED_REQUEST_LIMITS.to_owned(),
         (false, Some(space)) => {
             format!("{CPUS_AND_MEMORY_LIMITS} && (TARGET.RequestDisk - {space}) <= MY.Disk")
@@ -81,13 +81,13 @@ fn consumption_limits_text(tags: &[String], clause: &str) -> String {
 
 /// Publishes `Consumption<Resource>` for a slot with a consumption policy.
 pub(super) fn publish_consumption(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     tags: &[String],
     ad: &mut ClassAd,
 ) -> Result<(), ConfigureError> {
     for asset in ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)) {
         let default = format!("ifthenelse(target.Request{asset} =?= undefined, 0, target.Request{asset})");
-        let expr = match knobs.parse_expr(&format!("CONSUMPTION_{asset}"))? {
+        let expr = match parameters.parse_expr(&format!("CONSUMPTION_{asset}"))? {
             Some(expr) => Some(expr),
             None => Expr::parse(default.as_bytes()).ok(),
         };
@@ -101,18 +101,18 @@ pub(super) fn publish_consumption(
 /// Returns WithinResourceLimits, or `None` if the name of a resource begins with a digit. The reference fails to parse its own
 /// text in that case and continues.
 fn resource_limits_expr(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     limited: ResourceLimitInputs<'_>,
 ) -> Result<Option<Expr>, ConfigureError> {
-    let text = resource_limits_text(knobs, limited);
-    let error = match Expr::parse_with(text.as_bytes(), knobs.dialect()) {
+    let text = resource_limits_text(parameters, limited);
+    let error = match Expr::parse_with(text.as_bytes(), parameters.dialect()) {
         Ok(expr) => return Ok(Some(expr)),
         Err(error) => error,
     };
     let starts_with_digit = |tag: &&String| tag.starts_with(|first: char| first.is_ascii_digit());
-    let odd = limited.tags.iter().find(starts_with_digit);
-    if let Some(tag) = odd.filter(|_| knobs.string("WithinResourceLimits").is_none()) {
-        knobs.warn(format!(
+    let invalid_tag = limited.tags.iter().find(starts_with_digit);
+    if let Some(tag) = invalid_tag.filter(|_| parameters.string("WithinResourceLimits").is_none()) {
+        parameters.warn(format!(
             "MACHINE_RESOURCE_{tag}: {tag} is not a valid attribute name, so that WithinResourceLimits is undefined and no \
              job matches; choose a name that begins with a letter"
         ));
@@ -121,27 +121,27 @@ fn resource_limits_expr(
     Err(ConfigureError::Parameter {
         name: "WithinResourceLimits".into(),
         problem: error.to_string(),
-        origin: knobs.origin("WithinResourceLimits"),
+        origin: parameters.origin("WithinResourceLimits"),
         excerpt: Some(error.render(text.as_bytes())),
     })
 }
 
 /// Builds the Requirements of a slot. Clauses that the administrator defined are also added to the internal ad.
 pub(super) fn build_requirements(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     kind: SlotKind,
     start: &Expr,
     limited: ResourceLimitInputs<'_>,
     internal: &mut ClassAd,
 ) -> Result<SlotRequirements, ConfigureError> {
-    let limits = resource_limits_expr(knobs, limited)?;
-    let healthy = publish_health(knobs, internal)?;
+    let limits = resource_limits_expr(parameters, limited)?;
+    let healthy = publish_health(parameters, internal)?;
     // PSLOT_REQUIREMENTS_CLAUSES applies to both static and partitionable slots.
     let list = match kind {
         SlotKind::Dynamic => DYNAMIC_SLOT_CLAUSES,
         SlotKind::Partitionable | SlotKind::Static => "PSLOT_REQUIREMENTS_CLAUSES",
     };
-    let (general, of_kind) = (knobs.words(ALL_SLOTS_CLAUSES), knobs.words(list));
+    let (general, of_kind) = (parameters.words(ALL_SLOTS_CLAUSES), parameters.words(list));
     let plain = !healthy && general.is_empty() && of_kind.is_empty();
     let mut names: Vec<String> = Vec::new();
     let add = |list: &str, words: Vec<String>, names: &mut Vec<String>, internal: &mut ClassAd| {
@@ -149,7 +149,7 @@ pub(super) fn build_requirements(
             let ours = ["Start", "WithinResourceLimits"].into_iter().chain(healthy.then_some("Healthy"));
             let stands =
                 ours.chain(names.iter().map(String::as_str)).any(|own| own.eq_ignore_ascii_case(&name));
-            if !stands && add_clause(knobs, list, &name, internal) {
+            if !stands && add_clause(parameters, list, &name, internal) {
                 names.push(name);
             }
         }
@@ -164,8 +164,8 @@ pub(super) fn build_requirements(
         names.insert(0, "Healthy".to_owned());
     }
     let text = names.join(" && ");
-    let whole = Expr::parse_with(text.as_bytes(), knobs.dialect())
-        .map_err(|error| knobs.parameter_error(ALL_SLOTS_CLAUSES, error.to_string()))?;
+    let whole = Expr::parse_with(text.as_bytes(), parameters.dialect())
+        .map_err(|error| parameters.parameter_error(ALL_SLOTS_CLAUSES, error.to_string()))?;
     Ok(SlotRequirements { start: start.clone(), limits, expr: whole, clauses })
 }
 
@@ -176,16 +176,16 @@ const DYNAMIC_SLOT_CLAUSES: &str = "DSLOT_REQUIREMENTS_CLAUSES";
 
 /// Adds a clause that the administrator defined to the internal ad. Returns true if the clause is part of Requirements
 /// (`Resource::reqexp_config`).
-fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut ClassAd) -> bool {
-    let Some(text) = knobs.text(name) else {
+fn add_clause(parameters: &SlotParameters<'_>, list: &str, name: &str, internal: &mut ClassAd) -> bool {
+    let Some(text) = parameters.text(name) else {
         // A clause in the list for all slots may be an attribute that the slots already have.
         let stands = list == ALL_SLOTS_CLAUSES && internal.contains(name);
         if !stands {
-            knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
+            parameters.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
         }
         return stands;
     };
-    match Expr::parse_with(&text, knobs.dialect()) {
+    match Expr::parse_with(&text, parameters.dialect()) {
         Ok(expr) => {
             internal.insert(name, expr);
             true
@@ -195,27 +195,30 @@ fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut
                 DYNAMIC_SLOT_CLAUSES => (false, "it is left out"),
                 _ => (true, "no job will match"),
             };
-            knobs.warn(format!("the clause {name} of {list} is not a valid expression: {error}; {follows}"));
+            parameters
+                .warn(format!("the clause {name} of {list} is not a valid expression: {error}; {follows}"));
             stays
         }
     }
 }
 
-/// Publishes STARTD_HEALTH_EXPRS as `Healthy = min({ ..., 1 })`, in which undefined checks count as healthy.
-fn publish_health(knobs: &SlotParameters<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
-    let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
+/// Publishes STARTD_HEALTH_EXPRS as `Healthy = min({ ..., 1 })`, in which undefined checks are treated as healthy.
+fn publish_health(parameters: &SlotParameters<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
+    let Some(checks) = parameters.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
     let parse = |text: String| {
-        Expr::parse_with(text.as_bytes(), knobs.dialect())
-            .map_err(|error| knobs.parameter_error("STARTD_HEALTH_EXPRS", error.to_string()))
+        Expr::parse_with(text.as_bytes(), parameters.dialect())
+            .map_err(|error| parameters.parameter_error("STARTD_HEALTH_EXPRS", error.to_string()))
     };
     let inner = checks.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(&checks);
     internal.insert("HealthExprs", parse(format!("{{ {inner} }}"))?);
     internal.insert("Healthy", parse(format!("min({{ {inner},1 }})"))?);
-    let count =
-        match internal.get("HealthExprs").map(|list| Context::new(knobs.world()).my(internal).eval(&list)) {
-            Some(Value::List(checks)) => checks.items().len(),
-            _ => 1,
-        };
+    let count = match internal
+        .get("HealthExprs")
+        .map(|list| Context::new(parameters.world()).my(internal).eval(&list))
+    {
+        Some(Value::List(checks)) => checks.items().len(),
+        _ => 1,
+    };
     internal.insert("HealthFactor", parse(format!("sum(HealthExprs) / {count}.0"))?);
     Ok(true)
 }

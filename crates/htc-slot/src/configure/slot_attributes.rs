@@ -9,7 +9,7 @@ use htc_classad::{ClassAd, Expr};
 /// Publishes STARTD_ATTRS and similar lists in `ad`. `id` is the slot's id string; a dynamic slot has the attributes of its
 /// parent.
 pub(super) fn publish_slot_attributes(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     global: &SlotParameters<'_>,
     id: &str,
     ad: &mut ClassAd,
@@ -24,28 +24,28 @@ pub(super) fn publish_slot_attributes(
     }
     // Next come attributes with values for this slot. The list of the slot's type replaces the global list.
     let id = id.split('_').next().unwrap_or(id);
-    let mut names = knobs.words("STARTD_ATTRS");
-    if !knobs.reproduces(Quirk::TypeAttrsHideSlotValues) {
+    let mut names = parameters.words("STARTD_ATTRS");
+    if !parameters.reproduces(Quirk::TypeAttrsHideSlotValues) {
         names.extend(global.words("STARTD_ATTRS"));
     }
-    names.extend(knobs.words(&format!("{id}_STARTD_ATTRS")));
+    names.extend(parameters.words(&format!("{id}_STARTD_ATTRS")));
     let lists = ["STARTD_LATCH_EXPRS", "SYSTEM_STARTD_ATTRS", "SYSTEM_STARTD_LATCH_EXPRS"];
-    names.extend(lists.into_iter().flat_map(|list| knobs.words(list)));
+    names.extend(lists.into_iter().flat_map(|list| parameters.words(list)));
     for name in names {
-        let own = knobs.text(&format!("{id}_{name}"));
-        match own.or_else(|| knobs.text_or_empty(&name)) {
+        let own = parameters.text(&format!("{id}_{name}"));
+        match own.or_else(|| parameters.text_or_empty(&name)) {
             Some(text) if text.is_empty() => drop(ad.remove(&name)),
-            Some(text) => insert_parsed(knobs, &name, Some(&text), ad),
+            Some(text) => insert_parsed(parameters, &name, Some(&text), ad),
             None => {}
         }
     }
 }
 
-fn insert_parsed(knobs: &SlotParameters<'_>, name: &str, text: Option<&BString>, ad: &mut ClassAd) {
+fn insert_parsed(parameters: &SlotParameters<'_>, name: &str, text: Option<&BString>, ad: &mut ClassAd) {
     let Some(text) = text else { return };
-    match Expr::parse_with(text, knobs.dialect()) {
+    match Expr::parse_with(text, parameters.dialect()) {
         Ok(expr) => ad.insert(name, expr),
-        Err(error) => knobs.warn(format!(
+        Err(error) => parameters.warn(format!(
             "the attribute {name} of the slots is not a valid expression: {error}; did you forget to quote a string?"
         )),
     }

@@ -56,74 +56,74 @@ pub fn read_slot_policy(
 ) -> Result<ClassAd, ConfigureError> {
     let problems = RefCell::default();
     let mut ad = ClassAd::new();
-    let of = |view| SlotParameters::new(view, &problems, quirks);
-    publish_policy(&of(slot), &of(global), &mut ad)?;
+    let parameters_of = |view| SlotParameters::new(view, &problems, quirks);
+    publish_policy(&parameters_of(slot), &parameters_of(global), &mut ad)?;
     Ok(ad)
 }
 
 /// Returns START as an expression. If it does not parse, fails with the location of the error; in 25.14, the result is the
 /// literal `error`, without a message.
-pub(super) fn start_expression(knobs: &SlotParameters<'_>) -> Result<Expr, ConfigureError> {
-    match knobs.parse_expr("START") {
+pub(super) fn start_expression(parameters: &SlotParameters<'_>) -> Result<Expr, ConfigureError> {
+    match parameters.parse_expr("START") {
         Ok(expr) => Ok(expr.unwrap_or_else(|| Expr::literal(Value::Bool(true)))),
-        Err(_) if knobs.reproduces(Quirk::StartSyntaxSilent) => Ok(Expr::literal(Value::Error)),
+        Err(_) if parameters.reproduces(Quirk::StartSyntaxSilent) => Ok(Expr::literal(Value::Error)),
         Err(error) => Err(error),
     }
 }
 
 /// Publishes the policy of a slot in its internal ad.
 pub(super) fn publish_policy(
-    knobs: &SlotParameters<'_>,
+    parameters: &SlotParameters<'_>,
     global: &SlotParameters<'_>,
     ad: &mut ClassAd,
 ) -> Result<(), ConfigureError> {
     // A START that does not parse is published only with Requirements, which spell the attribute `Start`.
-    let name = if knobs.parse_expr("START").is_ok() { "START" } else { "Start" };
-    ad.insert(name, start_expression(knobs)?);
+    let name = if parameters.parse_expr("START").is_ok() { "START" } else { "Start" };
+    ad.insert(name, start_expression(parameters)?);
     for (name, default) in POLICY_DEFAULTS {
         // If the value for the slot type does not parse, the global value is used.
-        let expr = knobs.expr_or_warn(name).or_else(|| global.expr_or_warn(name));
+        let expr = parameters.expr_or_warn(name).or_else(|| global.expr_or_warn(name));
         let default = || default.and_then(|text| Expr::parse(text.as_bytes()).ok());
         if let Some(expr) = expr.or_else(default) {
             ad.insert(name, expr);
         }
     }
-    warn_about_fetch_delay(knobs, ad);
-    let vacate = knobs.parse_expr("MachineMaxVacateTime")?;
+    warn_about_fetch_delay(parameters, ad);
+    let vacate = parameters.parse_expr("MachineMaxVacateTime")?;
     ad.insert("MachineMaxVacateTime", vacate.unwrap_or_else(|| Expr::literal(Value::Int(600))));
-    if !knobs.reproduces(Quirk::VmPolicyKnobsDead) {
+    if !parameters.reproduces(Quirk::VmPolicyKnobsDead) {
         for name in VM_POLICY_PARAMETERS {
-            if let Some(expr) = knobs.expr_or_warn(name) {
+            if let Some(expr) = parameters.expr_or_warn(name) {
                 ad.insert(name, expr);
             }
         }
     }
-    ad.insert("IsOwner", is_owner_expression(knobs, global));
+    ad.insert("IsOwner", is_owner_expression(parameters, global));
     // The attribute SlotWeight comes from SLOT_WEIGHT; a parameter SlotWeight has no effect.
-    let weight = knobs.parse_expr("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
+    let weight = parameters.parse_expr("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
     if let Some(weight) = weight {
         ad.insert("SlotWeight", weight);
     }
-    let busy = knobs.expr_or_warn("CpuBusy").or_else(|| global.expr_or_warn("cpu_busy"));
+    let busy = parameters.expr_or_warn("CpuBusy").or_else(|| global.expr_or_warn("cpu_busy"));
     ad.insert("CpuBusy", busy.unwrap_or_else(|| Expr::literal(Value::Bool(false))));
     Ok(())
 }
 
 /// Warns if FetchWorkDelay is a constant but not a number, so that its default is used, as in 25.14.
-fn warn_about_fetch_delay(knobs: &SlotParameters<'_>, ad: &ClassAd) {
+fn warn_about_fetch_delay(parameters: &SlotParameters<'_>, ad: &ClassAd) {
     let Some(delay) = ad.get("FetchWorkDelay") else { return };
     if let Some(Value::Str(_) | Value::Undefined | Value::Error) = delay.as_literal() {
         let value = delay.unparse_old();
-        knobs.warn(format!(
+        parameters.warn(format!(
             "FetchWorkDelay is not a number: {value}; slots wait {DEFAULT_FETCH_DELAY} s between fetches"
         ));
     }
 }
 
 /// Returns the IsOwner expression. The parameter IsOwner takes precedence over IS_OWNER, which 25.14 ignores for a slot type.
-fn is_owner_expression(knobs: &SlotParameters<'_>, global: &SlotParameters<'_>) -> Expr {
-    let by_type = if knobs.reproduces(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
-    let expr = knobs.expr_or_warn("IsOwner").or_else(|| by_type.expr_or_warn("IS_OWNER"));
+fn is_owner_expression(parameters: &SlotParameters<'_>, global: &SlotParameters<'_>) -> Expr {
+    let by_type = if parameters.reproduces(Quirk::SlotTypeIsOwnerIgnored) { global } else { parameters };
+    let expr = parameters.expr_or_warn("IsOwner").or_else(|| by_type.expr_or_warn("IS_OWNER"));
     expr.or_else(|| Expr::parse(b"(START =?= False)").ok())
         .unwrap_or_else(|| Expr::literal(Value::Bool(false)))
 }

@@ -19,8 +19,8 @@ fn distinct_slot_expressions(slots: &[SlotPlan], name: &str) -> Vec<Expr> {
     found
 }
 
-/// Checks HIBERNATE. `looked_at` is true if HIBERNATE is evaluated, because HIBERNATE_CHECK_INTERVAL is set.
-pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], looked_at: bool) {
+/// Checks HIBERNATE. `is_evaluated` is true if HIBERNATE is evaluated, because HIBERNATE_CHECK_INTERVAL is above 0.
+pub(super) fn check_hibernate(parameters: &SlotParameters<'_>, slots: &[SlotPlan], is_evaluated: bool) {
     let known = |text: &str| {
         SleepState::from_name(text).is_some()
             || ["", "0"].contains(&text)
@@ -28,8 +28,8 @@ pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], lo
     };
     for expr in distinct_slot_expressions(slots, "HIBERNATE") {
         let text = expr.unparse_old();
-        if !looked_at {
-            knobs.warn(format!(
+        if !is_evaluated {
+            parameters.warn(format!(
                 "HIBERNATE = {text}: HIBERNATE_CHECK_INTERVAL is not above 0, so it is never evaluated, as in a pool"
             ));
             continue;
@@ -46,12 +46,12 @@ pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], lo
             }
             (None, _) => continue,
         };
-        knobs.warn(format!("HIBERNATE = {text} {what}; the machine stays awake, as in a pool"));
+        parameters.warn(format!("HIBERNATE = {text} {what}; the machine stays awake, as in a pool"));
     }
 }
 
 /// Checks the expressions START_BACKFILL and EVICT_BACKFILL.
-pub(super) fn check_backfill(knobs: &SlotParameters<'_>, slots: &[SlotPlan]) {
+pub(super) fn check_backfill(parameters: &SlotParameters<'_>, slots: &[SlotPlan]) {
     for name in ["START_BACKFILL", "EVICT_BACKFILL"] {
         for expr in distinct_slot_expressions(slots, name) {
             let what = match (expr.as_literal(), expr.as_attribute()) {
@@ -62,7 +62,10 @@ pub(super) fn check_backfill(knobs: &SlotParameters<'_>, slots: &[SlotPlan]) {
                 }
                 (None, _) => continue,
             };
-            knobs.warn(format!("{name} = {} {what}; it counts as false, as in a pool", expr.unparse_old()));
+            parameters.warn(format!(
+                "{name} = {} {what}; it is treated as false, as in a pool",
+                expr.unparse_old()
+            ));
         }
     }
 }

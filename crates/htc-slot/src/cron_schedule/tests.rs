@@ -105,42 +105,47 @@ fn every_mode_runs_when_it_did_in_the_recording() {
         job("WFE", CronMode::WaitForExit, 2, none),
         job("DEM", CronMode::OnDemand, 0, none),
     ];
-    let mut play = ManagerSimulation::new(QuirkMode::Reference, &[("SLOW", 70), ("SLOWK", 70), ("WFE", 10)]);
-    play.configure(&jobs, 10.0);
-    play.advance(149);
-    assert_eq!(play.start_times("PER"), [0, 30, 60, 90, 120]);
-    assert_eq!(play.start_times("SLOW"), [0, 80], "the first tick after the end");
-    assert_eq!(play.start_times("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ends and starts at each tick");
-    assert!(play.signals.iter().all(|(_, name, signal)| name == "SLOWK" && *signal == SIGTERM));
-    assert_eq!(play.start_times("WFE"), [0, 30, 60, 90, 120]);
-    assert_eq!((play.start_times("SHOT"), play.start_times("DEM")), (vec![0], vec![]));
-    play.configure(&jobs, 10.0);
-    assert_eq!((play.start_times("SHOTR"), play.start_times("SHOT")), (vec![0, 149], vec![0]));
+    let mut simulation =
+        ManagerSimulation::new(QuirkMode::Reference, &[("SLOW", 70), ("SLOWK", 70), ("WFE", 10)]);
+    simulation.configure(&jobs, 10.0);
+    simulation.advance(149);
+    assert_eq!(simulation.start_times("PER"), [0, 30, 60, 90, 120]);
+    assert_eq!(simulation.start_times("SLOW"), [0, 80], "the first tick after the end");
+    assert_eq!(
+        simulation.start_times("SLOWK"),
+        [0, 20, 40, 60, 80, 100, 120, 140],
+        "ends and starts at each tick"
+    );
+    assert!(simulation.signals.iter().all(|(_, name, signal)| name == "SLOWK" && *signal == SIGTERM));
+    assert_eq!(simulation.start_times("WFE"), [0, 30, 60, 90, 120]);
+    assert_eq!((simulation.start_times("SHOT"), simulation.start_times("DEM")), (vec![0], vec![]));
+    simulation.configure(&jobs, 10.0);
+    assert_eq!((simulation.start_times("SHOTR"), simulation.start_times("SHOT")), (vec![0, 149], vec![0]));
     // After a change of the list, jobs that are not in it are killed and removed. PER keeps its old period, as in 25.14.
-    play.advance(11);
+    simulation.advance(11);
     let changed = [job("PER", CronMode::Periodic, 1, none), job("NEWJOB", CronMode::OneShot, 0, none)];
-    play.starts.clear();
-    play.signals.clear();
-    play.advance(15);
-    play.configure(&changed, 10.0);
-    assert_eq!(play.schedule.jobs().count(), 2);
-    assert!(play.signals.iter().any(|(_, _, signal)| *signal == SIGKILL), "{:?}", play.signals);
-    assert_eq!(play.start_times("NEWJOB"), [175]);
-    play.advance(70);
-    assert_eq!(play.start_times("PER"), [175, 205, 235]);
+    simulation.starts.clear();
+    simulation.signals.clear();
+    simulation.advance(15);
+    simulation.configure(&changed, 10.0);
+    assert_eq!(simulation.schedule.jobs().count(), 2);
+    assert!(simulation.signals.iter().any(|(_, _, signal)| *signal == SIGKILL), "{:?}", simulation.signals);
+    assert_eq!(simulation.start_times("NEWJOB"), [175]);
+    simulation.advance(70);
+    assert_eq!(simulation.start_times("PER"), [175, 205, 235]);
 }
 
 #[test]
 fn a_new_period_applies_from_the_reconfig() {
-    let mut play = ManagerSimulation::new(QuirkMode::Manual, &[]);
-    play.configure(&[job("PER", CronMode::Periodic, 3, |_| {})], 1.0);
-    play.advance(45);
-    play.configure(&[job("PER", CronMode::Periodic, 1, |_| {})], 1.0);
-    play.advance(20);
-    assert_eq!(play.start_times("PER"), [0, 30, 45, 55, 65]);
-    play.configure(&[job("PER", CronMode::Periodic, 5, |_| {})], 1.0);
-    play.advance(60);
-    assert_eq!(play.start_times("PER")[5..], [115], "the job waits for the rest of the new period");
+    let mut simulation = ManagerSimulation::new(QuirkMode::Manual, &[]);
+    simulation.configure(&[job("PER", CronMode::Periodic, 3, |_| {})], 1.0);
+    simulation.advance(45);
+    simulation.configure(&[job("PER", CronMode::Periodic, 1, |_| {})], 1.0);
+    simulation.advance(20);
+    assert_eq!(simulation.start_times("PER"), [0, 30, 45, 55, 65]);
+    simulation.configure(&[job("PER", CronMode::Periodic, 5, |_| {})], 1.0);
+    simulation.advance(60);
+    assert_eq!(simulation.start_times("PER")[5..], [115], "the job waits for the rest of the new period");
 }
 
 /// Jobs A, B and C with load 0.1 run for 3 s each, with period 2 s and MAX_JOB_LOAD 0.2. D with load 0.5 never starts.
@@ -150,27 +155,32 @@ fn the_load_limit_allows_two_jobs_at_a_time_as_recorded() {
     let jobs: Vec<CronJob> = [("A", 0.1), ("B", 0.1), ("C", 0.1), ("D", 0.5)]
         .map(|(name, load)| job(name, CronMode::Periodic, 2, heavy(load)))
         .into();
-    let mut play = ManagerSimulation::new(QuirkMode::Reference, &[("A", 31), ("B", 31), ("C", 31)]);
-    play.configure(&jobs, 0.2);
-    play.advance(125);
+    let mut simulation = ManagerSimulation::new(QuirkMode::Reference, &[("A", 31), ("B", 31), ("C", 31)]);
+    simulation.configure(&jobs, 0.2);
+    simulation.advance(125);
     assert_eq!(
-        (play.start_times("A"), play.start_times("B"), play.start_times("C"), play.start_times("D")),
+        (
+            simulation.start_times("A"),
+            simulation.start_times("B"),
+            simulation.start_times("C"),
+            simulation.start_times("D")
+        ),
         (vec![0, 40, 80, 124], vec![0, 62, 111], vec![31, 93], vec![])
     );
 }
 
 #[test]
 fn a_job_that_ignores_the_signal_is_killed_a_second_later() {
-    let mut play = ManagerSimulation::new(QuirkMode::Manual, &[("STUBBORN", 1000)]);
-    play.configure(&[job("STUBBORN", CronMode::Periodic, 2, |job| job.kill = true)], 1.0);
-    play.advance(35);
+    let mut simulation = ManagerSimulation::new(QuirkMode::Manual, &[("STUBBORN", 1000)]);
+    simulation.configure(&[job("STUBBORN", CronMode::Periodic, 2, |job| job.kill = true)], 1.0);
+    simulation.advance(35);
     let expected = [(20, "STUBBORN".to_owned(), SIGTERM), (30, "STUBBORN".to_owned(), SIGKILL)];
-    assert_eq!(play.signals, expected);
-    assert_eq!(play.start_times("STUBBORN"), [0, 30], "started again at once");
-    play.step(CronEvent::ShutDown { fast: false });
-    assert_eq!(play.signals.last().unwrap().2, SIGTERM);
-    play.advance(100);
-    assert_eq!(play.start_times("STUBBORN").len(), 2, "nothing starts any more");
+    assert_eq!(simulation.signals, expected);
+    assert_eq!(simulation.start_times("STUBBORN"), [0, 30], "started again at once");
+    simulation.step(CronEvent::ShutDown { fast: false });
+    assert_eq!(simulation.signals.last().unwrap().2, SIGTERM);
+    simulation.advance(100);
+    assert_eq!(simulation.start_times("STUBBORN").len(), 2, "nothing starts any more");
 }
 
 #[test]
@@ -181,36 +191,36 @@ fn reconfig_sends_sighup_after_the_first_output_and_starts_rerun_jobs() {
         job("AGAIN", CronMode::OneShot, 0, again),
     ];
     for (quirks, expected) in [(QuirkMode::Manual, vec![0, 50]), (QuirkMode::Reference, vec![0, 20])] {
-        let mut play = ManagerSimulation::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
-        play.configure(&jobs, 1.0);
-        play.advance(10);
-        play.configure(&[jobs[0].clone()], 1.0);
-        assert!(play.signals.iter().all(|signal| signal.2 != SIGHUP), "nothing printed yet");
-        play = ManagerSimulation::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
-        play.configure(&jobs, 1.0);
-        let run = play.ends[0].1;
-        play.step(CronEvent::Published(run));
-        play.advance(20);
-        play.configure(&jobs, 1.0);
-        assert_eq!(play.signals, [(20, "HUP".to_owned(), SIGHUP)]);
-        play.advance(60);
-        assert_eq!(play.start_times("AGAIN"), expected, "{quirks:?}");
+        let mut simulation = ManagerSimulation::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
+        simulation.configure(&jobs, 1.0);
+        simulation.advance(10);
+        simulation.configure(&[jobs[0].clone()], 1.0);
+        assert!(simulation.signals.iter().all(|signal| signal.2 != SIGHUP), "nothing printed yet");
+        simulation = ManagerSimulation::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
+        simulation.configure(&jobs, 1.0);
+        let run = simulation.ends[0].1;
+        simulation.step(CronEvent::Published(run));
+        simulation.advance(20);
+        simulation.configure(&jobs, 1.0);
+        assert_eq!(simulation.signals, [(20, "HUP".to_owned(), SIGHUP)]);
+        simulation.advance(60);
+        assert_eq!(simulation.start_times("AGAIN"), expected, "{quirks:?}");
     }
 }
 
 #[test]
 fn only_the_reference_gives_up_after_a_failed_start() {
     for (quirks, wakes) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
-        let mut play = ManagerSimulation::new(quirks, &[]);
-        play.fails = true;
+        let mut simulation = ManagerSimulation::new(quirks, &[]);
+        simulation.fails = true;
         let jobs = [job("WFE", CronMode::WaitForExit, 2, |_| {}), job("SHOT", CronMode::OneShot, 0, |_| {})];
-        play.configure(&jobs, 1.0);
-        assert_eq!(play.schedule.next_wake().is_some(), wakes);
-        play.fails = false;
-        play.advance(20);
-        assert_eq!(play.start_times("WFE").len(), usize::from(wakes));
-        play.configure(&jobs, 1.0);
-        assert_eq!(play.start_times("SHOT").len(), usize::from(wakes));
+        simulation.configure(&jobs, 1.0);
+        assert_eq!(simulation.schedule.next_wake().is_some(), wakes);
+        simulation.fails = false;
+        simulation.advance(20);
+        assert_eq!(simulation.start_times("WFE").len(), usize::from(wakes));
+        simulation.configure(&jobs, 1.0);
+        assert_eq!(simulation.start_times("SHOT").len(), usize::from(wakes));
     }
 }
 
@@ -219,8 +229,8 @@ fn a_job_with_an_untrue_condition_stays_ready() {
     let mut schedule = CronSchedule::new(QuirkMode::Manual);
     let jobs = vec![job("WAITS", CronMode::Periodic, 5, |_| {})];
     let configured = CronEvent::Configured { jobs, max_load: 1.0 };
-    let told = schedule.step(ClockReading::from_epoch(0), configured, &|_| false);
-    assert_eq!(told, [CronAction::Note(CronNote::Waiting { name: "WAITS".into(), for_load: false })]);
+    let actions = schedule.step(ClockReading::from_epoch(0), configured, &|_| false);
+    assert_eq!(actions, [CronAction::Note(CronNote::Waiting { name: "WAITS".into(), for_load: false })]);
     let started = schedule.step(ClockReading::from_epoch(1), CronEvent::ConditionsChanged, &|_| true);
     assert!(matches!(&started[..], [CronAction::Start { .. }]));
 }

@@ -10,7 +10,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 pub(crate) struct Alarm {
     /// Instant at which the daemon wakes up for the timer.
     pub at: MonotonicTime,
-    /// Second of the wall clock from which the timer counts as expired.
+    /// Second of the wall clock from which on the timer is treated as expired.
     second: i64,
 }
 

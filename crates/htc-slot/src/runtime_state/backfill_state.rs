@@ -26,7 +26,7 @@ pub(crate) enum BackfillClientStage {
     Running,
     /// The client was asked to end. At this time it is killed with all its descendants.
     Ending(MonotonicTime),
-    /// The client cannot run, and counts as exited from this time on.
+    /// The client cannot run, and is treated as exited from this time on.
     Dying(MonotonicTime),
 }
 
@@ -35,7 +35,7 @@ impl BackfillState {
         self.client.is_some()
     }
 
-    /// Returns when a client that cannot run counts as exited, or `None`.
+    /// Returns the time from which a client that cannot run is treated as exited, or `None`.
     pub(crate) fn dead_client_end(&self) -> Option<MonotonicTime> {
         match self.client.as_ref()?.stage {
             BackfillClientStage::Dying(at) => Some(at),

@@ -14,7 +14,7 @@ pub(crate) enum FetchState {
     Waiting(Alarm),
     /// The hook FETCH_WORK runs.
     Running(HookRunId),
-    /// A call that is counted instead of made is in progress since this time.
+    /// A call that is not made, only counted, has been in progress since this time.
     Skipped(ClockReading),
 }
 

@@ -38,7 +38,7 @@ impl PeriodicTimes {
     fn last_before(self, at: u64, from: u64) -> Option<u64> {
         let last = at.checked_sub(1)?;
         let found = match last.checked_sub(self.at) {
-            Some(late) => self.at + self.whole_steps(late) * self.step,
+            Some(elapsed) => self.at + self.whole_steps(elapsed) * self.step,
             None => self.at.checked_sub(self.steps_to_cover(self.at - last) * self.step)?,
         };
         Some(found).filter(|found| *found >= self.first && *found > from)
@@ -48,7 +48,7 @@ impl PeriodicTimes {
     fn first_at_or_after(self, at: u64) -> u64 {
         let at = at.max(self.first);
         match at.checked_sub(self.at) {
-            Some(late) => self.at + self.steps_to_cover(late) * self.step,
+            Some(elapsed) => self.at + self.steps_to_cover(elapsed) * self.step,
             None => self.at - self.whole_steps(self.at - at) * self.step,
         }
     }
@@ -143,65 +143,66 @@ impl PollSchedule {
         Alarm::new(at, self.wall_second_at(at.0))
     }
 
-    /// Returns when a slot fetches next if its timer expires at `alarm` and its delay ends in the second `over`. Until
-    /// then, each poll and update sets the timer again, to the whole seconds left (`tryFetchWork`); once the delay has
-    /// ended, the poll or update calls FETCH_WORK. `seen` is the time at which the timer was set.
+    /// Returns when a slot fetches next if its timer expires at `alarm` and its delay ends in the second `delay_end`.
+    /// Until then, each poll and update sets the timer again, to the whole seconds left (`tryFetchWork`); once the
+    /// delay has ended, the poll or update calls FETCH_WORK. `set_at` is the time at which the timer was set.
     pub(crate) fn next_fetch_time(
         &self,
         alarm: MonotonicTime,
-        over: i64,
-        seen: MonotonicTime,
+        delay_end: i64,
+        set_at: MonotonicTime,
     ) -> MonotonicTime {
-        let begins = self.second_start(over);
-        let looked = self
+        let begins = self.second_start(delay_end);
+        let next_poll = self
             .poll_and_update_times
             .iter()
             .flatten()
-            .map(|steps| steps.first_at_or_after(begins.max(seen.0 + 1)))
+            .map(|steps| steps.first_at_or_after(begins.max(set_at.0 + 1)))
             .min();
-        let alarm = match self.last_before(MonotonicTime(begins), seen) {
+        let alarm = match self.last_before(MonotonicTime(begins), set_at) {
             Some(last) => {
-                let left = u64::try_from(over - self.wall_second_at(last.0)).unwrap_or(0);
+                let left = u64::try_from(delay_end - self.wall_second_at(last.0)).unwrap_or(0);
                 last.0 + left * 1_000_000
             }
             None => alarm.0,
         };
-        MonotonicTime(looked.map_or(alarm, |looked| looked.min(alarm)))
+        MonotonicTime(next_poll.map_or(alarm, |next_poll| next_poll.min(alarm)))
     }
 
-    /// Returns when the timer of an unwilling slot expires after a poll or update at `last`: when its delay ends in the second
-    /// `over`, or one full delay later if that second has passed (`tryFetchWork`).
-    pub(crate) fn timer_after_poll(&self, last: MonotonicTime, delay: i64, over: i64) -> MonotonicTime {
-        let left = over.saturating_sub(self.wall_second_at(last.0));
+    /// Returns when the timer of an unwilling slot expires after a poll or update at `last`: when its delay ends in the
+    /// second `delay_end`, or one full delay later if that second has passed (`tryFetchWork`).
+    pub(crate) fn timer_after_poll(&self, last: MonotonicTime, delay: i64, delay_end: i64) -> MonotonicTime {
+        let left = delay_end.saturating_sub(self.wall_second_at(last.0));
         let wait = if left > 0 { left.min(delay) } else { delay };
         last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
     }
 
     /// Returns when the timer of an unwilling slot may expire after START has become true, or `None` if a poll or
-    /// update comes first. Each poll, each update and each expiry sets the timer again. `seen` is the time at which the
-    /// alarm was set; earlier polls have no effect. `over` is the second in which the delay ends, and `willing` is the
-    /// second from which START may be true.
+    /// update comes first. Each poll, each update and each expiry sets the timer again. `set_at` is the time at which
+    /// the alarm was set; earlier polls have no effect. `delay_end` is the second in which the delay ends, and
+    /// `willing` is the second from which START may be true.
     pub(crate) fn next_timer_when_willing(
         &self,
         alarm: MonotonicTime,
-        seen: MonotonicTime,
+        set_at: MonotonicTime,
         delay: i64,
-        over: i64,
+        delay_end: i64,
         willing: i64,
     ) -> Option<MonotonicTime> {
         if willing == i64::MAX {
             return None;
         }
         let from = self.second_start(willing);
-        let looked =
+        let next_poll =
             self.poll_and_update_times.iter().flatten().map(|steps| steps.first_at_or_after(from)).min();
-        let set = |last| self.timer_after_poll(last, delay, over).0;
-        let mut at = self.last_before(MonotonicTime(from), seen).map_or(alarm.0, set).max(alarm.0.min(from));
+        let set = |last| self.timer_after_poll(last, delay, delay_end).0;
+        let mut at =
+            self.last_before(MonotonicTime(from), set_at).map_or(alarm.0, set).max(alarm.0.min(from));
         let delay = u64::try_from(delay).unwrap_or(1).saturating_mul(1_000_000);
         if at < from {
             at = at.saturating_add((from - at).div_ceil(delay).saturating_mul(delay));
         }
-        (looked.is_none_or(|looked| at < looked)).then_some(MonotonicTime(at))
+        (next_poll.is_none_or(|next_poll| at < next_poll)).then_some(MonotonicTime(at))
     }
 }
 
@@ -224,8 +225,8 @@ mod tests {
     fn a_timer_set_after_the_last_update_continues() {
         let seconds = |seconds: u64| MonotonicTime(seconds * 1_000_000);
         let updates = PeriodicTimes { at: seconds(747).0, first: seconds(61).0, step: seconds(61).0 };
-        let grid = PollSchedule { poll_and_update_times: [None, Some(updates)], wall_clock_offset: 0 };
-        let asks = |seen| grid.next_timer_when_willing(seconds(742), seconds(seen), 45, 0, 726);
+        let schedule = PollSchedule { poll_and_update_times: [None, Some(updates)], wall_clock_offset: 0 };
+        let asks = |set_at| schedule.next_timer_when_willing(seconds(742), seconds(set_at), 45, 0, 726);
         assert_eq!(asks(697), Some(seconds(742)));
         assert_eq!(asks(600), Some(seconds(731)));
     }

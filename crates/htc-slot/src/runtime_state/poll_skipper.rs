@@ -14,12 +14,12 @@ use htc_base::time::{ClockReading, MonotonicTime};
 pub(crate) struct PollSkipper {
     /// Duration of each FETCH_WORK call.
     pub fetch_duration: Duration,
-    /// True if futile fetches are counted instead of made.
+    /// True if futile fetches are not made, only counted.
     pub skips_futile_fetches: bool,
     /// Time of the last poll or update that was made or skipped.
     pub last_poll: ClockReading,
     /// Queue of slots by the second from which each must be evaluated.
-    pub next_looks: BinaryHeap<Reverse<(i64, SlotKey)>>,
+    pub next_evaluations: BinaryHeap<Reverse<(i64, SlotKey)>>,
     /// Queue of slots by the time their next timer expires.
     pub timers: BinaryHeap<Reverse<(MonotonicTime, SlotKey)>>,
     /// Slots that the current event concerns.
@@ -34,7 +34,7 @@ pub(crate) struct PollSkipper {
     /// Slots that have become futile fetchers since the last query, with the end of their next call and the number of their
     /// window.
     pub futile_fetchers: Vec<(SlotKey, MonotonicTime, u32)>,
-    /// Number of fetches that were counted instead of made.
+    /// Number of fetches that were not made, only counted.
     pub skipped_fetches: u64,
     /// Slot of each FETCH_WORK call in progress.
     pub fetching_slots: FxHashMap<HookRunId, SlotKey>,
