@@ -16,7 +16,7 @@ use htc_router::{
     FailureConsequence, FinishedHookCall, HookDecision, consequence_of_failure, judge_hook_call,
 };
 use htc_slot::{FetchDecision, FetchOutput, evict_claim_decision, judge_fetch_output};
-use htc_starter::{job_info, prepare_verdict, refusal_without_exit_hook};
+use htc_starter::{job_info, prepare_verdict, refused_job_exit_hook_decision};
 
 /// Hook call that ended within the time limit, with the inputs of the caller's decision.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ impl AnsweredCall<'_> {
                         verdict.action = "accepted, but the starter refuses the job".to_owned();
                         verdict.reason = refusal.to_string();
                         verdict.next_step = "the starter exits with status 1; the claim stays".to_owned();
-                        verdict.quirks.push(refusal_without_exit_hook(quirks).quirk);
+                        verdict.quirks.push(refused_job_exit_hook_decision(quirks).quirk);
                     }
                 }
                 verdict.result_ads.push(job);

@@ -19,7 +19,7 @@ use htc_hook::{HookCaller, HookType};
 use htc_os::{files, identity};
 use htc_runner::hook_environment::HookEnvironment;
 use htc_starter::environment::EnvironmentInputs;
-use htc_starter::{has_slot_ad, hook_tmpdir_of_job, job_info, process};
+use htc_starter::{has_slot_ad, hook_tmpdir_decision, job_info, process};
 
 /// Name of the file in which a starter writes the job ad to the scratch directory.
 const JOB_AD_FILE: &str = ".job.ad";
@@ -169,7 +169,7 @@ impl CallDirectories {
         let pid = case.job.literal("JobPid").and_then(|value| u32::try_from(value.as_int()?).ok());
         let pid = pid.filter(|_| ran && state.is_some_and(|state| state != "Exited"));
         // 25.14 sets TMPDIR to the temporary directory of the job once the job has been started.
-        let temporary = match ran && hook_tmpdir_of_job(quirks).as_reference {
+        let temporary = match ran && hook_tmpdir_decision(quirks).as_reference {
             true => process::plan_mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
                 .map(|mounts| process::temporary_directory(mounts.as_deref(), scratch, quirks))
                 .unwrap_or_else(|_| scratch.clone()),

@@ -10,7 +10,7 @@ use htc_classad::ClassAd;
 use htc_classad::format::long;
 use htc_hook::{HookType, hook_input};
 use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
-use htc_starter::exit_reason_always_evict;
+use htc_starter::exit_reason_decision;
 
 /// Version of the hook protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl Case {
     /// shadow requested the end of the job.
     pub(super) fn shadow_reason_quirk(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
-        (self.hook == HookType::JobExit && by_shadow).then(|| exit_reason_always_evict(quirks))
+        (self.hook == HookType::JobExit && by_shadow).then(|| exit_reason_decision(quirks))
     }
 
     /// Returns all arguments of the hook, beginning with that of REPLY_FETCH or JOB_EXIT.

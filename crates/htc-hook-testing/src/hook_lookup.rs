@@ -11,7 +11,7 @@ use htc_base::text::arguments;
 use htc_base::text::plural::counted;
 use htc_hook::{HookCaller, HookType, ParameterSource, caller_timeout, keyword, path_check};
 use htc_slot as slot;
-use htc_starter::{JobRefusal, hooks, refusal_without_exit_hook};
+use htc_starter::{JobRefusal, hooks, refused_job_exit_hook_decision};
 
 impl CallSetup {
     /// Finds the keyword, path, arguments and time-out of the hook in the way of its caller.
@@ -156,11 +156,11 @@ impl CallSetup {
         let hook = self.case.hook;
         let (_, refusal) = hooks::find_hooks_of_keyword(keyword, knobs, &*self.world);
         let Some(refusal) = refusal.filter(|_| self.refusal.is_none()) else { return };
-        let own = matches!(&refusal, JobRefusal::Hook { knob, .. } if hook.path_parameter(keyword) == knob.as_str());
+        let own = matches!(&refusal, JobRefusal::Hook { parameter, .. } if hook.path_parameter(keyword) == parameter.as_str());
         if own && options.hook.is_some() {
             return;
         }
-        if hook == HookType::JobExit && !refusal_without_exit_hook(self.quirks).as_reference {
+        if hook == HookType::JobExit && !refused_job_exit_hook_decision(self.quirks).as_reference {
             self.ignored_settings
                 .push(format!("{refusal}: the starter refuses the job; JOB_EXIT is called with 'evict'"));
             self.case.word = "evict".into();

@@ -16,7 +16,7 @@ use htc_base::world::World;
 use htc_hook::{HookCaller, HookType};
 use htc_router::{HookDecision, decide_skipping_refused_hook};
 use htc_slot::{FetchDecision, failed_fetch_decision};
-use htc_starter::{refusal_without_exit_hook, unspawnable_exit_hook_hangs};
+use htc_starter::{refused_job_exit_hook_decision, unspawnable_exit_hook_decision};
 
 /// Returns the verdict on a call of the hook at `path`.
 pub fn judge_call(
@@ -57,7 +57,7 @@ fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict
             "the starter starts no job while this path is configured",
         )
         .with_next("every job ends with starter status 1, and no hook is called")
-        .with_quirk(refusal_without_exit_hook(quirks).quirk),
+        .with_quirk(refused_job_exit_hook_decision(quirks).quirk),
         HookCaller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow continues without the hook")
             .with_next("the job starts as if no hook were configured"),
         HookCaller::Router => {
@@ -107,7 +107,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
             return verdict;
         }
         HookType::JobExit => {
-            let hangs = unspawnable_exit_hook_hangs(quirks);
+            let hangs = unspawnable_exit_hook_decision(quirks);
             let verdict = match hangs.as_reference {
                 true => Verdict::new(Decision::Stuck, false, "the cleanup of the job stops")
                     .with_next("the starter stays forever and the slot Busy, until it is vacated"),

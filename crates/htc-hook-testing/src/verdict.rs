@@ -9,7 +9,7 @@ use super::decision::Decision;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::ClassAd;
 use htc_hook::hook_output::BadOutputLine;
-use htc_starter::prepare_failure_hangs;
+use htc_starter::prepare_failure_decision;
 
 /// Verdict on a hook call.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ pub(super) fn prepare_failure_verdict(case: &Case, held: bool, by_code: bool, qu
         ),
         (false, _) => Verdict::new(Decision::NotStarted, false, "the job is not started"),
     };
-    let Some(hangs) = prepare_failure_hangs(case.with_shadow, quirks) else {
+    let Some(hangs) = prepare_failure_decision(case.with_shadow, quirks) else {
         return verdict
             .with_next("JOB_EXIT is called with 'evict', the starter exits with 0, and the claim stays");
     };

@@ -19,7 +19,7 @@ use htc_config::ConfigView;
 pub struct AccountInputs<'a> {
     /// Job ad.
     pub ad: &'a ClassAd,
-    /// The configuration.
+    /// Configuration of the starter.
     pub view: &'a ConfigView<'a>,
     /// Name of the slot; may be empty.
     pub slot: &'a [u8],
@@ -32,7 +32,7 @@ pub struct AccountInputs<'a> {
 /// Account chosen for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenAccount {
-    /// The account.
+    /// Account under which the job runs.
     pub account: Account,
     /// Attribute or parameter that names the account.
     pub named_by: &'static str,
@@ -47,64 +47,64 @@ pub struct ChosenAccount {
 /// # Errors
 /// Returns an error if no attribute or parameter names an account, if the account is unknown or root, or if a parameter
 /// is invalid.
-pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRefusal> {
-    let world = asking.view.world();
+pub fn choose_account(inputs: &AccountInputs<'_>) -> Result<ChosenAccount, JobRefusal> {
+    let world = inputs.view.world();
     let own = world.effective_uid();
     if own != 0 {
         let unnamed = || Account { name: own.to_string().into(), uid: own, gid: own, home: "/".into() };
         let account = world.account_by_uid(own).unwrap_or_else(unnamed);
         return Ok(ChosenAccount { account, named_by: "the caller", dedicated: false, notices: Vec::new() });
     }
-    let mut told = Vec::new();
-    let (name, by) = match asking.access_point {
-        AccessPointRole::Shadow if asking.runs_as_owner(&mut told)? => {
-            asking.owner_account().ok_or(JobRefusal::NoAccount)?
+    let mut notices = Vec::new();
+    let (name, by) = match inputs.access_point {
+        AccessPointRole::Shadow if inputs.runs_as_owner(&mut notices)? => {
+            inputs.owner_account().ok_or(JobRefusal::NoAccount)?
         }
-        AccessPointRole::Shadow => asking.slot_account(&mut told),
+        AccessPointRole::Shadow => inputs.slot_account(&mut notices),
         // A schedd runs jobs of the local universe as their owners.
-        AccessPointRole::Schedd => asking.account_named_by_job().ok_or(JobRefusal::NoAccount)?,
+        AccessPointRole::Schedd => inputs.account_named_by_job().ok_or(JobRefusal::NoAccount)?,
         AccessPointRole::Absent
-            if !asking.ignores_owner().as_reference && !asking.is_run_as_owner_allowed()? =>
+            if !inputs.ignored_owner_decision().as_reference && !inputs.is_run_as_owner_allowed()? =>
         {
-            let found = asking.slot_account(&mut told);
-            told.push(format!(
+            let found = inputs.slot_account(&mut notices);
+            notices.push(format!(
                 "the job runs as '{}', not as its owner (RunAsOwner, STARTER_ALLOW_RUNAS_OWNER); {}",
                 found.0,
-                asking.ignores_owner().quirk.description()
+                inputs.ignored_owner_decision().quirk.description()
             ));
             found
         }
         AccessPointRole::Absent => {
-            asking.account_named_by_job().or_else(|| asking.slot_user()).ok_or(JobRefusal::NoAccount)?
+            inputs.account_named_by_job().or_else(|| inputs.slot_user()).ok_or(JobRefusal::NoAccount)?
         }
     };
     let account = match world.account_by_name(&name) {
         Some(account) if account.uid == 0 => return Err(JobRefusal::RootAccount { name, attribute: by }),
         Some(account) => account,
-        None if asking.access_point == AccessPointRole::Shadow
-            && asking.boolean_parameter("SOFT_UID_DOMAIN", false)? =>
+        None if inputs.access_point == AccessPointRole::Shadow
+            && inputs.boolean_parameter("SOFT_UID_DOMAIN", false)? =>
         {
             return Err(JobRefusal::SoftAccount { name, attribute: by });
         }
         None => return Err(JobRefusal::UnknownAccount { name, attribute: by }),
     };
-    let by_hand = asking.access_point != AccessPointRole::Shadow
-        && asking.quirks.reproduces(Quirk::DedicatedAccountIgnored);
-    let dedicated = !by_hand && asking.is_dedicated(&account.name, &mut told)?;
+    let by_hand = inputs.access_point != AccessPointRole::Shadow
+        && inputs.quirks.reproduces(Quirk::DedicatedAccountIgnored);
+    let dedicated = !by_hand && inputs.is_dedicated(&account.name, &mut notices)?;
     // With a shadow, 25.14 also uses Owner and `SLOT<N>_USER`, so nothing needs to be reported.
-    if asking.access_point != AccessPointRole::Shadow
-        && told.is_empty()
+    if inputs.access_point != AccessPointRole::Shadow
+        && notices.is_empty()
         && (by == attr::OWNER || by == "SLOT<N>_USER")
     {
-        let ignored = asking.ignores_owner().quirk.description();
-        told.push(format!("the job runs as '{}', which {by} names; {ignored}", account.name));
+        let ignored = inputs.ignored_owner_decision().quirk.description();
+        notices.push(format!("the job runs as '{}', which {by} names; {ignored}", account.name));
     }
-    Ok(ChosenAccount { account, named_by: by, dedicated, notices: told })
+    Ok(ChosenAccount { account, named_by: by, dedicated, notices })
 }
 
 impl AccountInputs<'_> {
     /// Decides if `Owner` and `SLOT<N>_USER` are ignored, as in 25.14 without a shadow.
-    fn ignores_owner(&self) -> QuirkDecision {
+    fn ignored_owner_decision(&self) -> QuirkDecision {
         self.quirks.decide(Quirk::OwnerIgnored)
     }
 
@@ -135,7 +135,7 @@ impl AccountInputs<'_> {
         let user = || self.job_string(attr::USER).map(|user| (strip_domain(&user), attr::USER));
         let owner = || {
             self.job_string(attr::OWNER)
-                .filter(|_| !self.ignores_owner().as_reference)
+                .filter(|_| !self.ignored_owner_decision().as_reference)
                 .map(|owner| (owner, attr::OWNER))
         };
         self.job_string(attr::OS_USER).map(|name| (name, attr::OS_USER)).or_else(user).or_else(owner)
@@ -170,7 +170,7 @@ impl AccountInputs<'_> {
 
     /// Returns true if a job with a shadow runs as its owner: the configuration allows it, the job requests it, and
     /// both machines have the same accounts.
-    fn runs_as_owner(&self, told: &mut Vec<String>) -> Result<bool, JobRefusal> {
+    fn runs_as_owner(&self, notices: &mut Vec<String>) -> Result<bool, JobRefusal> {
         // 25.14 reads TRUST_UID_DOMAIN and TRUST_LOCAL_UID_DOMAIN before there is a job (`JICShadow::config`).
         let trusted = self.view.boolean_crufty("TRUST_UID_DOMAIN");
         let trusted = trusted.map_err(|error| JobRefusal::Knob { reason: error.user_message() })?;
@@ -185,7 +185,7 @@ impl AccountInputs<'_> {
         // here.
         let of_job = self.job_string("UidDomain").unwrap_or_else(|| own.clone());
         if !of_job.eq_ignore_ascii_case(&own) {
-            told.push(format!(
+            notices.push(format!(
                 "the domain of the job is '{of_job}', not '{own}' (UID_DOMAIN): it does not run as its owner"
             ));
             return Ok(false);
@@ -197,7 +197,7 @@ impl AccountInputs<'_> {
         if is_in_domain(&host, &own) {
             return Ok(true);
         }
-        told.push(format!(
+        notices.push(format!(
             "the access point '{host}' claims the domain '{own}', but its host name is not in that domain: the job does not run as its owner \
              (TRUST_UID_DOMAIN)"
         ));
@@ -207,26 +207,29 @@ impl AccountInputs<'_> {
     /// Returns `SLOT1_USER` for slot1, or `None` if `SLOT<N>_USER` is ignored. Without a shadow, slot1_2 also uses this
     /// account if `SLOT1_2_USER` is not set.
     fn slot_user(&self) -> Option<(BString, &'static str)> {
-        let slot =
-            self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignores_owner().as_reference)?;
-        let of = |id: &str| self.parameter(&format!("{}_USER", id.to_ascii_uppercase()));
+        let slot = self
+            .slot
+            .to_str()
+            .ok()
+            .filter(|slot| !slot.is_empty() && !self.ignored_owner_decision().as_reference)?;
+        let account_of = |id: &str| self.parameter(&format!("{}_USER", id.to_ascii_uppercase()));
         let of_whole = || {
-            of(slot.split('_').next().unwrap_or(slot))
+            account_of(slot.split('_').next().unwrap_or(slot))
                 .filter(|_| self.access_point != AccessPointRole::Shadow)
         };
-        let found = of(slot).or_else(of_whole)?;
+        let found = account_of(slot).or_else(of_whole)?;
         Some((found, "SLOT<N>_USER"))
     }
 
     /// Returns the account for jobs that do not run as their owners, with the name of its parameter.
-    fn slot_account(&self, told: &mut Vec<String>) -> (BString, &'static str) {
+    fn slot_account(&self, notices: &mut Vec<String>) -> (BString, &'static str) {
         // A slot name of 4 or fewer characters is treated as slot1.
         let slot = if self.slot.len() > 4 { self.slot } else { b"slot1" };
         let of_slot = AccountInputs { slot, quirks: QuirkMode::Manual, ..*self }.slot_user();
         let of_all = || self.parameter("NOBODY_SLOT_USER").map(|name| (name, "NOBODY_SLOT_USER"));
         match of_slot.or_else(of_all) {
             Some((name, by)) if name == "root" => {
-                told.push(format!("{by} is 'root', but jobs do not run as root: the account is 'nobody'"));
+                notices.push(format!("{by} is 'root', but jobs do not run as root: the account is 'nobody'"));
                 ("nobody".into(), by)
             }
             Some(found) => found,
@@ -235,18 +238,18 @@ impl AccountInputs<'_> {
     }
 
     /// Returns true if all processes of the account belong to the job.
-    fn is_dedicated(&self, name: &[u8], told: &mut Vec<String>) -> Result<bool, JobRefusal> {
+    fn is_dedicated(&self, name: &[u8], notices: &mut Vec<String>) -> Result<bool, JobRefusal> {
         const PATTERN_PARAMETER: &str = "DEDICATED_EXECUTE_ACCOUNT_REGEXP";
         const LEGACY_PARAMETER: &str = "EXECUTE_LOGIN_IS_DEDICATED";
         let old = self.parameter("EXECUTE_LOGIN_IS_DEDICATED").is_some();
         let Some(pattern) = self.parameter("DEDICATED_EXECUTE_ACCOUNT_REGEXP") else {
             if old {
-                told.push(format!("{LEGACY_PARAMETER} is deprecated: use {PATTERN_PARAMETER} instead"));
+                notices.push(format!("{LEGACY_PARAMETER} is deprecated: use {PATTERN_PARAMETER} instead"));
             }
             return Ok(old && self.boolean_parameter("EXECUTE_LOGIN_IS_DEDICATED", false)?);
         };
         if old {
-            told.push(format!(
+            notices.push(format!(
                 "{LEGACY_PARAMETER} and {PATTERN_PARAMETER} are both set: {LEGACY_PARAMETER} is ignored"
             ));
         }

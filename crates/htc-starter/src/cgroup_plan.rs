@@ -60,24 +60,24 @@ pub struct CgroupLimit {
 }
 
 /// Plans the control group of the job. `unavailable` is the reason why control groups cannot be used here, if known.
-pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&str>) -> CgroupPlan {
-    let knobs = &about.settings.groups;
-    let job = |name: &str| about.job_context().int(name);
+pub(super) fn plan_cgroup(inputs: &EnvironmentInputs<'_>, unavailable: Option<&str>) -> CgroupPlan {
+    let parameters = &inputs.settings.groups;
+    let job = |name: &str| inputs.job_context().int(name);
     let mut plan = CgroupPlan {
-        is_requested: knobs.is_configured || job(attr::REQUEST_MEMORY).is_some(),
-        polling: knobs.polling,
-        peak: knobs.peak,
+        is_requested: parameters.is_configured || job(attr::REQUEST_MEMORY).is_some(),
+        polling: parameters.polling,
+        peak: parameters.peak,
         ..CgroupPlan::default()
     };
     let local = job(attr::JOB_UNIVERSE) == Some(Universe::Local.number());
-    if let Some(failure) = knobs.fault_of_parameter(USE_FOR_LOCAL_UNIVERSE).filter(|_| local) {
+    if let Some(failure) = parameters.fault_of_parameter(USE_FOR_LOCAL_UNIVERSE).filter(|_| local) {
         return CgroupPlan { failure: Some(failure), ..plan };
     }
-    let Some(base) = knobs.base_path().filter(|_| !local || knobs.local) else { return plan };
+    let Some(base) = parameters.base_path().filter(|_| !local || parameters.local) else { return plan };
     let mut spec = ControlGroupSpec { parent_group: base, ..ControlGroupSpec::default() };
-    set_memory_limits(about, &mut plan, &mut spec);
-    set_cpu_weight(about, &mut plan, &mut spec);
-    if !about.quirks.reproduces(Quirk::ProcessesUnlimited) {
+    set_memory_limits(inputs, &mut plan, &mut spec);
+    set_cpu_weight(inputs, &mut plan, &mut spec);
+    if !inputs.quirks.reproduces(Quirk::ProcessesUnlimited) {
         spec.limits_processes = true;
         plan.limits.push(CgroupLimit {
             resource: "processes",
@@ -85,17 +85,17 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
             because: "a job that forks without end",
         });
     }
-    if knobs.hide_gpus {
-        spec.hidden_devices = hidden_gpus(about);
+    if parameters.hide_gpus {
+        spec.hidden_devices = hidden_gpus(inputs);
     }
-    let root = about.world.effective_uid() == 0;
+    let root = inputs.world.effective_uid() == 0;
     let unavailable = match unavailable {
         Some(why) => Some(why),
-        None if root || knobs.without_root => None,
+        None if root || parameters.without_root => None,
         None => Some("only root creates control groups, unless CREATE_CGROUP_WITHOUT_ROOT = true"),
     };
     match unavailable {
-        Some(why) if !about.quirks.reproduces(Quirk::LimitsSilentlyLost) && plan.is_requested => {
+        Some(why) if !inputs.quirks.reproduces(Quirk::LimitsSilentlyLost) && plan.is_requested => {
             let lost = match spec.memory_limit {
                 Some(bytes) => format!("the memory of jobs is not limited (to {} MiB)", bytes / MIB),
                 None => "jobs have no control group".to_owned(),
@@ -105,15 +105,15 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
         Some(_) => {}
         None if plan.failure.is_some() => {}
         None => {
-            (spec.name, plan.other_name) = cgroup_names(about);
+            (spec.name, plan.other_name) = cgroup_names(inputs);
             plan.spec = Some(spec);
-            plan.late_failure = knobs.fault_when_running();
+            plan.late_failure = parameters.fault_when_running();
         }
     }
-    plan.failure = knobs
-        .fault_before_memory_limits(about.machine, about.world)
+    plan.failure = parameters
+        .fault_before_memory_limits(inputs.machine, inputs.world)
         .or(plan.failure.take())
-        .or_else(|| knobs.fault_of_parameter(DISABLE_SWAP));
+        .or_else(|| parameters.fault_of_parameter(DISABLE_SWAP));
     // 25.14 reads the limits only if it uses control groups.
     if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
         plan.notices.push((
@@ -126,11 +126,11 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
 
 /// Returns the name of the control group, `<EXECUTE>_<slot>` with `_` in place of each slash, and an alternative name.
 /// If the slot has no name, the process ID is used in its place.
-fn cgroup_names(about: &EnvironmentInputs<'_>) -> (String, String) {
+fn cgroup_names(inputs: &EnvironmentInputs<'_>) -> (String, String) {
     let execute =
-        about.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());
-    let pid = about.starter_pid.to_string();
-    let slot = about.slot_context().string("Name").filter(|name| !name.is_empty());
+        inputs.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());
+    let pid = inputs.starter_pid.to_string();
+    let slot = inputs.slot_context().string("Name").filter(|name| !name.is_empty());
     let slot = slot.map_or_else(|| pid.clone(), |name| name.to_string());
     let name = format!("{execute}_{slot}").replace(['/', '\0', '\n'], "_");
     // File names are limited to 255 bytes, and `.slice` is appended.
@@ -141,16 +141,16 @@ fn cgroup_names(about: &EnvironmentInputs<'_>) -> (String, String) {
     (name, other)
 }
 
-fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
-    let (mib, because) = provisioned_memory(about, plan);
+fn set_memory_limits(inputs: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
+    let (mib, because) = provisioned_memory(inputs, plan);
     plan.memory_mib = mib;
-    let because = match about.settings.groups.policy.as_slice() {
+    let because = match inputs.settings.groups.policy.as_slice() {
         b"hard" => {
             spec.memory_limit = positive_mib_to_bytes(mib);
             because
         }
-        b"custom" => set_custom_memory_limit(about, plan, spec),
-        b"soft" => set_soft_memory_limits(about, plan, spec),
+        b"custom" => set_custom_memory_limit(inputs, plan, spec),
+        b"soft" => set_soft_memory_limits(inputs, plan, spec),
         // The policy is `none` or an invalid word.
         other => {
             if other != b"none" {
@@ -166,13 +166,13 @@ fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec:
     if let Some(bytes) = spec.memory_limit {
         let value = format!("{bytes} bytes");
         plan.limits.push(CgroupLimit { resource: "memory", value: value.clone(), because });
-        if about.settings.groups.no_swap {
+        if inputs.settings.groups.no_swap {
             spec.memory_and_swap_limit = Some(bytes);
             let because = "DISABLE_SWAP_FOR_JOB";
             plan.limits.push(CgroupLimit { resource: "memory and swap space", value, because });
         }
     }
-    set_protected_memory(about, plan, spec);
+    set_protected_memory(inputs, plan, spec);
 }
 
 /// Converts MiB to bytes. Returns `None`, which means no limit, for 0 and negative values.
@@ -181,21 +181,21 @@ fn positive_mib_to_bytes(mib: i64) -> Option<u64> {
 }
 
 /// Returns true if the job's requests are used as limits because there is no slot.
-fn limits_by_request(about: &EnvironmentInputs<'_>) -> bool {
-    about.settings.groups.enforced_by_request || !about.quirks.reproduces(Quirk::SlotlessUnlimited)
+fn limits_by_request(inputs: &EnvironmentInputs<'_>) -> bool {
+    inputs.settings.groups.enforced_by_request || !inputs.quirks.reproduces(Quirk::SlotlessUnlimited)
 }
 
 /// Returns the memory provisioned for the job in MiB, and the attribute or parameter that determined it.
-fn provisioned_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan) -> (i64, &'static str) {
-    let knobs = &about.settings.groups;
-    let of_slot = about.slot_context().int(attr::MEMORY);
-    let of_job = about.job_context().int(attr::REQUEST_MEMORY);
-    let by_request = limits_by_request(about);
+fn provisioned_memory(inputs: &EnvironmentInputs<'_>, plan: &mut CgroupPlan) -> (i64, &'static str) {
+    let parameters = &inputs.settings.groups;
+    let of_slot = inputs.slot_context().int(attr::MEMORY);
+    let of_job = inputs.job_context().int(attr::REQUEST_MEMORY);
+    let by_request = limits_by_request(inputs);
     match (of_slot, of_job) {
         (Some(mib), _) => (mib, "Memory of the slot"),
         (None, Some(mib)) if by_request => {
-            if !knobs.enforced_by_request && knobs.policy == "hard" {
-                let line = "the job has no slot: its memory is limited to RequestMemory; in HTCondor 25.14 it has no limit then";
+            if !parameters.enforced_by_request && parameters.policy == "hard" {
+                let line = "the job has no slot: its memory is limited to RequestMemory; HTCondor 25.14 sets no limit in this case";
                 plan.notices.push(("request-memory", line.to_owned()));
             }
             (mib, "RequestMemory")
@@ -207,18 +207,18 @@ fn provisioned_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan) -> (
 /// Applies the policy `soft`: the job is guaranteed the memory of its slot and may use up to the memory of all slots. 25.14 sets
 /// no limit.
 fn set_soft_memory_limits(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     plan: &mut CgroupPlan,
     spec: &mut ControlGroupSpec,
 ) -> &'static str {
-    let none = about.quirks.decide(Quirk::SoftMemoryLimitNone);
-    let told = |done: &str| ("memory-limit-policy", format!("CGROUP_MEMORY_LIMIT_POLICY is soft: {done}"));
+    let none = inputs.quirks.decide(Quirk::SoftMemoryLimitNone);
+    let notice = |done: &str| ("memory-limit-policy", format!("CGROUP_MEMORY_LIMIT_POLICY is soft: {done}"));
     if none.as_reference {
-        plan.notices.push(told("no memory limit"));
+        plan.notices.push(notice("no memory limit"));
         return "CGROUP_MEMORY_LIMIT_POLICY";
     }
-    let whole = about.slot_context().int("TotalMemory").and_then(positive_mib_to_bytes);
-    spec.memory_limit = whole.filter(|_| plan.memory_mib > 0);
+    let total_bytes = inputs.slot_context().int("TotalMemory").and_then(positive_mib_to_bytes);
+    spec.memory_limit = total_bytes.filter(|_| plan.memory_mib > 0);
     spec.memory_low = positive_mib_to_bytes(plan.memory_mib);
     if let Some(bytes) = spec.memory_low {
         let (value, because) = (format!("{bytes} bytes"), "CGROUP_MEMORY_LIMIT_POLICY");
@@ -230,19 +230,19 @@ fn set_soft_memory_limits(
             "no memory limit, because no slot ad has TotalMemory; the memory of its own slot is reserved for the job"
         }
     };
-    plan.notices.push(told(&format!("{limit}; {}", none.quirk.description())));
+    plan.notices.push(notice(&format!("{limit}; {}", none.quirk.description())));
     "TotalMemory of the slot"
 }
 
 /// Sets the limit from CGROUP_HARD_MEMORY_LIMIT_EXPR.
 fn set_custom_memory_limit(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     plan: &mut CgroupPlan,
     spec: &mut ControlGroupSpec,
 ) -> &'static str {
-    let hard = &about.settings.groups.hard;
+    let hard = &inputs.settings.groups.hard;
     let limit =
-        hard.as_ref().and_then(|setting| plan.eval_limit(about, HARD_MEMORY_LIMIT, setting, i64::MIN));
+        hard.as_ref().and_then(|setting| plan.eval_limit(inputs, HARD_MEMORY_LIMIT, setting, i64::MIN));
     spec.memory_limit = limit.and_then(positive_mib_to_bytes);
     let line = match (hard, limit) {
         (None, _) => Some(format!(
@@ -258,11 +258,11 @@ fn set_custom_memory_limit(
 }
 
 /// Sets the memory that is protected from reclaim for the job.
-fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
+fn set_protected_memory(inputs: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
     // 25.14 evaluates CGROUP_LOW_MEMORY_LIMIT before the other limits.
-    let Some(setting) = &about.settings.groups.low else { return };
+    let Some(setting) = &inputs.settings.groups.low else { return };
     let earlier = plan.failure.take();
-    let low = plan.eval_limit(about, LOW_MEMORY_LIMIT, setting, 0);
+    let low = plan.eval_limit(inputs, LOW_MEMORY_LIMIT, setting, 0);
     plan.failure = plan.failure.take().or(earlier);
     spec.memory_low = low.and_then(positive_mib_to_bytes);
     match (spec.memory_low, low) {
@@ -289,20 +289,20 @@ impl CgroupPlan {
     /// Evaluates a limit that is an expression over slot and job.
     fn eval_limit(
         &mut self,
-        about: &EnvironmentInputs<'_>,
+        inputs: &EnvironmentInputs<'_>,
         name: &'static str,
         setting: &Setting<BString>,
         least: i64,
     ) -> Option<i64> {
-        let read = expression::eval_integer(about, name, setting, least);
+        let read = expression::eval_integer(inputs, name, setting, least);
         read.map_err(|failure| self.failure = Some(failure)).ok()
     }
 }
 
-fn set_cpu_weight(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
-    let of_slot = about.slot_context().int(attr::CPUS);
-    let of_job = || about.job_context().int(attr::REQUEST_CPUS);
-    let by_request = limits_by_request(about);
+fn set_cpu_weight(inputs: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
+    let of_slot = inputs.slot_context().int(attr::CPUS);
+    let of_job = || inputs.job_context().int(attr::REQUEST_CPUS);
+    let by_request = limits_by_request(inputs);
     let (cpus, because) = match of_slot {
         Some(cpus) => (cpus, "Cpus of the slot"),
         None => match of_job().filter(|_| by_request) {
@@ -318,15 +318,15 @@ fn set_cpu_weight(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &m
 }
 
 /// Returns the GPUs of the NVIDIA driver that are not assigned to the slot.
-fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<DeviceNumber> {
-    let all = nvidia_devices(about.world);
+fn hidden_gpus(inputs: &EnvironmentInputs<'_>) -> Vec<DeviceNumber> {
+    let all = nvidia_devices(inputs.world);
     if all.is_empty() {
         return Vec::new();
     }
     let text = b"join(\",\",evalInEachContext(strcat(\"GPU-\",DeviceUuid),AvailableGPUs))";
-    let own = Expr::parse_with(text, Dialect::of_world(about.world))
+    let own = Expr::parse_with(text, Dialect::of_world(inputs.world))
         .ok()
-        .map(|list| about.slot_context().eval(&list));
+        .map(|list| inputs.slot_context().eval(&list));
     let own: BString = own.as_ref().and_then(|value| value.as_str()).map(BString::from).unwrap_or_default();
     let has = |uuid: &BString| {
         own.split_str(",").map(|word| word.trim()).any(|word| !word.is_empty() && uuid.starts_with(word))

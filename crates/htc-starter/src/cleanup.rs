@@ -7,7 +7,7 @@ use bstr::BString;
 
 use super::action::{CallId, JobLogEvent, StarterAction, StarterNotice};
 use super::exception::EXCEPTION_STATUS;
-use super::hook_quirks::{hooks_killed_last, unspawnable_exit_hook_hangs};
+use super::hook_quirks::{final_hook_kill_decision, unspawnable_exit_hook_decision};
 use super::job_exit;
 use super::settings::ParameterReadPoint;
 use super::start_failure::StartFailure;
@@ -118,7 +118,7 @@ impl Starter<'_> {
 
     /// Continues without JOB_EXIT after the hook could not be executed.
     pub(super) fn on_exit_hook_not_executed(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
-        let hangs = unspawnable_exit_hook_hangs(self.setup.quirks);
+        let hangs = unspawnable_exit_hook_decision(self.setup.quirks);
         Self::report_quirk(hangs.quirk, "the starter ends without JOB_EXIT", out);
         self.job_end.exit_hook_done = true;
         self.clean_up(now, out);
@@ -179,12 +179,12 @@ impl Starter<'_> {
     }
 
     fn kills_hooks_last(&self) -> bool {
-        hooks_killed_last(self.setup.quirks).as_reference
+        final_hook_kill_decision(self.setup.quirks).as_reference
     }
 
-    /// Kills the hooks that still run when the starter ends.
+    /// Kills the hooks that are still running when the starter ends.
     fn kill_running_hooks(&mut self, out: &mut Vec<StarterAction>) {
-        // The runner waits for a moment until the hooks have ended, except for update hooks.
+        // The runner waits briefly for these hooks to end, except for update hooks.
         let waited_for = self.calls.open.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO_HOOK);
         out.extend(waited_for.map(|(call, _)| StarterAction::KillCall(*call)));
         out.push(StarterAction::KillCalls);
@@ -204,15 +204,15 @@ impl Starter<'_> {
         if self.phase != StarterPhase::Removing {
             return;
         }
-        let untold = unremovable_scratch_silent(self.setup.quirks);
-        if let Some(first) = remains.first().filter(|_| !untold.as_reference) {
+        let decision = unremovable_scratch_decision(self.setup.quirks);
+        if let Some(first) = remains.first().filter(|_| !decision.as_reference) {
             let reason = format!("cannot remove {}", first.display());
             if self.schedule_retry(now, EndStep::Removal, &reason, out) {
                 return;
             }
         }
         if !remains.is_empty() && !self.calls.open.is_empty() && self.kills_hooks_last() {
-            // A hook that still runs may have written to the scratch directory during its removal.
+            // A hook that is still running may have written to the scratch directory during its removal.
             self.kill_running_hooks(out);
             return out.push(StarterAction::RemoveScratch);
         }
@@ -220,9 +220,9 @@ impl Starter<'_> {
             let text = format!("cannot remove {}", path.display());
             out.push(StarterAction::Report(StarterNotice::Warning(text)));
         }
-        if !remains.is_empty() && !untold.as_reference {
+        if !remains.is_empty() && !decision.as_reference {
             let reason = "files of the scratch directory that cannot be removed are reported, with their modes unchanged";
-            Self::report_quirk(untold.quirk, reason, out);
+            Self::report_quirk(decision.quirk, reason, out);
         }
         self.finish(out);
     }
@@ -230,7 +230,7 @@ impl Starter<'_> {
 
 /// Decides how to treat a scratch directory that cannot be removed. 25.14 reports nothing and leaves changed modes
 /// behind. Otherwise the starter keeps the modes, retries the removal, and reports the files that remain.
-pub fn unremovable_scratch_silent(quirks: QuirkMode) -> QuirkDecision {
+pub fn unremovable_scratch_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UnremovableScratchSilent)
 }
 

@@ -41,7 +41,7 @@ impl Starter<'_> {
 
     /// Reports new remarks about settings and attributes that have no usable value.
     pub(super) fn report_remarks(&self, out: &mut Vec<StarterAction>) {
-        let told = self.container.remarks.take_new().into_iter().map(
+        let notices = self.container.remarks.take_new().into_iter().map(
             |SettingRemark { setting, line: reason, .. }| {
                 StarterAction::Report(match setting {
                     Some(subject) => StarterNotice::WarningOnce { subject, reason },
@@ -51,7 +51,7 @@ impl Starter<'_> {
         );
         let end =
             out.iter().position(|action| matches!(action, StarterAction::Finish { .. })).unwrap_or(out.len());
-        out.splice(end..end, told);
+        out.splice(end..end, notices);
     }
 
     /// Writes event 001 unless it has already been written.
@@ -93,8 +93,9 @@ impl Starter<'_> {
     ) {
         match self.container.stage {
             ContainerStage::Files => {
-                let late = self.container.process.as_ref().map(|process| process.failures.clone());
-                let failures = if failures.is_empty() { late.unwrap_or_default() } else { failures };
+                let later_failures = self.container.process.as_ref().map(|process| process.failures.clone());
+                let failures =
+                    if failures.is_empty() { later_failures.unwrap_or_default() } else { failures };
                 if !failures.is_empty() {
                     self.container.stage = ContainerStage::Idle;
                     self.phase = StarterPhase::Starting;
@@ -142,7 +143,7 @@ impl Starter<'_> {
             ContainerStage::Version => self.on_runtime_version(now, answer, out),
             ContainerStage::Test if answer.is_success() => self.start_container_process(now, out),
             ContainerStage::Test => self.on_image_test_failed(now, answer, out),
-            ContainerStage::Image(asked) => self.on_image_call_ended(now, asked, answer, out),
+            ContainerStage::Image(stage) => self.on_image_call_ended(now, stage, answer, out),
             ContainerStage::Create => self.on_container_created(now, answer, out),
             ContainerStage::Tag => self.open_docker_files(out),
             ContainerStage::Architecture => self.on_image_architecture(now, answer.output, out),
@@ -260,8 +261,8 @@ impl Starter<'_> {
     ) -> bool {
         let mark = self.setup.scratch.join(".condor_container_launched");
         let there = || self.setup.world.stat(&mark).is_ok_and(|status| status.kind == FileKind::File);
-        let asks = self.container.plan.as_ref().is_some_and(|plan| plan.uses_launcher());
-        if !asks || there() {
+        let uses_launcher = self.container.plan.as_ref().is_some_and(|plan| plan.uses_launcher());
+        if !uses_launcher || there() {
             return false;
         }
         self.job_run.process = None;

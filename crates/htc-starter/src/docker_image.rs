@@ -95,13 +95,13 @@ impl Starter<'_> {
     pub(super) fn on_image_call_ended(
         &mut self,
         now: ClockReading,
-        asked: ImageStage,
+        stage: ImageStage,
         answer: ToolAnswer<'_>,
         out: &mut Vec<StarterAction>,
     ) {
         let Some(names) = self.container.docker_names().cloned() else { return };
         let ToolAnswer { exit, output, errors } = answer;
-        match asked {
+        match stage {
             ImageStage::Credentials => {
                 match container::config_from_producer(exit, output, &self.world_at(now)) {
                     Ok(config) => self.write_docker_config(config, out),

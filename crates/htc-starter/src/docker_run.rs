@@ -157,8 +157,8 @@ impl Starter<'_> {
         out.extend(files.map(StarterAction::OpenFiles));
     }
 
-    /// Handles a failed `docker create`. In 25.14 the failure counts as the exit of the job, and a shadow that holds
-    /// the job does not get this exit.
+    /// Handles a failed `docker create`. 25.14 treats the failure as the exit of the job, and a shadow that holds the
+    /// job does not get this exit.
     fn on_create_failed(
         &mut self,
         now: ClockReading,
@@ -203,16 +203,16 @@ impl Starter<'_> {
         }
         // Only the first failure is reported, because it ends the job.
         failures.truncate(1);
-        self.counts_unstarted_as_evicted(now);
+        self.treat_unstarted_as_evicted(now);
         self.call_in_background(names.kill_call(9), out);
         for failure in failures {
             self.on_container_failed(now, failure, out);
         }
     }
 
-    /// If the quirk of 25.14 is reproduced, counts a container that could not be started as a job that ran and was
+    /// If the quirk of 25.14 is reproduced, treats a container that could not be started as a job that ran and was
     /// evicted, and returns true.
-    fn counts_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
+    fn treat_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
         let counts = self.has_quirk(Quirk::DockerFailureIsEviction);
         if counts {
             self.job_run.process = self.job_run.live_process().or_else(|| Some(StartedProcess::new(0, now)));
@@ -378,8 +378,8 @@ impl Starter<'_> {
         let text = format!("Error running docker job: {}", state.error);
         let Some(names) = self.container.docker_names().cloned() else { return };
         self.container.stage = ContainerStage::Idle;
-        if self.counts_unstarted_as_evicted(now) {
-            // 25.14 kills the job twice although it has already ended, and counts the job as evicted.
+        if self.treat_unstarted_as_evicted(now) {
+            // 25.14 kills the job twice although it has already ended, and treats the job as evicted.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.clone() }));
             self.report_hold_to_shadow(
                 StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0),
@@ -452,11 +452,11 @@ impl Starter<'_> {
         }
         let call = container::inspect_state_call(&names);
         let was = std::mem::replace(&mut self.container.docker, DockerProgress::NamesOnly(names));
-        let made = matches!(was, DockerProgress::Created(_));
-        if made {
+        let is_created = matches!(was, DockerProgress::Created(_));
+        if is_created {
             self.call_runtime(ContainerStage::LastState(after), call, out);
         }
-        made
+        is_created
     }
 
     /// Handles the state of the container that was queried before its removal.

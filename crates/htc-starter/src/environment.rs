@@ -26,9 +26,9 @@ const SCRATCH_PLACEHOLDER: &[u8] = b"#CoNdOrScRaTcHdIr#";
 
 /// Inputs for the environment of hooks and jobs.
 pub struct EnvironmentInputs<'a> {
-    /// The configuration.
+    /// Parameters of the starter.
     pub settings: &'a StarterSettings,
-    /// The job.
+    /// Properties of the job that a prepare hook cannot change.
     pub job: &'a JobInfo,
     /// Job ad.
     pub ad: &'a ClassAd,
@@ -146,15 +146,15 @@ impl<'a> EnvironmentInputs<'a> {
             return;
         }
         let stops = self.quirks.reproduces(Quirk::ThreadVariablesStop);
-        let mut seen = BString::default();
+        let mut value_found = BString::default();
         for name in list::split(&self.settings.thread_variables) {
             match environment.get(name) {
-                Some(value) => seen = value.clone(),
+                Some(value) => value_found = value.clone(),
                 // The reference does not clear the value of the previous lookup.
                 None if stops => {}
-                None => seen.clear(),
+                None => value_found.clear(),
             }
-            if seen.is_empty() {
+            if value_found.is_empty() {
                 environment.set(name, cpus.to_string());
             }
         }
@@ -168,14 +168,14 @@ impl<'a> EnvironmentInputs<'a> {
         for resource in list::split(&resources) {
             gpus |= resource.eq_ignore_ascii_case(b"gpus");
             let attribute = format!("Assigned{}", resource.as_bstr());
-            let knobs = self.settings.assigned_resources.get(&resource.to_ascii_lowercase());
-            let prototype = knobs.map_or(&b""[..], |(prototype, _)| prototype);
+            let parameters = self.settings.assigned_resources.get(&resource.to_ascii_lowercase());
+            let prototype = parameters.map_or(&b""[..], |(prototype, _)| prototype);
             let assigned = machine.string(&attribute);
             let has = self.machine.contains(resource.as_bstr().to_string().as_str());
             if assigned.is_none() && (!has || prototype.is_empty()) {
                 continue;
             }
-            let ids = assigned.or_else(|| knobs.map(|(_, value)| value.clone())).unwrap_or_default();
+            let ids = assigned.or_else(|| parameters.map(|(_, value)| value.clone())).unwrap_or_default();
             self.publish_prototypes(environment, prototype, &ids);
             environment.set(format!("_CONDOR_{attribute}"), ids);
         }
@@ -289,10 +289,10 @@ impl<'a> EnvironmentInputs<'a> {
             text.push_str(value);
             StartFailure::silent(text)
         };
-        let knob = &self.settings.job_environment;
+        let parameter = &self.settings.job_environment;
         environment
-            .merge_v1_raw_or_v2_quoted(knob)
-            .map_err(|error| failed(error, " The full value for STARTER_JOB_ENVIRONMENT: ", knob))?;
+            .merge_v1_raw_or_v2_quoted(parameter)
+            .map_err(|error| failed(error, " The full value for STARTER_JOB_ENVIRONMENT: ", parameter))?;
         merge_from_ad(&mut environment, self.ad, "", self.world).map_err(|error| {
             failed(error, " (This error was from the environment string in the job ClassAd.)", b"")
         })?;

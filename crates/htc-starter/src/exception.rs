@@ -23,10 +23,10 @@ const CHILD_FAILED_ERRNO: i32 = 666_669;
 
 impl Starter<'_> {
     /// Returns the message of the exception that ends 25.14 at this point, or `None` if 25.14 continues.
-    pub(super) fn find_fault(&self, moment: ParameterReadPoint) -> Option<BString> {
+    pub(super) fn find_fault(&self, read_point: ParameterReadPoint) -> Option<BString> {
         // PREPARE_JOB may have changed Iwd to a number (`build_job_env`).
         let no_iwd = || Context::new(self.setup.world).my(&self.ad).string(attr::IWD).is_none();
-        if moment == ParameterReadPoint::Environment
+        if read_point == ParameterReadPoint::Environment
             && self.has_quirk(Quirk::StarterExceptions)
             && self.setup.job.is_ok()
             && no_iwd()
@@ -37,7 +37,7 @@ impl Starter<'_> {
             .settings
             .faults
             .iter()
-            .find(|fault| fault.read_point == moment)
+            .find(|fault| fault.read_point == read_point)
             .map(|fault| fault.text.clone())
     }
 
@@ -45,10 +45,10 @@ impl Starter<'_> {
     pub(super) fn end_if_faulty(
         &mut self,
         now: ClockReading,
-        moment: ParameterReadPoint,
+        read_point: ParameterReadPoint,
         out: &mut Vec<StarterAction>,
     ) -> bool {
-        let Some(text) = self.find_fault(moment) else { return false };
+        let Some(text) = self.find_fault(read_point) else { return false };
         self.report_not_started(now, StartFailure::exception(text), out);
         true
     }
@@ -70,11 +70,11 @@ impl Starter<'_> {
     /// Kills a running job if a parameter causes an exception at this point. The exit of the job is not reported.
     pub(super) fn kill_job_if_faulty(
         &mut self,
-        moment: ParameterReadPoint,
+        read_point: ParameterReadPoint,
         out: &mut Vec<StarterAction>,
     ) -> bool {
-        let of_group = self.job_run.group_fault.take().filter(|_| moment == ParameterReadPoint::Updates);
-        let Some(failure) = of_group.or_else(|| Some(StartFailure::new(self.find_fault(moment)?, 0, 0)))
+        let of_group = self.job_run.group_fault.take().filter(|_| read_point == ParameterReadPoint::Updates);
+        let Some(failure) = of_group.or_else(|| Some(StartFailure::new(self.find_fault(read_point)?, 0, 0)))
         else {
             return false;
         };

@@ -21,8 +21,8 @@ pub(super) enum StringExprError {
     Invalid(String),
 }
 
-fn slot_and_job_context<'a>(about: &EnvironmentInputs<'a>) -> Context<'a> {
-    about.slot_context().target(about.ad)
+fn slot_and_job_context<'a>(inputs: &EnvironmentInputs<'a>) -> Context<'a> {
+    inputs.slot_context().target(inputs.ad)
 }
 
 /// Evaluates a boolean parameter (`param_boolean` with both ads).
@@ -30,14 +30,20 @@ fn slot_and_job_context<'a>(about: &EnvironmentInputs<'a>) -> Context<'a> {
 /// # Errors
 /// Returns an error if the value is not a boolean; 25.14 then exits with an exception.
 pub(super) fn eval_boolean(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     name: &str,
     setting: &Setting<BString>,
     default: bool,
 ) -> Result<bool, StartFailure> {
-    super::job_exit::eval_condition(&setting.value, about.machine, about.ad, about.world).ok_or_else(|| {
-        StartFailure::from_setting_error(&ValueError::not_boolean(name.as_bytes(), setting.clone(), default))
-    })
+    super::job_exit::eval_condition(&setting.value, inputs.machine, inputs.ad, inputs.world).ok_or_else(
+        || {
+            StartFailure::from_setting_error(&ValueError::not_boolean(
+                name.as_bytes(),
+                setting.clone(),
+                default,
+            ))
+        },
+    )
 }
 
 /// Evaluates an integer parameter (`param_longlong` with both ads). `least` is the minimum that the reference's message
@@ -46,12 +52,12 @@ pub(super) fn eval_boolean(
 /// # Errors
 /// Returns an error if the value is not an integer; 25.14 then exits with an exception.
 pub(super) fn eval_integer(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     name: &str,
     setting: &Setting<BString>,
     least: i64,
 ) -> Result<i64, StartFailure> {
-    let problem = match parse_integer_in(&setting.value, &slot_and_job_context(about), about.world) {
+    let problem = match parse_integer_in(&setting.value, &slot_and_job_context(inputs), inputs.world) {
         NumberResult::Value(number) => return Ok(number),
         NumberResult::Unparsable => ValueProblem::NotExpression("integer"),
         NumberResult::NotNumber => ValueProblem::NotNumber("integer"),
@@ -67,11 +73,11 @@ pub(super) fn eval_integer(
 ///
 /// # Errors
 /// Returns an error if the value is not a string.
-pub(super) fn eval_string(about: &EnvironmentInputs<'_>, text: &[u8]) -> Result<BString, StringExprError> {
-    let Ok((expression, _)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
+pub(super) fn eval_string(inputs: &EnvironmentInputs<'_>, text: &[u8]) -> Result<BString, StringExprError> {
+    let Ok((expression, _)) = Expr::parse_prefix(text, Dialect::of_world(inputs.world)) else {
         return Err(StringExprError::Invalid("is not a valid expression".to_owned()));
     };
-    match slot_and_job_context(about).eval(&expression) {
+    match slot_and_job_context(inputs).eval(&expression) {
         Value::Str(text) => Ok(text.as_bytes().into()),
         Value::Undefined if references_ad_by_name(text) => Err(StringExprError::UndefinedHere),
         value => {

@@ -36,7 +36,7 @@ impl Starter<'_> {
 
     /// Transfers the input of the job, if its files are transferred.
     pub(super) fn transfer_input(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
-        if self.setup.transfer.as_ref().is_none_or(|moves| moves.when_to_transfer.is_none()) {
+        if self.setup.transfer.as_ref().is_none_or(|transfer| transfer.when_to_transfer.is_none()) {
             return self.on_input_present(now, out);
         }
         self.start_transfer(TransferKind::Input, out);
@@ -54,14 +54,14 @@ impl Starter<'_> {
 
     /// Writes a list of the files in the scratch directory to the manifest, if the job asks for a manifest.
     fn write_file_manifest(&self, name: &'static str, out: &mut Vec<StarterAction>) {
-        if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
+        if let Some(directory) = self.setup.transfer.as_ref().and_then(|transfer| transfer.manifest.clone()) {
             out.push(StarterAction::Manifest { directory, name, content: None });
         }
     }
 
     /// Writes the job's environment to the manifest, if the job asks for a manifest.
     pub(super) fn write_environment_manifest(&self, environment: &[BString], out: &mut Vec<StarterAction>) {
-        if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
+        if let Some(directory) = self.setup.transfer.as_ref().and_then(|transfer| transfer.manifest.clone()) {
             let content = htc_base::text::arguments::join_v2_raw(environment);
             out.push(StarterAction::Manifest {
                 directory,
@@ -95,7 +95,7 @@ impl Starter<'_> {
 
     fn transfer_start_failure(&self, done: &TransferOutcome) -> Option<StartFailure> {
         let failure = done.failure.as_ref()?;
-        let ip = self.setup.transfer.as_ref().map_or("", |moves| &moves.ip);
+        let ip = self.setup.transfer.as_ref().map_or("", |transfer| &transfer.ip);
         // With the subcode -1000 the shadow does not hold the job, because the transfer will be retried.
         let subcode = match failure.retry != TransferRetry::Never && failure.subcode > -1000 {
             true => -1000,
@@ -142,7 +142,7 @@ impl Starter<'_> {
 
     /// Returns true if the starter can upload checkpoints: it has a shadow and files are transferred.
     pub(super) fn can_upload_checkpoints(&self) -> bool {
-        self.setup.transfer.as_ref().is_some_and(|moves| moves.when_to_transfer.is_some())
+        self.setup.transfer.as_ref().is_some_and(|transfer| transfer.when_to_transfer.is_some())
     }
 
     /// Restarts the job without uploading its checkpoint, because files are not transferred. The reference
@@ -192,13 +192,13 @@ impl Starter<'_> {
 
     /// Starts the transfer of the output. Returns true if the caller has to wait for the end of the transfer.
     pub(super) fn start_output_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
-        let Some(moves) = self.setup.transfer.as_ref() else { return false };
-        let Some(when) = moves.when_to_transfer else { return false };
-        let back = std::mem::replace(&mut self.transfer_progress.output_policy, OutputPolicy::Nothing);
+        let Some(transfer) = self.setup.transfer.as_ref() else { return false };
+        let Some(when) = transfer.when_to_transfer else { return false };
+        let policy = std::mem::replace(&mut self.transfer_progress.output_policy, OutputPolicy::Nothing);
         let evicted = self.job_run.evicted || self.shutdown_requests.has_any();
-        let way = match back {
+        let way = match policy {
             OutputPolicy::Nothing => None,
-            OutputPolicy::FailureFiles => moves.failure_files.then_some(TransferKind::Failure),
+            OutputPolicy::FailureFiles => transfer.failure_files.then_some(TransferKind::Failure),
             OutputPolicy::ByJobEnd if self.transfer_progress.exit.is_none() => None,
             OutputPolicy::ByJobEnd if when == WhenToTransferOutput::Never => None,
             OutputPolicy::ByJobEnd if evicted => {
@@ -216,8 +216,8 @@ impl Starter<'_> {
     /// Returns true if the ad promises an exit status and the job's exit is different.
     fn exit_differs_from_promised(&self, now: ClockReading) -> bool {
         let promised = job_exit::promised_status(&self.ad, "", &self.world_at(now));
-        let is = self.transfer_progress.exit.map(|exit| i64::from(exit.to_raw()));
-        promised.is_some() && promised != is
+        let raw_status = self.transfer_progress.exit.map(|exit| i64::from(exit.to_raw()));
+        promised.is_some() && promised != raw_status
     }
 
     fn on_output_transferred(
@@ -250,7 +250,7 @@ impl Starter<'_> {
             (Some(failure), _) => {
                 let text = failure.text;
                 out.push(StarterAction::Report(StarterNotice::Warning(format!(
-                    "the job's output could not be kept: {text}"
+                    "the job's output could not be transferred: {text}"
                 ))));
             }
             (None, _) => {}
@@ -259,7 +259,7 @@ impl Starter<'_> {
     }
 
     fn has_failure_files(&self) -> bool {
-        self.setup.transfer.as_ref().is_some_and(|moves| moves.names_failure_files)
+        self.setup.transfer.as_ref().is_some_and(|transfer| transfer.names_failure_files)
     }
 
     /// Handles a request to end the job during a transfer. Aborts an input transfer immediately, and an output transfer

@@ -29,13 +29,13 @@ pub struct FoundHooks {
 /// Finds the hooks of a job.
 pub fn find_hooks(
     ad: &ClassAd,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
     quirks: QuirkMode,
 ) -> FoundHooks {
-    let lookup = keyword::starter_keyword(HookCaller::Starter, ad, knobs, world, quirks);
+    let lookup = keyword::starter_keyword(HookCaller::Starter, ad, parameters, world, quirks);
     let (hooks, refusal) = match &lookup.keyword {
-        Some(keyword) => find_hooks_of_keyword(keyword, knobs, world),
+        Some(keyword) => find_hooks_of_keyword(keyword, parameters, world),
         None => (StarterHooks { exit_timeout: Duration::from_secs(30), ..StarterHooks::default() }, None),
     };
     FoundHooks { hooks, lookup, refusal }
@@ -44,16 +44,16 @@ pub fn find_hooks(
 /// Returns the usable hooks of a keyword, and the first error in a path, the arguments or the time-out.
 pub fn find_hooks_of_keyword(
     keyword: &[u8],
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
 ) -> (StarterHooks, Option<JobRefusal>) {
     let mut hooks = StarterHooks { exit_timeout: Duration::from_secs(30), ..StarterHooks::default() };
     let mut refusal = None;
-    let mut path = |hook: HookType| match path_check::configured_path(world, knobs, keyword, hook) {
+    let mut path = |hook: HookType| match path_check::configured_path(world, parameters, keyword, hook) {
         Ok(path) => path,
         Err(error) => {
-            let knob = hook.path_parameter(keyword).to_string();
-            refusal.get_or_insert(JobRefusal::Hook { knob, reason: error.to_string() });
+            let parameter = hook.path_parameter(keyword).to_string();
+            refusal.get_or_insert(JobRefusal::Hook { parameter, reason: error.to_string() });
             None
         }
     };
@@ -61,22 +61,22 @@ pub fn find_hooks_of_keyword(
     hooks.prepare_before_transfer = path(HookType::PrepareJobBeforeTransfer);
     hooks.update = path(HookType::UpdateJobInfo);
     hooks.exit = path(HookType::JobExit);
-    if let Some(knob) = HookType::PrepareJob.arguments_parameter(keyword)
-        && let Some(text) = knobs.get(&knob)
+    if let Some(parameter) = HookType::PrepareJob.arguments_parameter(keyword)
+        && let Some(text) = parameters.get(&parameter)
     {
         match arguments::parse_v2_raw(&text) {
             Ok(words) => hooks.prepare_arguments = words,
             Err(error) => {
-                let knob = knob.to_string();
-                refusal.get_or_insert(JobRefusal::Hook { knob, reason: error.to_string() });
+                let parameter = parameter.to_string();
+                refusal.get_or_insert(JobRefusal::Hook { parameter, reason: error.to_string() });
             }
         }
     }
-    let (limit, bad) = caller_timeout(HookType::JobExit, keyword, knobs, world);
+    let (limit, bad) = caller_timeout(HookType::JobExit, keyword, parameters, world);
     hooks.exit_timeout = limit.unwrap_or(hooks.exit_timeout);
     if let (Some(bad), Some(limit)) = (bad, HookType::JobExit.timeout_parameter(keyword)) {
         let reason = format!("'{bad}' is not an integer");
-        refusal.get_or_insert(JobRefusal::HookTimeOut { knob: limit.parameter.to_string(), reason });
+        refusal.get_or_insert(JobRefusal::HookTimeOut { parameter: limit.parameter.to_string(), reason });
     }
     (hooks, refusal)
 }

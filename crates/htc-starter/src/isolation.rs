@@ -80,42 +80,42 @@ type IsolationNotice = (&'static str, String);
 /// Returns an error if tracking groups are configured but no group can be used. If it does not run as root, 25.14 fails
 /// for any range of groups.
 pub(super) fn plan_isolation(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     contained: bool,
     can_mount: bool,
 ) -> Result<(ProcessIsolation, Vec<IsolationNotice>), StartFailure> {
-    let knobs = &about.settings.isolation;
-    let root = about.world.effective_uid() == 0;
-    let mut told = Vec::new();
+    let parameters = &inputs.settings.isolation;
+    let root = inputs.world.effective_uid() == 0;
+    let mut notices = Vec::new();
     let mut made = ProcessIsolation::default();
-    made.namespaces.no_network = knobs.no_network;
-    if knobs.tracking.is_some() && !root {
+    made.namespaces.no_network = parameters.no_network;
+    if parameters.tracking.is_some() && !root {
         let text = "USE_GID_PROCESS_TRACKING enabled, but can't modify the group list of our children unless running as root";
-        if about.quirks.reproduces(Quirk::TrackingWithoutRootFails) {
+        if inputs.quirks.reproduces(Quirk::TrackingWithoutRootFails) {
             return Err(StartFailure::exception(text));
         }
-        told.push(("tracking-group", format!("{text}: the job does not have its own group")));
+        notices.push(("tracking-group", format!("{text}: the job does not have its own group")));
     } else {
-        made.tracking = knobs.tracking_gids()?;
+        made.tracking = parameters.tracking_gids()?;
     }
-    if !knobs.processes || contained {
-        return Ok((made, told));
+    if !parameters.processes || contained {
+        return Ok((made, notices));
     }
     let missing = match () {
         () if !root => Some("only root can create them"),
-        () if !knobs.mounts => Some("PER_JOB_NAMESPACES is false"),
+        () if !parameters.mounts => Some("PER_JOB_NAMESPACES is false"),
         () if !can_mount => Some("nothing can be mounted here"),
         () => None,
     };
     if let Some(why) = missing {
-        told.push(("pid-namespace", format!("the job has no PID namespace (USE_PID_NAMESPACES): {why}")));
-        return Ok((made, told));
+        notices.push(("pid-namespace", format!("the job has no PID namespace (USE_PID_NAMESPACES): {why}")));
+        return Ok((made, notices));
     }
     made.namespaces.private_pids = true;
-    if knobs.init {
-        made.status_file = Some(about.scratch.join(".condor_pid_ns_status"));
+    if parameters.init {
+        made.status_file = Some(inputs.scratch.join(".condor_pid_ns_status"));
     }
-    Ok((made, told))
+    Ok((made, notices))
 }
 
 /// Returns the failure of 25.14 for NO_JOB_NETWORKING without a PID namespace: 25.14 writes to a pipe that it has not

@@ -34,11 +34,11 @@ const EXCEPTION_SIGNAL: i32 = 15;
 ///
 /// # Errors
 /// Returns an error if JAVA is not set or the arguments are invalid; 25.14 does not report these errors to anyone.
-pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
-    let job = || about.job_context();
-    let scratch = about.scratch.as_os_str().as_bytes().as_bstr();
+pub(super) fn java_command(inputs: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
+    let job = || inputs.job_context();
+    let scratch = inputs.scratch.as_os_str().as_bytes().as_bstr();
     let not_configured = |why: &str| StartFailure::silent(format!("{why}JavaProc: Java is not configured!"));
-    let mut line = match about.settings.java.command_line(&jar_paths(about, scratch)) {
+    let mut line = match inputs.settings.java.command_line(&jar_paths(inputs, scratch)) {
         Ok(Some(line)) => line,
         Err(error) => {
             let why = format!("java_config: failed to parse extra arguments: {error}; ");
@@ -56,7 +56,7 @@ pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>
     line.push(WRAPPER_CLASS.into());
     line.extend([START_RECORD_FILE, END_RECORD_FILE].map(|name| BString::from(format!("{scratch}/{name}"))));
     line.extend(
-        argument_list(about.ad, "", about.world).map_err(|error| {
+        argument_list(inputs.ad, "", inputs.world).map_err(|error| {
             StartFailure::silent(format!("JavaProc: failed to read job arguments: {error}"))
         })?,
     );
@@ -64,10 +64,10 @@ pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>
 }
 
 /// Returns the paths of the job's JAR files. If files are transferred, the paths are in the scratch directory.
-fn jar_paths(about: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
-    let names = about.job_context().string("JarFiles").unwrap_or_default();
+fn jar_paths(inputs: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
+    let names = inputs.job_context().string("JarFiles").unwrap_or_default();
     list::split(&names)
-        .map(|name| match about.job.transfers_files {
+        .map(|name| match inputs.job.transfers_files {
             true => [scratch.as_bytes(), b"/", url::base_name(name)].concat().into(),
             false => name.into(),
         })
@@ -127,7 +127,7 @@ impl JavaException {
     fn parse(rest: &[u8]) -> Self {
         let mut lines = rest.lines_with_terminator();
         let first = lines.next().unwrap_or_default();
-        // If the second line is missing, the first line including its line end is used as the class hierarchy.
+        // If the second line is missing, the first line including its newline is used as the class hierarchy.
         let Some(classes) = lines.next() else {
             return JavaException { hierarchy: first.into(), ..JavaException::default() };
         };
@@ -218,34 +218,34 @@ impl JavaState {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (JavaEnd, JavaException) {
+    fn classify(text: &str) -> (JavaEnd, JavaException) {
         classify_exit(Exit::Code(1), &JavaRecords { started: true, ended: Some(text.into()) })
     }
 
     #[test]
     fn an_exception_is_described_by_its_last_class_and_last_known_kind() {
         let (end, thrown) =
-            told("abnormal\na java.lang.Exception java.lang.RuntimeException x.Mine \nat x\n");
+            classify("abnormal\na java.lang.Exception java.lang.RuntimeException x.Mine \nat x\n");
         assert_eq!(end, JavaEnd::Exception);
         assert_eq!(
             (thrown.name.as_bstr(), thrown.kind.as_bstr()),
             ("x.Mine".into(), "java.lang.RuntimeException".into())
         );
         assert!(thrown.hierarchy.ends_with(b"x.Mine "), "{thrown:?}");
-        assert_eq!(told("noexec\r\nb c\r\n").1.name, "c");
-        let (end, thrown) = told("abnormal\njava.lang.Error x.Worse\n");
+        assert_eq!(classify("noexec\r\nb c\r\n").1.name, "c");
+        let (end, thrown) = classify("abnormal\njava.lang.Error x.Worse\n");
         assert!(matches!(end, JavaEnd::SystemError(_)) && thrown.name == "x.Worse");
     }
 
     #[test]
     fn damaged_records_are_read_partly() {
-        assert_eq!(told("").0, JavaEnd::Normal);
-        assert_eq!(told(" \n\t").0, JavaEnd::Normal);
-        assert_eq!(told("abnormal").1, JavaException::default());
-        assert_eq!(told("abnormal\n").1.hierarchy, "\n");
-        assert_eq!(told("abnormal\n\n").1, JavaException::default());
-        assert!(matches!(told("normalnormal\n").0, JavaEnd::SystemError(_)));
-        assert!(matches!(told("\u{0}normal").0, JavaEnd::SystemError(_)));
+        assert_eq!(classify("").0, JavaEnd::Normal);
+        assert_eq!(classify(" \n\t").0, JavaEnd::Normal);
+        assert_eq!(classify("abnormal").1, JavaException::default());
+        assert_eq!(classify("abnormal\n").1.hierarchy, "\n");
+        assert_eq!(classify("abnormal\n\n").1, JavaException::default());
+        assert!(matches!(classify("normalnormal\n").0, JavaEnd::SystemError(_)));
+        assert!(matches!(classify("\u{0}normal").0, JavaEnd::SystemError(_)));
         let killed = Exit::Signal { number: 9, core_dumped: false };
         assert!(matches!(classify_exit(killed, &JavaRecords::default()).0, JavaEnd::SystemError(_)));
     }

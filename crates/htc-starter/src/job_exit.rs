@@ -88,7 +88,7 @@ pub fn read_deferral(ad: &ClassAd, id: &str, now: i64, world: &dyn World) -> Def
     Deferral::Now
 }
 
-/// Returns the raw wait status with which PreCmd (`Pre`), PostCmd (`Post`) or the job must end to be successful
+/// Returns the raw wait status that PreCmd (`Pre`), PostCmd (`Post`) or the job must have to be successful
 /// (`computeDesiredExitStatus`), or `None` if the ad requires no status.
 pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<i64> {
     let name = |what: &str| match prefix {

@@ -125,18 +125,18 @@ pub enum JobRefusal {
         attribute: &'static str,
     },
     /// A hook cannot be used; the reference then refuses all jobs.
-    #[error("{knob} cannot be used: {reason}")]
+    #[error("{parameter} cannot be used: {reason}")]
     Hook {
         /// Name of the parameter for the hook.
-        knob: String,
+        parameter: String,
         /// Problem with the value of the parameter.
         reason: String,
     },
     /// The timeout of a hook is not a number; 25.14 exits with an exception.
-    #[error("{knob} cannot be used: {reason}")]
+    #[error("{parameter} cannot be used: {reason}")]
     HookTimeOut {
         /// Name of the parameter for the timeout.
-        knob: String,
+        parameter: String,
         /// Problem with the value of the parameter.
         reason: String,
     },
@@ -270,17 +270,17 @@ pub fn read_transferred_job_info(
     let names = [(attr::OUTPUT, "OriginalOut"), (attr::ERROR, "OriginalErr")];
     for (at, (name, original)) in names.into_iter().enumerate() {
         info.files[at + 1] = match (&request.standard_files[at], &request.standard_file_targets[at]) {
-            (Some(local), Some(asked)) => {
+            (Some(local), Some(path)) => {
                 ad.set(name, local.clone());
-                ad.set(original, asked.clone());
+                ad.set(original, path.clone());
                 Some(join_directory(scratch, local))
             }
             // A streamed file is written directly to its final path.
-            (None, Some(asked)) if asked.starts_with(b"/") => Some(asked.clone()),
-            (None, Some(asked)) => {
+            (None, Some(path)) if path.starts_with(b"/") => Some(path.clone()),
+            (None, Some(path)) => {
                 let iwd = iwd.as_ref().and_then(|iwd| iwd.as_literal());
                 let iwd = iwd.and_then(|iwd| iwd.as_str().map(BString::from)).unwrap_or_default();
-                Some(join_directory(&iwd, asked))
+                Some(join_directory(&iwd, path))
             }
             (_, None) => None,
         };

@@ -82,19 +82,19 @@ pub enum JobKeywordError {
     /// A required parameter is missing.
     Missing {
         /// Name of the parameter that is looked up last.
-        knob: String,
+        parameter: String,
     },
     /// The value is not the name or number of a universe.
     Universe {
         /// Name of the parameter.
-        knob: String,
+        parameter: String,
         /// Value of the parameter.
         value: BString,
     },
     /// The value is not a valid expression.
     Value {
         /// Name of the parameter.
-        knob: String,
+        parameter: String,
         /// Value of the parameter.
         value: BString,
         /// Syntax error in the value.
@@ -105,12 +105,14 @@ pub enum JobKeywordError {
 impl FixableError for JobKeywordError {
     fn problem(&self) -> String {
         match self {
-            JobKeywordError::Missing { knob } => {
-                format!("{knob} is not set, but it is needed to run a job from the configuration")
+            JobKeywordError::Missing { parameter } => {
+                format!("{parameter} is not set, but it is needed to run a job from the configuration")
             }
-            JobKeywordError::Universe { knob, value } => format!("{knob} = {value} is not a universe"),
-            JobKeywordError::Value { knob, value, error } => {
-                format!("{knob} = {value} cannot be put into the job ad: {error}")
+            JobKeywordError::Universe { parameter, value } => {
+                format!("{parameter} = {value} is not a universe")
+            }
+            JobKeywordError::Value { parameter, value, error } => {
+                format!("{parameter} = {value} cannot be put into the job ad: {error}")
             }
         }
     }
@@ -131,9 +133,9 @@ impl JobKeywordError {
 
     fn parameter(&self) -> &str {
         match self {
-            JobKeywordError::Missing { knob }
-            | JobKeywordError::Universe { knob, .. }
-            | JobKeywordError::Value { knob, .. } => knob,
+            JobKeywordError::Missing { parameter }
+            | JobKeywordError::Universe { parameter, .. }
+            | JobKeywordError::Value { parameter, .. } => parameter,
         }
     }
 }
@@ -163,8 +165,8 @@ pub struct AdCompletion<'a> {
     pub ids: (Option<i64>, Option<i64>),
     /// True if JobUniverse in the ad is a number. The number is then used, and no parameter is needed.
     pub universe: bool,
-    /// The configuration.
-    pub knobs: &'a dyn ParameterSource,
+    /// Configuration that contains the parameters.
+    pub parameters: &'a dyn ParameterSource,
     /// Dialect in which values are parsed.
     pub dialect: Dialect,
 }
@@ -182,18 +184,18 @@ pub fn complete_ad(
 ) -> Result<Vec<JobKeywordError>, JobKeywordError> {
     let mut left_out = Vec::new();
     if !from.universe {
-        let (knob, value) = from.find_required_parameter(attr::JOB_UNIVERSE, "universe")?;
+        let (parameter, value) = from.find_required_parameter(attr::JOB_UNIVERSE, "universe")?;
         let number = match parse_leading_number(&value) {
             0 => Universe::from_name(&value).map(Universe::number),
             number => Some(number).filter(|number| (1..14).contains(number)),
         };
-        let Some(number) = number else { return Err(JobKeywordError::Universe { knob, value }) };
+        let Some(number) = number else { return Err(JobKeywordError::Universe { parameter, value }) };
         ad.set(attr::JOB_UNIVERSE, number);
     }
     for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
         if !ad.contains(name) {
-            let (knob, value) = from.find_required_parameter(name, second)?;
-            from.insert_value(ad, name, knob, value, true)?;
+            let (parameter, value) = from.find_required_parameter(name, second)?;
+            from.insert_value(ad, name, parameter, value, true)?;
         }
     }
     let mut leave_out = |taken: Result<(), JobKeywordError>| {
@@ -227,8 +229,8 @@ pub fn job_keyword(ad: &ClassAd, world: &dyn World) -> Option<BString> {
 
 impl AdCompletion<'_> {
     fn get_parameter(&self, name: &str) -> Option<(String, BString)> {
-        let knob = format!("{}_{name}", self.keyword);
-        self.knobs.get(knob.as_bytes()).map(|value| (knob, value))
+        let parameter = format!("{}_{name}", self.keyword);
+        self.parameters.get(parameter.as_bytes()).map(|value| (parameter, value))
     }
 
     fn find_required_parameter(
@@ -236,7 +238,7 @@ impl AdCompletion<'_> {
         name: &str,
         second: &str,
     ) -> Result<(String, BString), JobKeywordError> {
-        let missing = || JobKeywordError::Missing { knob: format!("{}_{second}", self.keyword) };
+        let missing = || JobKeywordError::Missing { parameter: format!("{}_{second}", self.keyword) };
         self.get_parameter(name).or_else(|| self.get_parameter(second)).ok_or_else(missing)
     }
 
@@ -265,7 +267,7 @@ impl AdCompletion<'_> {
         &self,
         ad: &mut ClassAd,
         name: &str,
-        knob: String,
+        parameter: String,
         value: BString,
         quoted: bool,
     ) -> Result<(), JobKeywordError> {
@@ -278,7 +280,7 @@ impl AdCompletion<'_> {
                 ad.insert(name, expr);
                 Ok(())
             }
-            Err(error) => Err(JobKeywordError::Value { knob, value, error }),
+            Err(error) => Err(JobKeywordError::Value { parameter, value, error }),
         }
     }
 }
@@ -299,7 +301,7 @@ pub fn parse_leading_number(text: &[u8]) -> i64 {
 mod tests {
     use super::*;
 
-    fn knobs(name: &[u8]) -> Option<BString> {
+    fn parameters(name: &[u8]) -> Option<BString> {
         let table = [
             ("conf_universe", "vanilla"),
             ("conf_executable", "/bin/true"),
@@ -315,7 +317,7 @@ mod tests {
 
     fn from(keyword: &str) -> AdCompletion<'_> {
         let dialect = Dialect::new_syntax();
-        AdCompletion { keyword, ids: (None, None), universe: false, knobs: &knobs, dialect }
+        AdCompletion { keyword, ids: (None, None), universe: false, parameters: &parameters, dialect }
     }
 
     #[test]
@@ -350,7 +352,7 @@ mod tests {
         assert!(!ad.contains("User"));
         assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
         let missing = complete_ad(&mut ad, &from("none"), QuirkMode::Manual).unwrap_err();
-        assert_eq!(missing, JobKeywordError::Missing { knob: "none_universe".to_owned() });
+        assert_eq!(missing, JobKeywordError::Missing { parameter: "none_universe".to_owned() });
         // If the ad has JobUniverse, the attribute is kept and no parameter is needed.
         let mut ad = ClassAd::new();
         ad.set("JobUniverse", 12i64);
@@ -359,12 +361,12 @@ mod tests {
         complete_ad(&mut ad, &AdCompletion { universe: true, ..from("none") }, QuirkMode::Manual).unwrap();
         assert_eq!(ad.get("JobUniverse").unwrap().unparse(), "12");
         // Values are parsed in the mode of the configuration: only strict mode accepts leading zeros.
-        let zeros = |name: &[u8]| if name == b"conf_KillSig" { Some("010".into()) } else { knobs(name) };
+        let zeros = |name: &[u8]| if name == b"conf_KillSig" { Some("010".into()) } else { parameters(name) };
         for strict in [false, true] {
             let (mut ad, dialect) = (ClassAd::new(), Dialect::new_syntax().strict(strict));
             let completed = complete_ad(
                 &mut ad,
-                &AdCompletion { knobs: &zeros, dialect, ..from("conf") },
+                &AdCompletion { parameters: &zeros, dialect, ..from("conf") },
                 QuirkMode::Manual,
             );
             assert_eq!((completed.unwrap().is_empty(), ad.literal("KillSig").is_some()), (strict, strict));
@@ -375,20 +377,23 @@ mod tests {
     fn a_value_with_inner_quotes_is_skipped_and_reported() {
         for bad in ["--name \"my host\" --x", "\"--name\" --x y", "\"open"] {
             let is_it = |name: &[u8]| name.eq_ignore_ascii_case(b"conf_arguments");
-            let table = |name: &[u8]| if is_it(name) { Some(bad.into()) } else { knobs(name) };
+            let table = |name: &[u8]| if is_it(name) { Some(bad.into()) } else { parameters(name) };
             let mut ad = ClassAd::new();
             let left_out =
-                complete_ad(&mut ad, &AdCompletion { knobs: &table, ..from("conf") }, QuirkMode::Manual)
+                complete_ad(&mut ad, &AdCompletion { parameters: &table, ..from("conf") }, QuirkMode::Manual)
                     .unwrap();
-            let [JobKeywordError::Value { knob, value, .. }] = &left_out[..] else { panic!("{left_out:?}") };
-            assert_eq!((knob.as_str(), value.to_str().unwrap()), ("conf_arguments", bad));
+            let [JobKeywordError::Value { parameter, value, .. }] = &left_out[..] else {
+                panic!("{left_out:?}")
+            };
+            assert_eq!((parameter.as_str(), value.to_str().unwrap()), ("conf_arguments", bad));
             assert!(!ad.contains("Args") && !ad.contains("Arguments"));
         }
         // An invalid required value is an error.
-        let table = |name: &[u8]| if name == b"conf_executable" { Some("a\"b".into()) } else { knobs(name) };
+        let table =
+            |name: &[u8]| if name == b"conf_executable" { Some("a\"b".into()) } else { parameters(name) };
         let refused = complete_ad(
             &mut ClassAd::new(),
-            &AdCompletion { knobs: &table, ..from("conf") },
+            &AdCompletion { parameters: &table, ..from("conf") },
             QuirkMode::Manual,
         );
         assert!(refused.unwrap_err().to_string().starts_with("conf_executable = a\"b cannot be put"));

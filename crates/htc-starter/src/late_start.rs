@@ -1,8 +1,8 @@
 //! Start of a job that 25.14 starts although the job is already ending (quirk `job-started-while-ending`).
 //!
 //! If a job is asked to end while PREPARE_JOB runs, JOB_EXIT is called immediately and PREPARE_JOB keeps running. If
-//! PREPARE_JOB ends while JOB_EXIT still runs, 25.14 starts the job: `HookPrepareJobClient::hookExited` does not check
-//! whether the job is ending.
+//! PREPARE_JOB ends while JOB_EXIT is still running, 25.14 starts the job: `HookPrepareJobClient::hookExited` does not
+//! check whether the job is ending.
 
 use bstr::BString;
 
@@ -54,7 +54,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Records the start of a job while JOB_EXIT already runs.
+    /// Records the start of a job while JOB_EXIT is already running.
     pub(super) fn on_late_job_started(
         &mut self,
         now: ClockReading,
@@ -69,14 +69,14 @@ impl Starter<'_> {
         self.job_run.record_start(process);
     }
 
-    /// Reports that a job could not be started while JOB_EXIT already runs.
+    /// Reports that a job could not be started while JOB_EXIT is already running.
     pub(super) fn on_late_job_failed(&mut self, failures: Vec<StartFailure>, out: &mut Vec<StarterAction>) {
         out.push(StarterAction::Log(JobLogEvent::Execute));
         failures.into_iter().for_each(|failure| self.report_start_failure(failure, out));
     }
 
-    /// Records the end of a job that was started while JOB_EXIT was already running. The starter still waits for the
-    /// end of JOB_EXIT.
+    /// Records the end of a job that was started while JOB_EXIT was already running. The starter continues to wait for
+    /// the end of JOB_EXIT.
     pub(super) fn on_late_job_ended(
         &mut self,
         now: ClockReading,

@@ -63,9 +63,9 @@ impl Starter<'_> {
         if universe == Universe::Java.number() {
             self.set_java_command(now)?;
         }
-        let (runtime, late) = self.choose_runtime(now, out)?;
+        let (runtime, late_failure) = self.choose_runtime(now, out)?;
         if runtime != ContainerRuntime::Plain && matches!(self.phase, StarterPhase::Exiting { .. }) {
-            // JOB_EXIT already runs, so the container would start too late, and nothing would remove it.
+            // JOB_EXIT is already running, so the container would start too late, and nothing would remove it.
             return Ok(());
         }
         if runtime == ContainerRuntime::Docker {
@@ -88,7 +88,7 @@ impl Starter<'_> {
             return Ok(());
         }
         let directories = make_mount_directories(mounts.as_deref().unwrap_or_default(), &world);
-        let process = self.plan_job_process(&world, runtime, late, mounts, out);
+        let process = self.plan_job_process(&world, runtime, late_failure, mounts, out);
         if runtime == ContainerRuntime::Singularity || process.is_err() {
             // 25.14 creates the directories before it reads arguments and environment, so JOB_EXIT finds them
             // (`VanillaProc::StartJob`).
@@ -138,14 +138,14 @@ impl Starter<'_> {
             let usual = setting.trim_ascii() == DEFAULT_MOUNTS;
             mounts.retain(|(_, target)| {
                 let why = self.not_mounted_reason(target, world);
-                let told = |why| {
+                let not_mounted_notice = |why| {
                     StarterAction::Report(StarterNotice::NotMounted {
                         target: target.clone(),
                         why,
                         is_default: usual,
                     })
                 };
-                out.extend(why.map(told));
+                out.extend(why.map(not_mounted_notice));
                 why.is_none()
             });
         }
@@ -166,12 +166,13 @@ impl Starter<'_> {
         (!is_there).then_some("there is no such directory on this machine")
     }
 
-    /// Plans the job's process. `late` is a failure that is reported only after the standard files are open, or `None`.
+    /// Plans the job's process. `late_failure` is a failure that is reported only after the standard files are open, or
+    /// is `None`.
     fn plan_job_process(
         &mut self,
         world: &dyn World,
         runtime: ContainerRuntime,
-        late: Option<StartFailure>,
+        late_failure: Option<StartFailure>,
         mounts: Option<Vec<(PathBuf, PathBuf)>>,
         out: &mut Vec<StarterAction>,
     ) -> Result<JobProcess, StartFailure> {
@@ -179,24 +180,26 @@ impl Starter<'_> {
         // With MOUNT_PRIVATE_DEV_SHM, /dev/shm is private even if none of the directories to mount over exists.
         let private_shm =
             self.setup.settings.private_shm && mounts.is_some() && runtime == ContainerRuntime::Plain;
-        let about = self.environment_inputs(&job, world, &self.temporary_directory, &[]);
-        let group = cgroup_plan::plan_cgroup(&about, self.setup.no_groups.as_deref());
+        let inputs = self.environment_inputs(&job, world, &self.temporary_directory, &[]);
+        let group = cgroup_plan::plan_cgroup(&inputs, self.setup.no_groups.as_deref());
         if let Some(failure) = group.failure {
             return Err(failure);
         }
         let planned =
-            isolation::plan_isolation(&about, runtime != ContainerRuntime::Plain, self.setup.can_mount);
-        let ((isolation, told), late) = match planned {
-            Ok(planned) => (planned, late),
+            isolation::plan_isolation(&inputs, runtime != ContainerRuntime::Plain, self.setup.can_mount);
+        let ((isolation, notices), late_failure) = match planned {
+            Ok(planned) => (planned, late_failure),
             Err(failure) if !failure.after_event => return Err(failure),
-            Err(failure) => (Default::default(), late.or(Some(failure))),
+            Err(failure) => (Default::default(), late_failure.or(Some(failure))),
         };
-        let late = late.or_else(|| isolation::network_quirk_failure(&isolation, self.setup.quirks));
+        let late_failure =
+            late_failure.or_else(|| isolation::network_quirk_failure(&isolation, self.setup.quirks));
         let process =
-            process::plan_job_process(&about, &self.setup.own_environment, mounts.unwrap_or_default());
-        let process = process.map(|process| self.wrap_process(process, runtime, late, isolation, &about));
+            process::plan_job_process(&inputs, &self.setup.own_environment, mounts.unwrap_or_default());
+        let process =
+            process.map(|process| self.wrap_process(process, runtime, late_failure, isolation, &inputs));
         out.extend(
-            told.into_iter().map(|(subject, reason)| {
+            notices.into_iter().map(|(subject, reason)| {
                 StarterAction::Report(StarterNotice::WarningOnce { subject, reason })
             }),
         );
@@ -209,9 +212,9 @@ impl Starter<'_> {
         &self,
         process: JobProcess,
         runtime: ContainerRuntime,
-        late: Option<StartFailure>,
+        late_failure: Option<StartFailure>,
         isolation: ProcessIsolation,
-        about: &EnvironmentInputs<'_>,
+        inputs: &EnvironmentInputs<'_>,
     ) -> JobProcess {
         let is_plain = runtime == ContainerRuntime::Plain;
         let mut process = match &self.setup.shell {
@@ -220,10 +223,10 @@ impl Starter<'_> {
             Some(_) => process::shell_process(process, &"/bin/sh".into(), &self.setup.scratch),
             None => process,
         };
-        process.failures.splice(0..0, late);
-        process = process::with_namespaces(process, isolation, about);
+        process.failures.splice(0..0, late_failure);
+        process = process::with_namespaces(process, isolation, inputs);
         if is_plain {
-            process = process::with_job_wrapper(process, about);
+            process = process::with_job_wrapper(process, inputs);
         }
         process.failures.extend(self.faults_before_exec(&process));
         let no_mounts = !self.setup.settings.isolation.mounts;
@@ -243,8 +246,8 @@ impl Starter<'_> {
     ) -> JobProcess {
         self.job_run.memory_mib = plan.memory_mib;
         self.job_run.group_fault = plan.late_failure.clone();
-        let told = plan.notices.iter().chain(&process.limit_warnings);
-        out.extend(told.map(|(subject, reason)| {
+        let notices = plan.notices.iter().chain(&process.limit_warnings);
+        out.extend(notices.map(|(subject, reason)| {
             StarterAction::Report(StarterNotice::WarningOnce { subject, reason: reason.clone() })
         }));
         JobProcess { group: plan.spec.is_some().then(|| Box::new(plan)), ..process }

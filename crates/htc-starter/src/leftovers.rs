@@ -57,7 +57,7 @@ pub enum LeftoverRecord {
     },
     /// A group (gid) that only the job's processes have.
     TrackingGroup {
-        /// The gid.
+        /// Group ID (gid).
         gid: u32,
     },
     /// An image that is being pulled and was not present before.

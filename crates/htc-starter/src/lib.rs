@@ -61,12 +61,12 @@ pub use action::{
     StarterHookCall, StarterNotice,
 };
 pub use cgroup_plan::{CgroupLimit, CgroupPlan};
-pub use cleanup::unremovable_scratch_silent;
+pub use cleanup::unremovable_scratch_decision;
 pub use event::{FamilyUsage, ShadowReason, StarterCommand, StarterEvent, StarterVacateReason};
 pub use exception::EXCEPTION_STATUS;
 pub use hook_quirks::{
-    exit_reason_always_evict, hook_tmpdir_of_job, hooks_killed_last, prepare_failure_hangs,
-    refusal_without_exit_hook, unspawnable_exit_hook_hangs,
+    exit_reason_decision, final_hook_kill_decision, hook_tmpdir_decision, prepare_failure_decision,
+    refused_job_exit_hook_decision, unspawnable_exit_hook_decision,
 };
 pub use isolation::{FamilyTracking, INIT_PROGRAM, ProcessIsolation};
 pub use java::{END_RECORD_FILE, JavaRecords, START_RECORD_FILE};

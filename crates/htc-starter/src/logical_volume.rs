@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn an_encrypted_volume_is_opened_with_a_key_before_it_is_formatted() {
-        let knobs = VolumeParameters { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
-        let volume = LogicalVolume { encrypted: true, ..knobs.volume_for_job(b"slot1", 77, 1024) };
+        let parameters = VolumeParameters { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
+        let volume = LogicalVolume { encrypted: true, ..parameters.volume_for_job(b"slot1", 77, 1024) };
         let made: Vec<String> =
             volume.create_commands(b"/dev/shm/key").iter().map(|words| line(words)).collect();
         assert!(made[0].contains("--addtag htcondor_lv --addtag lv_is_encrypted --yes"), "{made:?}");

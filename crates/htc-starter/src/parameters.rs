@@ -43,10 +43,10 @@ impl StarterSettings {
         machine: Option<&ClassAd>,
         world: &dyn World,
     ) -> Result<Self, ValueError> {
-        let knobs = ParameterReader { view, late: Some(RefCell::default()) };
-        let mut settings = knobs.read_settings(machine, world)?;
-        knobs.check_unused_parameters()?;
-        settings.faults = knobs.late.map(RefCell::into_inner).unwrap_or_default();
+        let parameters = ParameterReader { view, late: Some(RefCell::default()) };
+        let mut settings = parameters.read_settings(machine, world)?;
+        parameters.check_unused_parameters()?;
+        settings.faults = parameters.late.map(RefCell::into_inner).unwrap_or_default();
         Ok(settings)
     }
 }
@@ -200,7 +200,7 @@ impl ParameterReader<'_> {
     /// Reads the parameters of namespaces and tracking groups.
     fn read_isolation(&self) -> Result<IsolationParameters, ValueError> {
         let tracked = self.read_boolean("USE_GID_PROCESS_TRACKING", ParameterReadPoint::Start, false)?;
-        let knobs = IsolationParameters::read(self.view, tracked);
+        let parameters = IsolationParameters::read(self.view, tracked);
         let processes = self.read_boolean("USE_PID_NAMESPACES", ParameterReadPoint::Isolation, false)?;
         Ok(IsolationParameters {
             processes,
@@ -210,7 +210,7 @@ impl ParameterReader<'_> {
             no_network: self.read_boolean("NO_JOB_NETWORKING", ParameterReadPoint::Isolation, false)?,
             mounts: self.read_boolean("PER_JOB_NAMESPACES", ParameterReadPoint::Child, true)?,
             ..self.value_or_deferred_fault(
-                knobs,
+                parameters,
                 ParameterReadPoint::Launch,
                 IsolationParameters::default(),
             )?
@@ -253,7 +253,7 @@ impl ParameterReader<'_> {
         )
     }
 
-    /// Reads a number of seconds; a negative number counts as 0.
+    /// Reads a number of seconds; a negative number is treated as 0.
     fn read_seconds(
         &self,
         name: &str,
@@ -325,9 +325,10 @@ fn read_assigned_resources(
     let resources = Context::new(world).my(machine).string("MachineResources").unwrap_or_default();
     list::split(&resources)
         .map(|resource| {
-            let knob = |prefix: &str| view.get(&[prefix.as_bytes(), resource].concat()).unwrap_or_default();
-            let prototype = knob("ENVIRONMENT_FOR_Assigned");
-            let unassigned = knob("ENVIRONMENT_VALUE_FOR_UnAssigned");
+            let parameter =
+                |prefix: &str| view.get(&[prefix.as_bytes(), resource].concat()).unwrap_or_default();
+            let prototype = parameter("ENVIRONMENT_FOR_Assigned");
+            let unassigned = parameter("ENVIRONMENT_VALUE_FOR_UnAssigned");
             (resource.to_ascii_lowercase(), (prototype, unassigned))
         })
         .collect()

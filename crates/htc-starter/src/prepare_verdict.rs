@@ -69,12 +69,18 @@ pub fn judge_prepare_hook(
     world: &dyn World,
 ) -> PrepareVerdict {
     let read = hook_output::parse_ad_prefix(answer.stdout, Dialect::of_world(world));
-    let mut said =
+    let mut result =
         hook_output::read_prepare_status(answer.exit, &read.ad, PrepareStatusReader::Starter, world);
-    if answer.cut && said.status == 0 {
-        said.status = 1;
-        said.how = CUT_OUTPUT_TEXT.to_owned();
+    if answer.cut && result.status == 0 {
+        result.status = 1;
+        result.how = CUT_OUTPUT_TEXT.to_owned();
     }
-    let text = said.log_message(hook, path);
-    PrepareVerdict { update: read.ad, status: said.status, message: said.message, text, unread: read.unread }
+    let text = result.log_message(hook, path);
+    PrepareVerdict {
+        update: read.ad,
+        status: result.status,
+        message: result.message,
+        text,
+        unread: read.unread,
+    }
 }

@@ -49,11 +49,11 @@ pub fn current_universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFai
 /// # Errors
 /// Returns the reason, in the reference's words, why the job cannot be started.
 pub fn plan_job_process(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     own: &[(BString, BString)],
     mounts: Vec<(PathBuf, PathBuf)>,
 ) -> Result<JobProcess, StartFailure> {
-    let (ad, settings, world) = (about.ad, about.settings, about.world);
+    let (ad, settings, world) = (inputs.ad, inputs.settings, inputs.world);
     let context = || Context::new(world).my(ad);
     let Some(command) = context().string(attr::CMD) else {
         return Err(StartFailure::silent("Cmd not found in JobAd.  Aborting StartJob."));
@@ -61,12 +61,12 @@ pub fn plan_job_process(
     let transferred = context().boolean("TransferExecutable").unwrap_or(true);
     let kept = context().boolean("PreserveRelativeExecutable").unwrap_or(false);
     let command = match () {
-        () if about.job.transfers_files && transferred => {
-            join_directory(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
+        () if inputs.job.transfers_files && transferred => {
+            join_directory(inputs.scratch.as_os_str().as_bytes(), url::base_name(&command))
         }
         // An empty command stays empty, so that it cannot be executed (`canonicalizeJobPath`).
         () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
-        () => join_directory(&about.job.iwd, &command),
+        () => join_directory(&inputs.job.iwd, &command),
     };
     let mut argv: Vec<BString> = Some(command.clone()).into_iter().filter(|name| !name.is_empty()).collect();
     argv.extend(argument_list(ad, "", world).map_err(|error| {
@@ -74,22 +74,22 @@ pub fn plan_job_process(
             "Failed to read job arguments from JobAd.  Aborting OsProc::StartJob: {error}"
         ))
     })?);
-    let environment = about.job_environment(own)?;
-    let files = standard_files(about);
+    let environment = inputs.job_environment(own)?;
+    let files = standard_files(inputs);
     let nice = settings.renice.as_ref().map_or(Ok(0), |expression| nice_value(ad, expression, world));
     Ok(JobProcess {
         arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
-        program: executable_path(&command, about.scratch),
+        program: executable_path(&command, inputs.scratch),
         command,
         argv,
         environment: environment.entries(),
-        cwd: about.scratch.join(to_path(&about.job.iwd)),
+        cwd: inputs.scratch.join(to_path(&inputs.job.iwd)),
         files,
         // These failures are reported after the standard files have been opened. The first one determines the outcome.
         failures: nice.clone().err().into_iter().collect(),
         nice: nice.unwrap_or(0),
-        limits: resource_limits(about),
-        limit_warnings: address_space_limit(about)
+        limits: resource_limits(inputs),
+        limit_warnings: address_space_limit(inputs)
             .1
             .map(|line| ("address-space-limit", line))
             .into_iter()
@@ -102,10 +102,10 @@ pub fn plan_job_process(
 
 /// Puts USER_JOB_WRAPPER, if it is set, before the command of the process. Call this function last, so that the wrapper
 /// also runs a container runtime.
-pub fn with_job_wrapper(process: JobProcess, about: &EnvironmentInputs<'_>) -> JobProcess {
-    let Some(wrapper) = &about.settings.wrapper else { return process };
-    let mut process = with_program_in_front(process, wrapper.clone(), about.scratch);
-    if !about.world.may_execute(&to_path(wrapper)) && process.failures.is_empty() {
+pub fn with_job_wrapper(process: JobProcess, inputs: &EnvironmentInputs<'_>) -> JobProcess {
+    let Some(wrapper) = &inputs.settings.wrapper else { return process };
+    let mut process = with_program_in_front(process, wrapper.clone(), inputs.scratch);
+    if !inputs.world.may_execute(&to_path(wrapper)) && process.failures.is_empty() {
         let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
         process.failures.push(StartFailure::silent(text).after_event());
     }
@@ -147,17 +147,17 @@ pub(super) fn with_command(process: JobProcess, argv: Vec<BString>, scratch: &Pa
 pub(super) fn with_namespaces(
     process: JobProcess,
     made: ProcessIsolation,
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
 ) -> JobProcess {
     let Some(file) = made.status_file.clone() else { return JobProcess { isolation: made, ..process } };
-    let InitProcess { path: init, link, shown_instead: shown } = find_init_process(about);
+    let InitProcess { path: init, link, shown_instead: shown } = find_init_process(inputs);
     let mut process = process;
     let entry = [STATUS_FILE_VARIABLE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
     let place = process.environment.partition_point(|other| other.as_slice() < entry.as_slice());
     process.environment.insert(place, entry.into());
     let words: Vec<BString> = std::iter::once(&init).chain(&process.argv).cloned().collect();
     let named = (process.command.clone(), process.arguments_shown.clone());
-    let mut process = with_command(process, words, about.scratch);
+    let mut process = with_command(process, words, inputs.scratch);
     if !shown {
         // Failures name the job, not the init process that starts it.
         (process.command, process.arguments_shown) = named;
@@ -177,20 +177,20 @@ struct InitProcess {
 }
 
 /// Returns the init program of LIBEXEC (in 25.14 even if the program does not exist), or otherwise this program through
-/// a link beside the scratch directory.
-fn find_init_process(about: &EnvironmentInputs<'_>) -> InitProcess {
-    let shown = about.quirks.reproduces(Quirk::PidnsInitOfLibexec);
-    let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
+/// a link next to the scratch directory.
+fn find_init_process(inputs: &EnvironmentInputs<'_>) -> InitProcess {
+    let shown = inputs.quirks.reproduces(Quirk::PidnsInitOfLibexec);
+    let of_libexec = inputs.settings.isolation.libexec.as_ref().map(|libexec| {
         let path = [libexec.as_slice(), b"/", INIT_PROGRAM.as_bytes()].concat();
         BString::from(path)
     });
-    let there = |path: &BString| about.world.may_execute(&path.to_path_lossy());
+    let there = |path: &BString| inputs.world.may_execute(&path.to_path_lossy());
     match of_libexec {
         Some(path) if shown || there(&path) => InitProcess { path, link: None, shown_instead: shown },
         _ => {
-            let link = match (about.settings.nested_scratch, about.scratch.parent()) {
+            let link = match (inputs.settings.nested_scratch, inputs.scratch.parent()) {
                 (true, Some(top)) => top.join("htcondor").join(INIT_PROGRAM),
-                _ => about.scratch.join(".condor_pid_ns").join(INIT_PROGRAM),
+                _ => inputs.scratch.join(".condor_pid_ns").join(INIT_PROGRAM),
             };
             InitProcess { path: link.as_os_str().as_bytes().into(), link: Some(link), shown_instead: shown }
         }
@@ -210,14 +210,14 @@ fn executable_path(program: &BString, scratch: &Path) -> PathBuf {
 /// # Errors
 /// Returns an error if the environment is invalid. Invalid arguments are treated as an empty list.
 pub fn plan_script_process(
-    about: &EnvironmentInputs<'_>,
+    inputs: &EnvironmentInputs<'_>,
     prefix: &'static str,
 ) -> Result<Option<JobProcess>, StartFailure> {
-    let (ad, world) = (about.ad, about.world);
+    let (ad, world) = (inputs.ad, inputs.world);
     let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
     let Some(command) = string("Cmd").filter(|command| !command.is_empty()) else { return Ok(None) };
     let program =
-        if command.starts_with(b"/") { to_path(&command) } else { about.scratch.join(to_path(&command)) };
+        if command.starts_with(b"/") { to_path(&command) } else { inputs.scratch.join(to_path(&command)) };
     let mut argv = vec![BString::from(format!("condor_{prefix}script"))];
     let filled = |text: &BString| !text.is_empty();
     argv.extend(match (string("Arguments").filter(filled), string("Args").filter(filled)) {
@@ -239,15 +239,15 @@ pub fn plan_script_process(
             format!("Invalid {prefix}Environment found in JobAd ({error}).  Aborting ScriptProc::StartJob.");
         return Err(StartFailure::silent(text));
     }
-    about.publish(&mut environment);
-    let limits = resource_limits(about);
+    inputs.publish(&mut environment);
+    let limits = resource_limits(inputs);
     Ok(Some(JobProcess {
         arguments_shown: arguments::join_v2_raw(&argv[1..]),
         command: program.as_os_str().as_bytes().into(),
         program,
         argv,
         environment: environment.entries(),
-        cwd: about.scratch.join(to_path(&about.job.iwd)),
+        cwd: inputs.scratch.join(to_path(&inputs.job.iwd)),
         nice: 10,
         limits,
         script: true,
@@ -273,15 +273,15 @@ pub(super) fn argument_list(
 }
 
 /// Returns the files of descriptors 0 to 2: from the command line, otherwise from the original ad.
-pub(super) fn standard_files(about: &EnvironmentInputs<'_>) -> [StandardFile; 3] {
-    let context = || about.job_context();
+pub(super) fn standard_files(inputs: &EnvironmentInputs<'_>) -> [StandardFile; 3] {
+    let context = || inputs.job_context();
     let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
         && !context().boolean("WantCheckpointSignal").unwrap_or(false)
         && !context().boolean("WantFTOnCheckpoint").unwrap_or(false);
-    [0, 1, 2].map(|at: usize| match (&about.job.overrides[at], &about.job.files[at]) {
+    [0, 1, 2].map(|at: usize| match (&inputs.job.overrides[at], &inputs.job.files[at]) {
         (Some(own), _) if own.as_bstr() == "-" => StandardFile::Inherited,
         (Some(name), _) | (None, Some(name)) => {
-            let name = if name.is_empty() { PathBuf::new() } else { about.scratch.join(to_path(name)) };
+            let name = if name.is_empty() { PathBuf::new() } else { inputs.scratch.join(to_path(name)) };
             StandardFile::Path { path: name, truncate: truncate && at > 0 }
         }
         (None, None) => StandardFile::Null,
@@ -307,13 +307,13 @@ pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
 
 /// Returns the resource limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`.
 /// Raises all other limits to their hard limits (`Starter::Init`).
-fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
-    let context = || about.job_context();
+fn resource_limits(inputs: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
+    let context = || inputs.job_context();
     let core = match context().int("CoreSize") {
         Some(size) => u64::try_from(size).ok(),
         None => Some(0),
     };
-    let stack = stack_limit(about.ad, about.world);
+    let stack = stack_limit(inputs.ad, inputs.world);
     let mut limits = vec![
         ResourceLimit { kind: ResourceLimitKind::Core, soft: core, hard: core },
         ResourceLimit { kind: ResourceLimitKind::Stack, soft: stack, hard: None },
@@ -321,7 +321,7 @@ fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
         ResourceLimit { kind: ResourceLimitKind::FileSize, soft: None, hard: None },
         ResourceLimit { kind: ResourceLimitKind::Data, soft: None, hard: None },
     ];
-    if let (Some(megabytes), _) = address_space_limit(about)
+    if let (Some(megabytes), _) = address_space_limit(inputs)
         && megabytes != 0
     {
         let bytes = megabytes.wrapping_mul(1024 * 1024).cast_unsigned();
@@ -336,15 +336,15 @@ fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
 
 /// Returns STARTER_RLIMIT_AS in MiB, and a warning if the value is invalid. The reference evaluates the longest valid
 /// prefix, such as the 1 of `1G` (`ClassAdParser::ParseExpression`).
-fn address_space_limit(about: &EnvironmentInputs<'_>) -> (Option<i64>, Option<String>) {
-    let Some(text) = &about.settings.rlimit_as else { return (None, None) };
-    let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
+fn address_space_limit(inputs: &EnvironmentInputs<'_>) -> (Option<i64>, Option<String>) {
+    let Some(text) = &inputs.settings.rlimit_as else { return (None, None) };
+    let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of_world(inputs.world)) else {
         return (
             None,
             Some(format!("STARTER_RLIMIT_AS = {text} is not a valid expression: there is no limit")),
         );
     };
-    match about.slot_context().target(about.ad).eval(&expression) {
+    match inputs.slot_context().target(inputs.ad).eval(&expression) {
         Value::Int(megabytes) => {
             let rest = text[end..].trim();
             let wrong = (!rest.is_empty()).then(|| {

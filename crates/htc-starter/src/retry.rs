@@ -63,7 +63,7 @@ impl Starter<'_> {
         true
     }
 
-    /// Loses the connection to the shadow, which reconnects immediately, and repeats the failed step. Returns false if
+    /// Makes the shadow lose its connection and reconnect immediately, and repeats the failed step. Returns false if
     /// this has been done four times already or the end is urgent.
     pub(super) fn reconnect_and_retry(
         &mut self,

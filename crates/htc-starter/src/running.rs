@@ -7,7 +7,7 @@ use super::cgroup_plan::{self, OutOfMemoryVerdict};
 use super::disk::SHADOW_ONLY_ATTRIBUTES;
 use super::event::{FamilyUsage, ShadowReason, StarterCommand, StarterVacateReason};
 use super::exception::EXCEPTION_STATUS;
-use super::hook_quirks::exit_reason_always_evict;
+use super::hook_quirks::exit_reason_decision;
 use super::job_exit::{self, SIGTERM, SIGTRAP};
 use super::settings::ParameterReadPoint;
 use super::start_failure::StartFailure;
@@ -305,21 +305,21 @@ impl Starter<'_> {
 
     /// Records a hold by the slot. 25.14 adds neither reason nor code to the job ad, and JOB_EXIT does not get `hold`.
     fn record_slot_hold(&mut self, vacate: StarterVacateReason, out: &mut Vec<StarterAction>) {
-        let unnoticed = self.setup.quirks.decide(Quirk::SlotHoldUnnoticed);
-        if unnoticed.as_reference {
+        let decision = self.setup.quirks.decide(Quirk::SlotHoldUnnoticed);
+        if decision.as_reference {
             self.shutdown_requests.hold = self.shutdown_requests.hold.max(HoldRequest::BySlot);
             return;
         }
         (self.shutdown_requests.hold, self.shutdown_requests.vacate) = (HoldRequest::ByRequest, Some(vacate));
         if self.setup.hooks.exit.is_some() {
-            Self::report_quirk(unnoticed.quirk, "JOB_EXIT gets `hold` and the reason", out);
+            Self::report_quirk(decision.quirk, "JOB_EXIT gets `hold` and the reason", out);
         }
     }
 
     /// Records that a shadow holds or removes the job. JOB_EXIT is then called with `hold` or `remove`, as the manual says.
     fn record_shadow_reason(&mut self, reason: ShadowReason, out: &mut Vec<StarterAction>) {
-        let unseen = exit_reason_always_evict(self.setup.quirks);
-        if unseen.as_reference {
+        let decision = exit_reason_decision(self.setup.quirks);
+        if decision.as_reference {
             return;
         }
         self.shutdown_requests.shadow_reason = Some(reason);
@@ -335,7 +335,7 @@ impl Starter<'_> {
                 ShadowReason::Hold => "JOB_EXIT gets `hold`",
                 ShadowReason::Remove => "JOB_EXIT gets `remove`",
             };
-            Self::report_quirk(unseen.quirk, instead, out);
+            Self::report_quirk(decision.quirk, instead, out);
         }
     }
 
@@ -556,7 +556,7 @@ impl Starter<'_> {
         if usage.out_of_memory && !self.shutdown_requests.has_any() && self.on_out_of_memory(now, out) {
             return;
         }
-        // The update is sent while the process still counts as running (`OsProc::JobReaper`).
+        // The update is sent while the process is still treated as running (`OsProc::JobReaper`).
         self.publish_update(now, UpdateTrigger::StateChange, out);
         if let Some(text) = wrapper_failure {
             self.job_run.process = None;
@@ -570,12 +570,12 @@ impl Starter<'_> {
         let exit = ended.exit;
         self.job_run.evicted = self.shutdown_requests.has_any() || self.job_run.java.machine_failed;
         self.record_exit(exit);
-        let asked = self.shutdown_requests.has_any().then(|| self.shutdown_requests.exit_hook_argument());
-        if asked.is_none() && matches!(exit, Exit::Signal { number: SIGTRAP, .. }) {
+        let requested = self.shutdown_requests.has_any().then(|| self.shutdown_requests.exit_hook_argument());
+        if requested.is_none() && matches!(exit, Exit::Signal { number: SIGTRAP, .. }) {
             Self::report_quirk(Quirk::SigtrapHangs, "the job has ended", out);
         }
-        out.push(StarterAction::Report(StarterNotice::JobEnded { exit, requested: asked }));
-        if asked.is_none() && job_exit::is_checkpoint_exit(&self.ad, exit, &self.world_at(now)) {
+        out.push(StarterAction::Report(StarterNotice::JobEnded { exit, requested }));
+        if requested.is_none() && job_exit::is_checkpoint_exit(&self.ad, exit, &self.world_at(now)) {
             if self.can_upload_checkpoints() {
                 return self.upload_checkpoint(out);
             }

@@ -59,7 +59,7 @@ pub struct StarterSetup<'w> {
     pub machine: Option<ClassAd>,
     /// Properties of the job, or the reason why the job is refused.
     pub job: Result<JobInfo, JobRefusal>,
-    /// The configuration.
+    /// Parameters of the starter.
     pub settings: StarterSettings,
     /// The hooks of the job.
     pub hooks: StarterHooks,

@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 use super::action::{CallId, JobLogEvent, ScratchFile, StarterAction, StarterNotice};
 use super::exception::EXCEPTION_STATUS;
 use super::expression;
-use super::hook_quirks::{prepare_failure_hangs, refusal_without_exit_hook};
+use super::hook_quirks::{prepare_failure_decision, refused_job_exit_hook_decision};
 use super::job_exit::{self, Deferral};
 use super::job_info::JobRefusal;
 use super::prepare_verdict::{self, PrepareOutput, PrepareVerdict};
@@ -76,20 +76,20 @@ impl Starter<'_> {
     /// Returns true if JOB_EXIT is not called for a refused job. Otherwise reports the difference from 25.14 if the
     /// hook is configured.
     fn skips_exit_hook_on_refusal(&self, out: &mut Vec<StarterAction>) -> bool {
-        let untold = refusal_without_exit_hook(self.setup.quirks);
-        if !untold.as_reference && self.setup.hooks.exit.is_some() {
+        let decision = refused_job_exit_hook_decision(self.setup.quirks);
+        if !decision.as_reference && self.setup.hooks.exit.is_some() {
             let reason = "JOB_EXIT is called for a job that the starter refuses";
-            Self::report_quirk(untold.quirk, reason, out);
+            Self::report_quirk(decision.quirk, reason, out);
         }
-        untold.as_reference
+        decision.as_reference
     }
 
     fn job_ad_file(&self) -> ScratchFile {
         ScratchFile { name: ".job.ad", bytes: long::print(&self.ad) }
     }
 
-    /// Handles a file that could not be written. Before the job starts, this counts as a failure to make the scratch
-    /// directory; 25.14 runs the job without the file.
+    /// Handles a file that could not be written. Before the job starts, this is treated as a failure to make the
+    /// scratch directory; 25.14 runs the job without the file.
     pub(super) fn on_write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<StarterAction>) {
         let text = format!("cannot write {}: {reason}", path.display());
         let runs = self.setup.quirks.decide(Quirk::JobAdUnwrittenRuns);
@@ -321,7 +321,7 @@ impl Starter<'_> {
         let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
         if !prepared.lets_job_continue() {
             self.shutdown_requests.request_fast_end();
-            let hangs = prepare_failure_hangs(self.setup.transfer.is_some(), self.setup.quirks);
+            let hangs = prepare_failure_decision(self.setup.transfer.is_some(), self.setup.quirks);
             self.job_end.exit_hook_done |= hangs.is_some_and(|hangs| hangs.as_reference);
             return self.report_not_started(now, failure, out);
         }
@@ -423,19 +423,19 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) -> Result<(), StartFailure> {
         let world = self.world_at(now);
-        let given = |name: &&str| {
+        let is_set = |name: &&str| {
             let command = Context::new(&world).my(&self.ad).string(*name);
             command.is_some_and(|command| !command.is_empty())
         };
-        let scripts: Vec<&str> = ["PreCmd", "PostCmd"].into_iter().filter(given).collect();
+        let scripts: Vec<&str> = ["PreCmd", "PostCmd"].into_iter().filter(is_set).collect();
         let Ok(job) = &self.setup.job else { return Ok(()) };
         if scripts.is_empty() {
             return Ok(());
         }
-        let about = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
+        let inputs = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
         self.scripts.allowed = match &self.setup.settings.allow_scripts {
             Some(allow) => {
-                expression::eval_boolean(&about, "STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)?
+                expression::eval_boolean(&inputs, "STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)?
             }
             None => false,
         };
@@ -458,8 +458,8 @@ impl Starter<'_> {
             return Ok(None);
         };
         let world = self.world_at(now);
-        let about = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
-        process::plan_script_process(&about, prefix)
+        let inputs = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
+        process::plan_script_process(&inputs, prefix)
     }
 
     /// Reports why the job is not started, then continues with JOB_EXIT.

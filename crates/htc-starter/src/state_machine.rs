@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::action::{CallId, JobLogEvent, JobOutcome, StarterAction, StarterHookCall, StarterNotice};
 use super::environment::EnvironmentInputs;
 use super::event::{StarterCommand, StarterEvent};
-use super::hook_quirks::hook_tmpdir_of_job;
+use super::hook_quirks::hook_tmpdir_decision;
 use super::job_info::JobInfo;
 use super::prepare_verdict::PrepareOutput;
 use super::setup::StarterSetup;
@@ -317,7 +317,7 @@ impl<'w> Starter<'w> {
     fn hook_environment(&self, now: ClockReading) -> Vec<(BString, BString)> {
         let Ok(job) = &self.setup.job else { return Vec::new() };
         let world = self.world_at(now);
-        let of_job = hook_tmpdir_of_job(self.setup.quirks).as_reference;
+        let of_job = hook_tmpdir_decision(self.setup.quirks).as_reference;
         let temporary: &Path = if of_job { &self.temporary_directory } else { &self.setup.scratch };
         let pid = self.job_run.live_process().map(|process| process.pid);
         let mut environment = Environment::new();

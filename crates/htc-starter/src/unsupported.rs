@@ -115,14 +115,14 @@ const TRANSFER_INPUT: &str = "TransferInput";
 
 /// Returns true if the ad requests what the row describes: its value differs from the row's neutral value, or from
 /// false, 0 and the empty string if the row has no neutral value. An attribute that refuses a job is evaluated, as the
-/// starter of a pool would do. For any other attribute, every expression that is not a literal counts as a request,
+/// starter of a pool would do. For any other attribute, every expression that is not a literal is treated as a request,
 /// because it may become true.
 fn is_requested(ad: &ClassAd, row: SupportEntry, world: &dyn World) -> bool {
     let Some(expression) = ad.get(row.name) else { return false };
-    let stays = |name: &str| {
+    let is_no = |name: &str| {
         Context::new(world).my(ad).string(name).is_some_and(|word| word.eq_ignore_ascii_case(b"NO"))
     };
-    if (row.name.starts_with("Transfer") || row.name.starts_with("WhenTo")) && stays("ShouldTransferFiles") {
+    if (row.name.starts_with("Transfer") || row.name.starts_with("WhenTo")) && is_no("ShouldTransferFiles") {
         return false;
     }
     let value = match row.level {
@@ -167,7 +167,7 @@ mod tests {
     fn lines(text: &str) -> Vec<String> {
         unsupported_requests(&ad(text), AccessPointRole::Absent, &RealWorld::new())
             .into_iter()
-            .map(|told| told.line)
+            .map(|request| request.line)
             .collect()
     }
 
@@ -184,32 +184,36 @@ mod tests {
     fn crontab_attributes_are_reported_in_every_role() {
         for with in [AccessPointRole::Absent, AccessPointRole::Schedd, AccessPointRole::Shadow] {
             let job = ad("CronMinute = \"*/5\"\nCronHour = \"3\"\nCronMonth = \"*\"\n");
-            let told = unsupported_requests(&job, with, &RealWorld::new());
-            assert_eq!(told.len(), 1, "{told:?}");
+            let requests = unsupported_requests(&job, with, &RealWorld::new());
+            assert_eq!(requests.len(), 1, "{requests:?}");
             let line = "CronHour, CronMinute are unsupported here: the schedd of a pool would begin the job at these times alone";
-            assert_eq!(told[0].line, line);
+            assert_eq!(requests[0].line, line);
         }
     }
 
     #[test]
     fn requests_for_a_shadow_are_reported_once_and_missing_input_is_named() {
-        let told = lines(
+        let requests = lines(
             "Iwd = \"/\"\nShouldTransferFiles = \"YES\"\nTransferInput = \"etc, no such,http://x/y\"\nPeriodicHold = NumJobStarts > 3\n",
         );
-        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(requests.len(), 2, "{requests:?}");
         assert!(
-            told[0].starts_with("PeriodicHold is unsupported here: the schedd of a pool would"),
-            "{told:?}"
+            requests[0].starts_with("PeriodicHold is unsupported here: the schedd of a pool would"),
+            "{requests:?}"
         );
-        assert!(told[1].starts_with("ShouldTransferFiles, TransferInput are unsupported here: "), "{told:?}");
-        assert!(told[1].ends_with("the job will not find 'no such'"), "{told:?}");
+        assert!(
+            requests[1].starts_with("ShouldTransferFiles, TransferInput are unsupported here: "),
+            "{requests:?}"
+        );
+        assert!(requests[1].ends_with("the job will not find 'no such'"), "{requests:?}");
     }
 
     #[test]
     fn unsupported_requests_to_the_starter_refuse_the_job() {
         let refused = |text: &str| refused_request(&ad(text), &RealWorld::new());
         assert!(
-            refused("ToolDaemonCmd = \"/bin/gdb\"").is_some_and(|told| told.starts_with("ToolDaemonCmd is"))
+            refused("ToolDaemonCmd = \"/bin/gdb\"")
+                .is_some_and(|message| message.starts_with("ToolDaemonCmd is"))
         );
         assert!(refused("UseParrot = true").is_some() && refused("UseParrot = false").is_none());
         assert!(refused("ToolDaemonCmd = Tool\nTool = \"/bin/gdb\"").is_some());

@@ -102,11 +102,11 @@ mod tests {
     fn a_virtual_machine_is_described_with_its_gahp_command() {
         let ad =
             "JobUniverse = 13\nJobVMType = \"KVM\"\nJobVMMemory = 512\nVMPARAM_vm_Disk = \"a.img:vda:w\"\n";
-        let told = lines(ad, Some("/bin/sh")).unwrap();
-        assert_eq!(told[0], "virtual machine of type kvm");
-        assert!(told.contains(&"    memory in MB: 512 (JobVMMemory)".to_owned()), "{told:?}");
-        assert!(told.contains(&"run /bin/sh -f -M 3".to_owned()), "{told:?}");
-        assert_eq!(told.last().unwrap(), "    send CONDOR_VM_START 1 kvm /execute/dir_7/scratch");
+        let description = lines(ad, Some("/bin/sh")).unwrap();
+        assert_eq!(description[0], "virtual machine of type kvm");
+        assert!(description.contains(&"    memory in MB: 512 (JobVMMemory)".to_owned()), "{description:?}");
+        assert!(description.contains(&"run /bin/sh -f -M 3".to_owned()), "{description:?}");
+        assert_eq!(description.last().unwrap(), "    send CONDOR_VM_START 1 kvm /execute/dir_7/scratch");
         let missing = lines(ad, Some("/no/such")).unwrap();
         assert!(missing.iter().any(|line| line.ends_with("the job would not start")), "{missing:?}");
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn other_jobs_have_no_description_and_a_missing_type_is_reported() {
         assert_eq!(lines("JobUniverse = 5\nJobVMType = \"kvm\"\n", None), None);
-        let told = lines("JobUniverse = 13\n", None).unwrap();
-        assert_eq!(told, ["virtual machine: JobVMType cannot be found in job classAd."]);
+        let description = lines("JobUniverse = 13\n", None).unwrap();
+        assert_eq!(description, ["virtual machine: JobVMType cannot be found in job classAd."]);
     }
 }

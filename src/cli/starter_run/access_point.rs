@@ -197,7 +197,7 @@ impl StarterInvocation<'_> {
             setup: ShadowSetup {
                 world,
                 quirks,
-                knobs: view as &dyn ParameterSource,
+                parameters: view as &dyn ParameterSource,
                 ad,
                 slot: full_slot_name(&first.slot, &host),
                 slot_ad: machine.clone(),

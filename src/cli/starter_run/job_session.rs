@@ -152,7 +152,7 @@ impl StarterInvocation<'_> {
         if let Some(keyword) = self.cli.job.job_keyword.clone().or_else(of_ad) {
             let ids = (overrides.cluster, overrides.proc);
             let universe = classad::Context::new(world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
-            let from = AdCompletion { keyword: &keyword, ids, universe, knobs: view, dialect };
+            let from = AdCompletion { keyword: &keyword, ids, universe, parameters: view, dialect };
             let left_out = job_source::complete_ad(&mut ad, &from, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
             // htc-slot-run has reported these errors at its start, so they are reported only without it.

@@ -45,7 +45,7 @@ fn an_expression_without_a_string_value_is_reported_with_its_effect() {
     assert_told(
         &ran,
         "SINGULARITY_EXTRA_ARGUMENTS",
-        &["is not a string for this job: its words are the arguments"],
+        &["is not a string for this job: the words of the expression are used as arguments"],
     );
     assert!(ran.calls.contains(" TARGET.More /img.sif"), "{}", ran.calls);
 }
@@ -63,7 +63,7 @@ fn missing_paths_and_attributes_are_reported_only_if_requested() {
     assert_told(
         &ran,
         "SINGULARITY_USE_PID_NAMESPACES",
-        &["= sometimes is neither true nor false: it counts as 'auto'"],
+        &["= sometimes is neither true nor false: it is treated as 'auto'"],
     );
     assert!(ran.calls.contains(" --contain --ipc --cleanenv "), "{}", ran.calls);
 }

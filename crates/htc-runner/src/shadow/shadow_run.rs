@@ -160,7 +160,7 @@ impl<'w> ShadowRun<'w> {
         }
         let (history, unrecorded) = match local {
             true => Default::default(),
-            false => RunHistory::from_parameters(setup.knobs, world),
+            false => RunHistory::from_parameters(setup.parameters, world),
         };
         told.extend(unrecorded);
         let companion = ShadowObserver {

@@ -20,7 +20,7 @@ pub fn backfill_client_ad(
         keyword: BOINC_CLIENT,
         ids: (None, None),
         universe: false,
-        knobs: &view,
+        parameters: &view,
         dialect: Dialect::of_world(world),
     };
     let mut ad = ClassAd::new();

@@ -15,7 +15,7 @@ use htc_base::time::ClockReading;
 use htc_hook::HookType;
 use htc_os as os;
 use htc_os::{ChildId, SignalScope, clock};
-use htc_starter::{CallId, StarterEvent, StarterHookCall, hooks_killed_last};
+use htc_starter::{CallId, StarterEvent, StarterHookCall, final_hook_kill_decision};
 
 /// Time that a hook whose end the starter does not wait for, such as the last UPDATE_JOB_INFO, may run after
 /// everything else has ended.
@@ -130,7 +130,7 @@ impl RunState<'_> {
     /// Waits for the last hooks up to a time limit. After a request for a hard end there is no wait, except with the
     /// quirk that imitates 25.14.
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
-        let limit = match hooks_killed_last(self.context.quirks).as_reference {
+        let limit = match final_hook_kill_decision(self.context.quirks).as_reference {
             true => REFERENCE_LAST_CALLS_TIMEOUT,
             false if self.ending.request == EndRequest::Hard => Duration::ZERO,
             false => LAST_CALLS_TIMEOUT,

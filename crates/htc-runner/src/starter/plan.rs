@@ -36,7 +36,7 @@ use htc_starter::unsupported::AccessPointRole;
 use htc_starter::virtual_machine::{self, VmContext};
 use htc_starter::{
     JobInfo, JobRefusal, Starter, StarterHooks, StarterSetup, StarterVacateReason, job_info, process,
-    refusal_without_exit_hook, unremovable_scratch_silent,
+    refused_job_exit_hook_decision, unremovable_scratch_decision,
 };
 
 /// Inputs of [`super::run_starter`], and warnings.
@@ -109,7 +109,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             Some(refusal) => Err(refusal),
             None => info.and_then(|info| rights.refusal.clone().map_or(Ok(info), Err)),
         };
-        let is_called = hooks.exit.is_some() && !refusal_without_exit_hook(quirks).as_reference;
+        let is_called = hooks.exit.is_some() && !refused_job_exit_hook_decision(quirks).as_reference;
         let (hook_identity, said) = rights.choose_hook_identity(is_called, world);
         warnings.extend(said);
         if hook_identity.is_err() {
@@ -287,7 +287,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             delay: settings.remove_delay,
             volume,
             made_as_condor: quirks.reproduces(Quirk::ScratchMadeAsCondor),
-            keeps_modes: !unremovable_scratch_silent(quirks).as_reference,
+            keeps_modes: !unremovable_scratch_decision(quirks).as_reference,
         })
     }
 

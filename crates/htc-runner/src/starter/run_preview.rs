@@ -193,7 +193,7 @@ impl RunPreview {
 
     fn explain_command_line(&mut self, line: &AnnotatedCommandLine) {
         let because = line
-            .annotated_words()
+            .annotated_arguments()
             .iter()
             .map(|piece| ExplainedWords { words: texts(&piece.words), because: piece.because.to_string() });
         self.explain.extend(because);

@@ -36,7 +36,7 @@ impl RunState<'_> {
     /// Starts a call of the container runtime. Its result becomes an event for the state machine.
     pub(super) fn start_runtime_call(&mut self, call: CallId, tool: ToolCall) {
         let until = clock::monotonic_now().plus(tool.limit);
-        let (errors, is_long) = (tool.errors.clone(), tool.is_long());
+        let (errors, is_long) = (tool.errors.clone(), tool.must_be_recorded());
         let spawned = self.runtime_child_spec(tool).and_then(|(spec, open)| {
             let child = self.reactor.spawn(spec).map_err(|error| io::Error::other(error_with_causes(&error)));
             drop(open);
@@ -61,7 +61,7 @@ impl RunState<'_> {
     /// Describes the child process of a call. Also returns the file for its standard error, which must stay open
     /// until the child is started.
     fn runtime_child_spec(&self, tool: ToolCall) -> io::Result<(ChildSpec, Option<OwnedFd>)> {
-        let is_long = tool.is_long();
+        let is_long = tool.must_be_recorded();
         let name = tool.argv.first().cloned().unwrap_or_default();
         let program = job_child::find_program(&name, self.world)
             .ok_or_else(|| io::Error::other(format!("there is no '{name}'")))?;

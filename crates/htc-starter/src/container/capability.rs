@@ -29,7 +29,7 @@ const TEST_SUCCESS_EXIT: Exit = Exit::Code(37);
 /// Sequence of calls that detects the runtimes. The caller passes the result of each call to
 /// [`CapabilityProbe::next_call`], until the method returns `None`.
 pub struct CapabilityProbe<'a> {
-    knobs: &'a ContainerParameters,
+    parameters: &'a ContainerParameters,
     world: &'a dyn World,
     quirks: QuirkMode,
     /// Inode number of this process's user namespace.
@@ -66,13 +66,13 @@ enum ProbeStep {
 impl<'a> CapabilityProbe<'a> {
     /// Creates a probe that has made no calls yet.
     pub fn new(
-        knobs: &'a ContainerParameters,
+        parameters: &'a ContainerParameters,
         namespace: Option<u64>,
         quirks: QuirkMode,
         world: &'a dyn World,
     ) -> Self {
         CapabilityProbe {
-            knobs,
+            parameters,
             world,
             quirks,
             namespace,
@@ -107,7 +107,7 @@ impl<'a> CapabilityProbe<'a> {
             ProbeStep::DockerVersion if success && is_docker_version(output) => {
                 self.docker_call(ProbeStep::DockerInfo, &["info"])
             }
-            ProbeStep::DockerInfo if success => match self.knobs.boolean("DOCKER_PERFORM_TEST") {
+            ProbeStep::DockerInfo if success => match self.parameters.boolean("DOCKER_PERFORM_TEST") {
                 Ok(true) => self.load_test_image(),
                 Ok(false) => self.docker_call(ProbeStep::DockerVersionAgain, &["-v"]),
                 Err(failure) => self.stop_with_failure(failure),
@@ -145,7 +145,7 @@ impl<'a> CapabilityProbe<'a> {
     }
 
     fn text_parameter(&self, name: &str) -> BString {
-        self.knobs.text(name).cloned().unwrap_or_default()
+        self.parameters.text(name).cloned().unwrap_or_default()
     }
 
     /// Ends the probe, as 25.14 does after an exception.
@@ -162,10 +162,10 @@ impl<'a> CapabilityProbe<'a> {
     }
 
     fn docker_test_call(&mut self, step: ProbeStep, words: &[&[u8]]) -> Option<ToolCall> {
-        let knob = self.knobs.text("DOCKER")?;
-        let (mut program, path) = match knob.strip_prefix(b"sudo ") {
+        let parameter = self.parameters.text("DOCKER")?;
+        let (mut program, path) = match parameter.strip_prefix(b"sudo ") {
             Some(path) => (vec![BString::from("/usr/bin/sudo")], path.trim_start()),
-            None => (Vec::new(), knob.as_slice()),
+            None => (Vec::new(), parameter.as_slice()),
         };
         if self.world.stat(path.to_path_lossy().as_ref()).is_err() {
             return None;
@@ -212,7 +212,7 @@ impl<'a> CapabilityProbe<'a> {
 
     fn query_singularity_version(&mut self) -> Option<ToolCall> {
         self.step = ProbeStep::SingularityVersion;
-        let program = self.knobs.text("SINGULARITY").cloned()?;
+        let program = self.parameters.text("SINGULARITY").cloned()?;
         if self.world.stat(program.to_path_lossy().as_ref()).is_err() {
             self.step = ProbeStep::Done;
             return None;
@@ -221,10 +221,10 @@ impl<'a> CapabilityProbe<'a> {
     }
 
     fn begin_singularity_tests(&mut self) -> Option<ToolCall> {
-        let (set, _) = self.knobs.pid_namespaces(self.world);
+        let (set, _) = self.parameters.pid_namespaces(self.world);
         self.contained = set.unwrap_or(true);
         self.may_retry = set.is_none();
-        match self.knobs.integer("SINGULARITY_TEST_SANDBOX_TIMEOUT") {
+        match self.parameters.integer("SINGULARITY_TEST_SANDBOX_TIMEOUT") {
             Ok(seconds) => self.limit = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
             Err(failure) => return self.stop_with_failure(failure),
         }
@@ -277,9 +277,10 @@ impl<'a> CapabilityProbe<'a> {
                 Some(self.singularity_test_call(ProbeStep::Namespace))
             }
             _ => {
-                let theirs = output.lines().next().and_then(|line| line.to_str().ok()?.trim().parse().ok());
+                let container_namespace =
+                    output.lines().next().and_then(|line| line.to_str().ok()?.trim().parse().ok());
                 if let (true, Some(own)) = (worked, self.namespace) {
-                    let differs = theirs.unwrap_or(0u64) != own;
+                    let differs = container_namespace.unwrap_or(0u64) != own;
                     self.found.push(("SingularityUserNamespaces", differs.into()));
                 }
                 self.record_singularity();
@@ -329,26 +330,26 @@ mod tests {
     use super::*;
     use htc_os::RealWorld;
 
-    /// Runs a probe to its end. `answer` returns the exit code and the output for the words of a call.
+    /// Runs a probe to its end. `answer` returns the exit code and the output for the arguments of a call.
     fn play(
-        knobs: &ContainerParameters,
+        parameters: &ContainerParameters,
         answer: impl Fn(&[BString]) -> (u8, &'static str),
     ) -> (Vec<String>, Vec<String>) {
         let world = RealWorld::new();
-        let mut probe = CapabilityProbe::new(knobs, Some(7), QuirkMode::Manual, &world);
-        let mut asked = Vec::new();
+        let mut probe = CapabilityProbe::new(parameters, Some(7), QuirkMode::Manual, &world);
+        let mut calls = Vec::new();
         let (mut exit, mut output) = (None, "");
         while let Some(call) = probe.next_call(exit, output.as_bytes()) {
             let (code, text) = answer(&call.argv);
-            asked.push(call.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            calls.push(call.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             (exit, output) = (Some(Exit::Code(code)), text);
         }
         let (found, failure) = probe.into_capabilities();
         assert_eq!(failure, None);
-        (asked, found.iter().map(|(name, value)| format!("{name} = {}", value.unparse())).collect())
+        (calls, found.iter().map(|(name, value)| format!("{name} = {}", value.unparse())).collect())
     }
 
-    fn knobs() -> ContainerParameters {
+    fn parameters() -> ContainerParameters {
         ContainerParameters::default()
             .with("LIBEXEC", "/le")
             .with("SINGULARITY_TEST_SANDBOX", "/le/box")
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_sandbox_test_is_repeated_without_a_pid_namespace() {
-        let (asked, found) = play(&knobs(), |argv| match argv.last().unwrap().as_slice() {
+        let (calls, found) = play(&parameters(), |argv| match argv.last().unwrap().as_slice() {
             b"--version" => (0, "apptainer version 1.3.2\n"),
             b"/get_user_ns" => (37, "7\n"),
             _ if argv.iter().any(|word| word == "-C") => (255, "FATAL: no\n"),
@@ -371,7 +372,7 @@ mod tests {
             "exec --contain --ipc --cleanenv /le/exit_37.sif /exit_37",
             "exec --contain --ipc --cleanenv /le/box /get_user_ns",
         ];
-        assert_eq!(asked, expected);
+        assert_eq!(calls, expected);
         let expected = [
             "SingularityUserNamespaces = false",
             "HasSingularity = true",
@@ -386,19 +387,19 @@ mod tests {
 
     #[test]
     fn docker_is_not_available_if_its_test_container_fails() {
-        let knobs = ContainerParameters::default()
+        let parameters = ContainerParameters::default()
             .with("DOCKER", "/bin/sh")
             .with("DOCKER_TEST_IMAGE_NAME", "t")
             .with("DOCKER_TEST_IMAGE_PATH", "/le/t");
         let run = |status: u8| {
-            play(&knobs, move |argv| match argv[1].as_slice() {
+            play(&parameters, move |argv| match argv[1].as_slice() {
                 b"run" => (status, ""),
                 b"-v" => (0, "Docker version 26.1.4, build 5650f9b\n"),
                 _ => (0, "x\n"),
             })
         };
-        let (asked, found) = run(1);
-        assert_eq!(asked, ["-v", "info", "load -i /le/t", "run --rm=true t /exit_37", "rmi t"]);
+        let (calls, found) = run(1);
+        assert_eq!(calls, ["-v", "info", "load -i /le/t", "run --rm=true t /exit_37", "rmi t"]);
         assert!(found.is_empty());
         let (_, found) = run(37);
         let version = "DockerVersion = \"Docker version 26.1.4, build 5650f9b\"";

@@ -20,22 +20,22 @@ use htc_base::quirks::Quirk;
 /// Prefix of the tags of our images, followed by the user.
 const OWN_IMAGE_PREFIX: &str = "htcondor.org/";
 
-/// Returns the words that start every docker command: the program in DOCKER, or sudo and the program after it.
+/// Returns the beginning of every docker command line: the program in DOCKER, or sudo and the program after it.
 ///
 /// # Errors
 /// Returns an error if DOCKER is not set or is not valid.
-pub fn docker_program(knobs: &ContainerParameters) -> Result<Vec<BString>, StartFailure> {
-    let knob = knobs.text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
-    let invalid = || StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."));
-    parse_docker_parameter(knob).ok_or_else(invalid)
+pub fn docker_program(parameters: &ContainerParameters) -> Result<Vec<BString>, StartFailure> {
+    let parameter = parameters.text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
+    let invalid = || StartFailure::silent(format!("DOCKER is defined as '{parameter}' which is not valid."));
+    parse_docker_parameter(parameter).ok_or_else(invalid)
 }
 
 /// Splits the value of DOCKER into words; returns `None` for sudo alone.
-pub fn parse_docker_parameter(knob: &[u8]) -> Option<Vec<BString>> {
-    match knob.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
+pub fn parse_docker_parameter(parameter: &[u8]) -> Option<Vec<BString>> {
+    match parameter.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
         Some(b"") => None,
         Some(program) => Some(vec!["/usr/bin/sudo".into(), program.into()]),
-        None => Some(vec![knob.into()]),
+        None => Some(vec![parameter.into()]),
     }
 }
 
@@ -67,7 +67,7 @@ const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 /// Names of one job's container and image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DockerNames {
-    /// Words that start every docker command.
+    /// Beginning of every docker command line: the program, possibly after sudo.
     pub program: Vec<BString>,
     /// Name of the container.
     pub container: BString,
@@ -75,7 +75,7 @@ pub struct DockerNames {
     pub image: BString,
     /// Attribute or parameter that names the image.
     pub image_from: &'static str,
-    /// Our tag for the image. The image counts as present if docker has this tag.
+    /// Our tag for the image. The image is treated as present if docker has this tag.
     pub own_image: BString,
     /// True if the job may use an image that other users pulled (DOCKER_TRUST_LOCAL_IMAGES).
     pub trusts_local_images: bool,
@@ -109,7 +109,7 @@ impl DockerNames {
         let user = inputs.job_string(attr::USER).or_else(owner).unwrap_or_default().replace("@", "_at_");
         let nobody = || {
             StartFailure::silent(format!(
-                "the job ad has no User, so the image {image} is not kept for a user"
+                "the job ad has no User, so the image {image} cannot be tagged for a user"
             ))
         };
         let fault = fault.or_else(|| (!trusting && user.is_empty()).then(nobody));
@@ -145,7 +145,8 @@ impl DockerNames {
         self.long_call(words.to_vec(), inputs)
     }
 
-    /// Returns a call under the account of the daemons, whose standard error goes to a file in the scratch directory.
+    /// Returns a call that runs under the daemons' account and writes its standard error to a file in the scratch
+    /// directory.
     fn long_call(&self, words: Vec<BString>, inputs: &ContainerInputs<'_>) -> ToolCall {
         ToolCall {
             environment: ToolEnvironment::InheritedWithHome(inputs.host.daemon_home.clone()),
@@ -240,7 +241,7 @@ mod tests {
 
     #[test]
     fn an_image_without_tag_is_the_latest_one() {
-        for (given, expected) in [
+        for (image, expected) in [
             ("alpine", "alpine:latest"),
             ("alpine:3", "alpine:3"),
             ("alpine@sha256:0123", "alpine@sha256:0123"),
@@ -248,7 +249,7 @@ mod tests {
             ("reg:5000/x/y:1", "reg:5000/x/y:1"),
             (" alpine:3 ", " alpine:3 "),
         ] {
-            assert_eq!(with_tag(given.as_bytes()), expected);
+            assert_eq!(with_tag(image.as_bytes()), expected);
         }
     }
 

@@ -49,16 +49,16 @@ pub fn plan_docker_container(
     const UNDER_INIT: &str = "DOCKER_RUN_UNDER_INIT";
     const NO_LOG: &str = "DOCKER_LOG_DRIVER_NONE";
     let drops_all = inputs.boolean_parameter(CAPABILITIES, true)?;
-    add_optional_words(CAPABILITIES, drops_all, &capabilities, &mut line);
+    add_optional_arguments(CAPABILITIES, drops_all, &capabilities, &mut line);
     let runs_under_init = inputs.plain_boolean_parameter(UNDER_INIT)?;
-    add_optional_words(UNDER_INIT, runs_under_init, &["--init"], &mut line);
+    add_optional_arguments(UNDER_INIT, runs_under_init, &["--init"], &mut line);
     line.add(
         ["--name".into(), names.container.clone()],
         "ClusterId, ProcId, the slot and the starter's process",
     );
     line.add(["--label=org.htcondorproject=True"], "it identifies containers of HTCondor");
     let has_no_log = inputs.plain_boolean_parameter(NO_LOG)?;
-    add_optional_words(NO_LOG, has_no_log, &["--log-driver", "none"], &mut line);
+    add_optional_arguments(NO_LOG, has_no_log, &["--log-driver", "none"], &mut line);
     for entry in environment.entries() {
         line.add(["-e".into(), entry], "the job's environment");
     }
@@ -158,11 +158,16 @@ fn add_shared_memory(
     Ok(())
 }
 
-/// Adds words to the command line if a boolean parameter is true.
-fn add_optional_words(knob: &'static str, set: bool, words: &[&str], line: &mut AnnotatedCommandLine) {
+/// Adds arguments to the command line if a boolean parameter is true.
+fn add_optional_arguments(
+    parameter: &'static str,
+    set: bool,
+    words: &[&str],
+    line: &mut AnnotatedCommandLine,
+) {
     match set {
-        true => line.add(words.iter().copied(), knob),
-        false => line.add_unused(knob, "is false"),
+        true => line.add(words.iter().copied(), parameter),
+        false => line.add_unused(parameter, "is false"),
     }
 }
 
@@ -188,20 +193,23 @@ fn collect_volumes(
     }
     let mut unset = Vec::new();
     for volume in inputs.parameters().volumes() {
-        let knob = format!("DOCKER_VOLUME_DIR_{}", volume.name);
+        let parameter = format!("DOCKER_VOLUME_DIR_{}", volume.name);
         let Some(directory) = &volume.directory else {
-            line.add_unused(knob.clone(), "DOCKER_MOUNT_VOLUMES names this parameter, but it is not set");
-            unset.push(knob);
+            line.add_unused(
+                parameter.clone(),
+                "DOCKER_MOUNT_VOLUMES names this parameter, but it is not set",
+            );
+            unset.push(parameter);
             continue;
         };
         let spec = if directory.contains(&b':') { directory.clone() } else { twice(directory) };
-        let condition = format!("{knob}_MOUNT_IF");
+        let condition = format!("{parameter}_MOUNT_IF");
         let wanted = match &volume.mount_if {
             Some(setting) => expression::eval_boolean(inputs.job_inputs, &condition, setting, false)?,
             None => true,
         };
         match wanted {
-            true => all.push((spec, knob)),
+            true => all.push((spec, parameter)),
             false => line.add_unused(condition, "is not true for this job"),
         }
     }
@@ -260,9 +268,9 @@ fn nested_mount_points(
 /// Adds the volumes to the command line without duplicates, and returns the mounts.
 fn add_volumes(all: VolumeSpecs, line: &mut AnnotatedCommandLine) -> Vec<ContainerMount> {
     let mut mounts: Vec<ContainerMount> = Vec::new();
-    let mut seen: Vec<BString> = Vec::new();
+    let mut added: Vec<BString> = Vec::new();
     for (spec, from) in all {
-        if seen.contains(&spec) {
+        if added.contains(&spec) {
             continue;
         }
         let (source, target) = spec.split_once_str(":").unwrap_or((&spec, &spec));
@@ -272,7 +280,7 @@ fn add_volumes(all: VolumeSpecs, line: &mut AnnotatedCommandLine) -> Vec<Contain
             because: from.clone().into(),
         });
         line.add(["--volume".into(), spec.clone()], from);
-        seen.push(spec);
+        added.push(spec);
     }
     mounts
 }

@@ -71,16 +71,15 @@ pub(crate) fn config_from_producer(
     world: &dyn World,
 ) -> Result<Vec<u8>, StartFailure> {
     let ad = json::parse(output.trim(), Dialect::json()).unwrap_or_default();
-    let said = || Context::new(world).my(&ad).string("HTCondorError");
+    let error_message = || Context::new(world).my(&ad).string("HTCondorError");
     match exit {
         Some(Exit::Code(0)) if ad.is_empty() => {
             Err(credentials_failure("Cannot parse json emitted by docker pat producer"))
         }
-        Some(Exit::Code(0)) => {
-            said().map_or_else(|| Ok(docker_config_from_ad(&ad)), |text| Err(credentials_failure(text)))
-        }
+        Some(Exit::Code(0)) => error_message()
+            .map_or_else(|| Ok(docker_config_from_ad(&ad)), |text| Err(credentials_failure(text))),
         _ => Err(credentials_failure(
-            said().unwrap_or_else(|| "Cannot parse output of docker pat producer".into()),
+            error_message().unwrap_or_else(|| "Cannot parse output of docker pat producer".into()),
         )),
     }
 }

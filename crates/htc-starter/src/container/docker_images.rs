@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 use super::docker::{DockerNames, is_own_image, original_image_name};
 use super::tool::{ToolAccount, ToolCall};
 
-/// Image under one of its names.
+/// Row of `docker images`: an image and one of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DockerImage {
     /// `repository:tag`.
@@ -145,8 +145,8 @@ impl ImagePruning {
                 return Some(call(["images", "-q"], &name));
             }
             PruneStep::CheckingName { name, own } => {
-                let gone = success && output.is_empty();
-                match (gone, own) {
+                let is_removed = success && output.is_empty();
+                match (is_removed, own) {
                     (true, None) => {
                         if let Some(real) = original_image_name(&name, names.trusts_local_images) {
                             self.step = PruneStep::Removing { name: real.clone(), own: Some(name) };
@@ -219,10 +219,10 @@ mod tests {
     fn our_oldest_image_is_removed_first_by_both_names() {
         let mut pruning = ImagePruning::plan_pruning(&images(), b"alpine:3", 2);
         let names = names();
-        let mut said = Vec::new();
+        let mut calls = Vec::new();
         let mut call = pruning.next_call(&names, b"", true);
         while let Some(made) = call {
-            said.push(made.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            calls.push(made.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             // The image `y:1` is still in use and cannot be removed, so it gets back our tag.
             let stays = made.argv.last().is_some_and(|name| name == "y:1") && made.argv[1] == "images";
             call = pruning.next_call(&names, if stays { b"cc\n" } else { b"" }, true);
@@ -238,7 +238,7 @@ mod tests {
             "rmi x:1",
             "images -q x:1",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(calls, expected);
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl DockerUsage {
         }
     }
 
-    /// Returns the usage with the larger of its own and the earlier peak memory.
+    /// Returns the usage with the larger peak memory of this usage and of `earlier`.
     #[must_use]
     pub fn with_earlier_peak(self, earlier: Option<DockerUsage>) -> Self {
         DockerUsage { memory: self.memory.max(earlier.map_or(0, |earlier| earlier.memory)), ..self }
@@ -101,9 +101,9 @@ pub fn ports_request(container: &[u8], job: &ClassAd, world: &dyn World) -> Opti
 /// Returns `<service>_HostPort` for each service whose port is known, or `None` if the response is not valid.
 pub fn host_ports(answer: &[u8], job: &ClassAd, world: &dyn World) -> Option<ClassAd> {
     let body = answer.find(b"\r\n\r\n").map_or(answer, |at| &answer[at + 4..]);
-    let said: Json = serde_json::from_slice(body).ok()?;
+    let inspection: Json = serde_json::from_slice(body).ok()?;
     let mut known = BTreeMap::new();
-    for (port, places) in said.pointer("/NetworkSettings/Ports")?.as_object()? {
+    for (port, places) in inspection.pointer("/NetworkSettings/Ports")?.as_object()? {
         let inside: i64 = port.split('/').next()?.parse().ok()?;
         for place in places.as_array()? {
             known.insert(inside, place.pointer("/HostPort")?.as_str()?.parse::<i64>().ok()?);

@@ -142,8 +142,8 @@ impl<'a> ContainerInputs<'a> {
 
     /// Returns a string parameter. Adds a remark with the consequence `lost` if its value is not a string. Adds none if
     /// the value is undefined because slot or job lacks an attribute.
-    pub(super) fn string_parameter(&self, knob: &'static str, lost: &str) -> Option<BString> {
-        let setting = self.parameters().setting(knob)?;
+    pub(super) fn string_parameter(&self, parameter: &'static str, lost: &str) -> Option<BString> {
+        let setting = self.parameters().setting(parameter)?;
         match expression::eval_string(self.job_inputs, &setting.value) {
             Ok(text) => Some(text),
             Err(StringExprError::Invalid(why)) if !setting.origin.is_default() => {
@@ -152,8 +152,8 @@ impl<'a> ContainerInputs<'a> {
                     false => " (a literal string must be in double quotes)",
                 };
                 self.add_setting_remark(
-                    knob,
-                    format!("{} {why}: {lost}{quotes}", describe_setting(knob, setting)),
+                    parameter,
+                    format!("{} {why}: {lost}{quotes}", describe_setting(parameter, setting)),
                 );
                 None
             }
@@ -165,10 +165,14 @@ impl<'a> ContainerInputs<'a> {
     ///
     /// # Errors
     /// Returns an error if the value is neither true nor false; 25.14 then exits with an exception.
-    pub(super) fn boolean_parameter(&self, knob: &'static str, default: bool) -> Result<bool, StartFailure> {
-        match self.parameters().setting(knob).filter(|setting| !setting.value.trim().is_empty()) {
+    pub(super) fn boolean_parameter(
+        &self,
+        parameter: &'static str,
+        default: bool,
+    ) -> Result<bool, StartFailure> {
+        match self.parameters().setting(parameter).filter(|setting| !setting.value.trim().is_empty()) {
             None => Ok(default),
-            Some(setting) => expression::eval_boolean(self.job_inputs, knob, setting, default),
+            Some(setting) => expression::eval_boolean(self.job_inputs, parameter, setting, default),
         }
     }
 
@@ -176,8 +180,8 @@ impl<'a> ContainerInputs<'a> {
     ///
     /// # Errors
     /// Returns the errors of [`ContainerParameters::boolean`].
-    pub(crate) fn plain_boolean_parameter(&self, knob: &'static str) -> Result<bool, StartFailure> {
-        self.parameters().boolean(knob)
+    pub(crate) fn plain_boolean_parameter(&self, parameter: &'static str) -> Result<bool, StartFailure> {
+        self.parameters().boolean(parameter)
     }
 
     /// Returns the directories of MOUNT_UNDER_SCRATCH and then of the job's MountUnderScratch. Each comes with the name

@@ -45,8 +45,8 @@ pub use docker_usage::{DockerUsage, host_ports, ports_request};
 pub use inputs::{ContainerHost, ContainerInputs, SettingRemark, SettingRemarks};
 pub use parameters::{ContainerParameters, DockerVolume, on_path};
 pub use plan::{
-    AnnotatedCommandLine, AnnotatedWords, ContainerLimit, ContainerMount, ContainerPlan, ContainerRuntime,
-    UnusedContainerSetting,
+    AnnotatedArguments, AnnotatedCommandLine, ContainerLimit, ContainerMount, ContainerPlan,
+    ContainerRuntime, UnusedContainerSetting,
 };
 pub use rehearsal::rehearsed_answer;
 pub use runtime_choice::{RuntimeChoice, choose_runtime};

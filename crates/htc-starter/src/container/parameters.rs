@@ -91,14 +91,14 @@ impl ContainerParameters {
     /// # Errors
     /// Returns an error if a macro expands without end.
     pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
-        let mut knobs = ContainerParameters::default();
+        let mut parameters = ContainerParameters::default();
         for name in TEXT_PARAMETERS.iter().chain(EXPRESSION_PARAMETERS) {
             if let Some(setting) = view.string(name)? {
-                knobs.settings.insert(*name, setting);
+                parameters.settings.insert(*name, setting);
             }
         }
         for name in PROGRAM_PARAMETERS {
-            let setting = knobs.settings.get_mut(name);
+            let setting = parameters.settings.get_mut(name);
             if let Some((setting, found)) = setting
                 .and_then(|setting| on_path(&setting.value, view.world()).map(|found| (setting, found)))
             {
@@ -108,22 +108,22 @@ impl ContainerParameters {
         for (name, default) in BOOLEAN_PARAMETERS {
             let read = view.boolean(name).map(|set| set.map_or(*default, |setting| setting.value));
             let words = if *default { "True" } else { "False" };
-            knobs.flags.insert(*name, read.map_err(|error| error.with_default(words)));
+            parameters.flags.insert(*name, read.map_err(|error| error.with_default(words)));
         }
         for (name, default) in INTEGER_PARAMETERS {
             let read = view.int(name).map(|set| set.map_or(*default, |setting| setting.value));
-            knobs.numbers.insert(*name, read.map_err(|error| error.with_default(&default.to_string())));
+            parameters.numbers.insert(*name, read.map_err(|error| error.with_default(&default.to_string())));
         }
-        let names = knobs.text("DOCKER_MOUNT_VOLUMES").cloned().unwrap_or_default();
+        let names = parameters.text("DOCKER_MOUNT_VOLUMES").cloned().unwrap_or_default();
         for name in list::split(&names) {
-            let knob = format!("DOCKER_VOLUME_DIR_{}", name.as_bstr());
-            knobs.volumes.push(DockerVolume {
+            let parameter = format!("DOCKER_VOLUME_DIR_{}", name.as_bstr());
+            parameters.volumes.push(DockerVolume {
                 name: name.into(),
-                directory: view.string(&knob)?.map(|setting| setting.value),
-                mount_if: view.string(&format!("{knob}_MOUNT_IF"))?,
+                directory: view.string(&parameter)?.map(|setting| setting.value),
+                mount_if: view.string(&format!("{parameter}_MOUNT_IF"))?,
             });
         }
-        Ok(knobs)
+        Ok(parameters)
     }
 
     /// Returns a parameter whose text is used unchanged, or `None` if it is empty.
@@ -157,8 +157,8 @@ impl ContainerParameters {
         read(&self.numbers, INTEGER_PARAMETERS, name)
     }
 
-    /// Returns SINGULARITY_USE_PID_NAMESPACES as true or false, or `None` for `auto`. Any other word counts as `auto`
-    /// and is also returned as the second value.
+    /// Returns SINGULARITY_USE_PID_NAMESPACES as true or false, or `None` for `auto`. Any other word is treated as
+    /// `auto` and also returned as the second value.
     pub(super) fn pid_namespaces(&self, world: &dyn World) -> (Option<bool>, Option<&Setting<BString>>) {
         let nothing = ClassAd::new();
         let Some(setting) = self.setting("SINGULARITY_USE_PID_NAMESPACES") else { return (None, None) };

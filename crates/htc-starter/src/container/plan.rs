@@ -66,13 +66,13 @@ pub struct ContainerLimit {
 /// Command line in which each word has its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotatedCommandLine {
-    pieces: Vec<AnnotatedWords>,
+    pieces: Vec<AnnotatedArguments>,
     unused: Vec<UnusedContainerSetting>,
 }
 
 /// Group of words that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnnotatedWords {
+pub struct AnnotatedArguments {
     /// Words of the group.
     pub words: Vec<BString>,
     /// Attribute, parameter or rule that adds the words.
@@ -105,7 +105,7 @@ impl AnnotatedCommandLine {
     ) {
         let words: Vec<BString> = words.into_iter().map(Into::into).collect();
         if !words.is_empty() {
-            self.pieces.push(AnnotatedWords { words, because: because.into() });
+            self.pieces.push(AnnotatedArguments { words, because: because.into() });
         }
     }
 
@@ -120,7 +120,7 @@ impl AnnotatedCommandLine {
     }
 
     /// Returns the words with their reasons.
-    pub fn annotated_words(&self) -> &[AnnotatedWords] {
+    pub fn annotated_arguments(&self) -> &[AnnotatedArguments] {
         &self.pieces
     }
 

@@ -20,8 +20,8 @@ pub fn rehearsed_answer(call: &ToolCall, machine: &ClassAd, job: Exit, world: &d
     }
     let last = |from_end: usize| call.argv.iter().rev().nth(from_end).map_or(&b""[..], |word| word);
     if last(0) == b"--version" && call.argv.len() == 2 {
-        let said = Context::new(world).my(machine).string("SingularityVersion");
-        return said.map_or_else(|| version_from_program_name(&call.argv[0], world).into(), Vec::from);
+        let version = Context::new(world).my(machine).string("SingularityVersion");
+        return version.map_or_else(|| version_from_program_name(&call.argv[0], world).into(), Vec::from);
     }
     if last(1).starts_with(b"ContainerId=") {
         let code = match job {

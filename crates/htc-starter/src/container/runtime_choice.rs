@@ -13,7 +13,7 @@ use htc_classad::ClassAd;
 /// Runtime that was chosen for a job, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeChoice {
-    /// The runtime.
+    /// Runtime in which the job runs.
     pub runtime: ContainerRuntime,
     /// Attribute or parameter that determined the choice.
     pub reason: String,
@@ -47,20 +47,20 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
         job_attributes: ClassAd::new(),
         unused: Vec::new(),
     };
-    if let Some(told) = unsupported::refused_request(inputs.job_inputs.ad, inputs.job_inputs.world) {
-        return Err(StartFailure::new(told, 0, 0));
+    if let Some(message) = unsupported::refused_request(inputs.job_inputs.ad, inputs.job_inputs.world) {
+        return Err(StartFailure::new(message, 0, 0));
     }
-    let wants = |name: &str| inputs.job_boolean(name);
+    let is_requested = |name: &str| inputs.job_boolean(name);
     let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
     let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(Universe::Java.number());
     // Java jobs never run in docker, and a default container of the configuration does not apply to them
     // (`Starter::SpawnJob`).
     if is_java {
         choice.add_unused("WantDocker", "JobUniverse 10: docker does not run java jobs");
-    } else if wants("WantDocker") {
+    } else if is_requested("WantDocker") {
         return Ok(choice.with_runtime(ContainerRuntime::Docker, "WantDocker"));
     }
-    if !is_java && wants("WantContainer") && wants("WantDockerImage") {
+    if !is_java && is_requested("WantContainer") && is_requested("WantDockerImage") {
         if has_docker {
             let because = "WantContainer and WantDockerImage, and the slot has HasDocker";
             return Ok(choice.with_runtime(ContainerRuntime::Docker, because));
@@ -72,7 +72,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
             "USE_DEFAULT_CONTAINER",
             "JobUniverse 10: this parameter applies to vanilla jobs only",
         );
-    } else if wants("WantContainer") {
+    } else if is_requested("WantContainer") {
         choice.add_unused("USE_DEFAULT_CONTAINER", "WantContainer: the job requests a container itself");
     } else if let Some(runtime) = default_runtime(inputs, has_docker, &mut choice)? {
         return Ok(choice.with_runtime(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
@@ -80,7 +80,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     // 25.14 reads SINGULARITY_USE_LAUNCHER for every job that does not run in docker.
     inputs.plain_boolean_parameter("SINGULARITY_USE_LAUNCHER").map_err(StartFailure::after_event)?;
     for name in ["WantSIF", "WantSandboxImage", "WantDockerImage"] {
-        if wants(name) {
+        if is_requested(name) {
             return Ok(choice.with_runtime(ContainerRuntime::Singularity, name));
         }
     }
@@ -90,7 +90,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
         return Ok(choice.with_runtime(ContainerRuntime::Singularity, "SINGULARITY_JOB"));
     }
     choice.add_unused("SINGULARITY_JOB", "is not true for this job");
-    if wants("WantContainer") {
+    if is_requested("WantContainer") {
         let why = "it does not select a runtime: also set WantSIF, WantSandboxImage or WantDockerImage";
         inputs.add_job_remark(format!(
             "WantContainer: {why}: the job runs outside of a container, as in a pool"
@@ -128,13 +128,13 @@ fn default_runtime(
         choice.add_unused(DEFAULT_IMAGE_PARAMETER, "is not a string");
         return Ok(None);
     };
-    let given = &mut choice.job_attributes;
+    let job_attributes = &mut choice.job_attributes;
     if image.starts_with(b"docker:") && has_docker {
-        given.set("DockerImage", image);
-        given.set("WantDockerImage", true);
+        job_attributes.set("DockerImage", image);
+        job_attributes.set("WantDockerImage", true);
         return Ok(Some(ContainerRuntime::Docker));
     }
-    given.set(if image.ends_with(b".sif") { "WantSIF" } else { "WantSandboxImage" }, true);
-    given.set("ContainerImage", image);
+    job_attributes.set(if image.ends_with(b".sif") { "WantSIF" } else { "WantSandboxImage" }, true);
+    job_attributes.set("ContainerImage", image);
     Ok(Some(ContainerRuntime::Singularity))
 }

@@ -17,7 +17,7 @@ use htc_base::quirks::Quirk;
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 
-/// Text with which the message of every setup failure begins.
+/// Beginning of the message of every setup failure.
 const SETUP_FAILED_TEXT: &str = "Singularity enabled but setup failed; failing job.";
 
 /// Script in the container that records that the runtime has reached the job.
@@ -115,7 +115,7 @@ pub fn plan_singularity_process(
 }
 
 fn has_launcher(line: &AnnotatedCommandLine) -> bool {
-    line.annotated_words().iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
+    line.annotated_arguments().iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
 }
 
 /// Returns the command line that tests the image: `test` in place of `exec` or `run`, and no words of the job.
@@ -179,8 +179,8 @@ fn resolve_image_path(inputs: &ContainerInputs<'_>, image: BString) -> BString {
 
 /// Returns the path of the job's directory in the container, and the parameter or attribute that sets it.
 fn target_directory(inputs: &ContainerInputs<'_>) -> Option<(BString, &'static str)> {
-    let knob = inputs.parameters().text("SINGULARITY_TARGET_DIR").filter(|target| !target.is_empty());
-    let of_knob = knob.map(|target| (target.clone(), "SINGULARITY_TARGET_DIR"));
+    let parameter = inputs.parameters().text("SINGULARITY_TARGET_DIR").filter(|target| !target.is_empty());
+    let of_knob = parameter.map(|target| (target.clone(), "SINGULARITY_TARGET_DIR"));
     of_knob.or_else(|| Some((inputs.job_string("ContainerTargetDir")?, "ContainerTargetDir")))
 }
 
@@ -193,7 +193,7 @@ fn add_directories(
 ) {
     let (iwd, scratch) = (inputs.job_inputs.job.iwd.as_bstr(), inputs.scratch());
     let slot = inputs.slot_directory();
-    let elsewhere = iwd != scratch;
+    let has_other_iwd = iwd != scratch;
     for (directory, from) in inputs.mount_under_scratch() {
         line.add(["-S".into(), directory.clone()], from);
         mounts.push(ContainerMount { source: None, target: directory, because: from.into() });
@@ -209,7 +209,7 @@ fn add_directories(
                 mounts.push(mount);
             }
         };
-    if elsewhere {
+    if has_other_iwd {
         bind(iwd, iwd, "Iwd", line, false);
     }
     if let (Ok(true), Some(libexec)) =
@@ -219,15 +219,15 @@ fn add_directories(
         bind(&script, LAUNCHER_SCRIPT.as_bytes(), "SINGULARITY_USE_LAUNCHER", line, true);
     }
     line.add(two("-W", scratch), "the scratch directory");
-    let whole = if elsewhere { iwd } else { slot };
+    let whole = if has_other_iwd { iwd } else { slot };
     match target {
         None => {
             line.add(two("--pwd", iwd), "Iwd");
             line.add_unused("SINGULARITY_TARGET_DIR", "is not set");
             line.add_unused("ContainerTargetDir", "the job has none");
-            bind(whole, whole, if elsewhere { "Iwd" } else { "the scratch directory" }, line, false);
+            bind(whole, whole, if has_other_iwd { "Iwd" } else { "the scratch directory" }, line, false);
         }
-        Some((target, from)) if elsewhere => {
+        Some((target, from)) if has_other_iwd => {
             line.add(two("--pwd", target), *from);
             bind(slot, b"/condor_scratch", from, line, true);
             bind(whole, target, from, line, true);
@@ -268,8 +268,10 @@ fn add_containment_options(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCom
     let (literal, strange) = inputs.parameters().pid_namespaces(inputs.job_inputs.world);
     if let Some(setting) = strange {
         let shown = describe_setting(PARAMETER, setting);
-        inputs
-            .add_setting_remark(PARAMETER, format!("{shown} is neither true nor false: it counts as 'auto'"));
+        inputs.add_setting_remark(
+            PARAMETER,
+            format!("{shown} is neither true nor false: it is treated as 'auto'"),
+        );
     }
     let (whole, because) = match literal {
         Some(whole) => (whole, PARAMETER),
@@ -297,7 +299,9 @@ fn add_extra_arguments(
             let shown = describe_setting(PARAMETER, setting);
             inputs.add_setting_remark(
                 PARAMETER,
-                format!("{shown} is not a string for this job: its words are the arguments"),
+                format!(
+                    "{shown} is not a string for this job: the words of the expression are used as arguments"
+                ),
             );
         }
         setting.value.clone()

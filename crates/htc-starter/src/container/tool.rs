@@ -14,7 +14,7 @@ pub struct ToolCall {
     pub actor: ToolAccount,
     /// Environment in which the call runs.
     pub environment: ToolEnvironment,
-    /// Time after which the call is killed and counts as failed.
+    /// Time after which the call is killed and treated as failed.
     pub limit: Duration,
     /// File for the standard error of the call, created under the job's account; if `None`, standard error goes to
     /// standard output.
@@ -28,7 +28,7 @@ pub struct ToolCall {
 impl ToolCall {
     /// Returns true if the call may run for so long that it must be recorded, so that it can be cleaned up after the
     /// starter is killed.
-    pub fn is_long(&self) -> bool {
+    pub fn must_be_recorded(&self) -> bool {
         self.limit >= PULL_TIMEOUT
     }
 }

@@ -98,11 +98,11 @@ impl CgroupParameters {
     /// Returns an error if a macro expands without end.
     pub fn read_deferring_faults(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let mut faults = Vec::new();
-        let knobs = Self::read_with_faults(view, &mut |name, error| {
+        let parameters = Self::read_with_faults(view, &mut |name, error| {
             faults.push((name, StartFailure::from_setting_error(&error)));
             Ok(())
         })?;
-        Ok(CgroupParameters { faults, ..knobs })
+        Ok(CgroupParameters { faults, ..parameters })
     }
 
     fn read_with_faults(
@@ -126,8 +126,8 @@ impl CgroupParameters {
                 }
             }
         };
-        let given = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
-        let asking = [
+        let is_set = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
+        let inputs = [
             "BASE_CGROUP",
             "CGROUP_MEMORY_LIMIT_POLICY",
             "CGROUP_HARD_MEMORY_LIMIT_EXPR",
@@ -153,7 +153,7 @@ impl CgroupParameters {
                 true => Some(truth(IGNORE_CACHE_MEMORY, true)?),
                 false => None,
             },
-            is_configured: asking.into_iter().any(given),
+            is_configured: inputs.into_iter().any(is_set),
             faults: Vec::new(),
         })
     }

@@ -82,8 +82,9 @@ mod tests {
     use super::*;
 
     fn groups(least: i64, most: i64) -> Result<Option<RangeInclusive<u32>>, String> {
-        let knobs = IsolationParameters { tracking: Some((least, most)), ..IsolationParameters::default() };
-        knobs.tracking_gids().map_err(|failure| failure.text.to_string())
+        let parameters =
+            IsolationParameters { tracking: Some((least, most)), ..IsolationParameters::default() };
+        parameters.tracking_gids().map_err(|failure| failure.text.to_string())
     }
 
     #[test]

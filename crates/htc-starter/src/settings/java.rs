@@ -7,7 +7,7 @@ use htc_base::text::{arguments, list};
 use htc_base::world::World;
 use htc_config::{ConfigView, ValueError};
 
-/// Parameters of Java. An empty value counts as not set.
+/// Parameters of Java. An empty value is treated as not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JavaParameters {
     /// Value of JAVA.
@@ -81,18 +81,19 @@ mod tests {
 
     #[test]
     fn the_class_path_uses_one_separator_character_and_has_a_dot() {
-        let knobs = JavaParameters { program: Some("/usr/bin/java".into()), ..JavaParameters::default() };
-        let line = |knobs: &JavaParameters| knobs.command_line(&["a.jar".into()]).unwrap().unwrap();
-        assert_eq!(line(&knobs), ["/usr/bin/java", "-classpath", ".:a.jar"]);
-        let given = JavaParameters {
+        let parameters =
+            JavaParameters { program: Some("/usr/bin/java".into()), ..JavaParameters::default() };
+        let line = |parameters: &JavaParameters| parameters.command_line(&["a.jar".into()]).unwrap().unwrap();
+        assert_eq!(line(&parameters), ["/usr/bin/java", "-classpath", ".:a.jar"]);
+        let parameters = JavaParameters {
             argument: Some("-cp".into()),
             separator: Some("; ".into()),
             class_path: Some("/one, /two".into()),
             extra: Some("\"-Xa '-Db=c d'\"".into()),
-            ..knobs
+            ..parameters
         };
-        assert_eq!(line(&given), ["/usr/bin/java", "-cp", "/one;/two;a.jar", "-Xa", "-Db=c d"]);
-        assert!(JavaParameters { extra: Some("\"x".into()), ..given }.command_line(&[]).is_err());
+        assert_eq!(line(&parameters), ["/usr/bin/java", "-cp", "/one;/two;a.jar", "-Xa", "-Db=c d"]);
+        assert!(JavaParameters { extra: Some("\"x".into()), ..parameters }.command_line(&[]).is_err());
         assert!(JavaParameters::default().command_line(&[]).unwrap().is_none());
     }
 }

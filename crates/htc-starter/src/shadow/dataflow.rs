@@ -45,15 +45,16 @@ impl Shadow<'_> {
         let listed = |name: &str| self.job_string(name).unwrap_or_default();
         let (input, output) = (listed("TransferInput"), listed("TransferOutput"));
         let input = list::split_by(&input, b",").filter(|name| name.find(b"://").is_none());
-        let mut from: Vec<ModificationTime> = input.filter_map(|name| self.modification_time(name)).collect();
-        from.push(self.modification_time(&self.job_string(attr::CMD)?)?);
+        let mut input_times: Vec<ModificationTime> =
+            input.filter_map(|name| self.modification_time(name)).collect();
+        input_times.push(self.modification_time(&self.job_string(attr::CMD)?)?);
         let stdin = self.job_string("In").filter(|name| !name.is_empty() && name != "/dev/null");
         if let Some(stdin) = stdin {
-            from.push(self.modification_time(&stdin)?);
+            input_times.push(self.modification_time(&stdin)?);
         }
-        let made: Option<Vec<ModificationTime>> =
+        let output_times: Option<Vec<ModificationTime>> =
             list::split_by(&output, b",").map(|name| self.modification_time(name)).collect();
-        Some(made?.into_iter().min()? > from.into_iter().max()?)
+        Some(output_times?.into_iter().min()? > input_times.into_iter().max()?)
     }
 
     /// Returns the modification time of a file. A relative name is resolved in Iwd.

@@ -103,9 +103,9 @@ impl Shadow<'_> {
 fn changed_names(before: &ClassAd, after: &ClassAd) -> Vec<BString> {
     let print = |ad: &ClassAd, name: &[u8]| ad.get(name).map(|expr| expr.unparse_old());
     let own = after.names().map(|name| BString::from(name.to_string()));
-    let gone = before
+    let removed = before
         .names()
         .map(|name| BString::from(name.to_string()))
         .filter(|name| !after.contains(name.as_bytes()));
-    own.chain(gone).filter(|name| print(before, name) != print(after, name)).collect()
+    own.chain(removed).filter(|name| print(before, name) != print(after, name)).collect()
 }

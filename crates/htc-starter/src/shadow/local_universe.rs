@@ -68,15 +68,14 @@ impl Shadow<'_> {
         self.count_completion(out);
         let frozen = self.world_at(now);
         let ad = self.policy_ad();
-        let hold = match user_policy::evaluate_periodic(&ad, self.setup.knobs, &frozen) {
+        let hold = match user_policy::evaluate_periodic(&ad, self.setup.parameters, &frozen) {
             Some(PolicyAction::Hold { reason, code, subcode }) => {
                 Some(HoldOrVacateReason { reason, code: code as i64, subcode })
             }
             // A job that its policy removes leaves the queue as a completed job.
             Some(PolicyAction::Remove(_)) => return self.terminate_locally(now, exit, out),
-            None => {
-                user_policy::exit_hold_reason(&ad, self.setup.knobs, &frozen).map(HoldOrVacateReason::from)
-            }
+            None => user_policy::exit_hold_reason(&ad, self.setup.parameters, &frozen)
+                .map(HoldOrVacateReason::from),
         };
         if let Some(hold) = hold {
             return self.hold_locally(now, hold, out);
@@ -90,8 +89,8 @@ impl Shadow<'_> {
     /// Counts that the job exited by itself, like a shadow. The retries of `max_retries` (condor_submit) depend on this
     /// number.
     fn count_completion(&mut self, out: &mut Vec<ShadowAction>) {
-        let uncounted = self.setup.quirks.decide(Quirk::LocalCompletionsUncounted);
-        if uncounted.as_reference {
+        let decision = self.setup.quirks.decide(Quirk::LocalCompletionsUncounted);
+        if decision.as_reference {
             return;
         }
         self.increment(NUM_JOB_COMPLETIONS);
@@ -103,7 +102,7 @@ impl Shadow<'_> {
         if self.runs == 1 && policies.into_iter().any(counts) {
             out.push(ShadowAction::Report(format!(
                 "NumJobCompletions is counted; {}",
-                uncounted.quirk.description()
+                decision.quirk.description()
             )));
         }
     }

@@ -219,39 +219,42 @@ mod tests {
             .map_err(|missing| missing.to_string())
     }
 
-    fn given(job: &str) -> String {
-        let (given, _) = run(&format!("A = {job}\n"), Some(SLOT)).unwrap();
-        given.get("A").map_or_else(String::new, |expr| expr.unparse_old().to_string())
+    fn expanded(job: &str) -> String {
+        let (expanded, _) = run(&format!("A = {job}\n"), Some(SLOT)).unwrap();
+        expanded.get("A").map_or_else(String::new, |expr| expr.unparse_old().to_string())
     }
 
     #[test]
     fn the_queue_keeps_the_reference_and_its_value() {
         // The expected values were recorded from 25.14.
         let job = "Environment = \"T_A=$$(Cpus) T_B=14\"\nRequestMemory = 200 + 56\n";
-        let (given, kept) = run(job, Some(SLOT)).unwrap();
+        let (run_attributes, queue_attributes) = run(job, Some(SLOT)).unwrap();
         let text = |ad: &ClassAd| String::from_utf8(long::print(ad)).unwrap();
         assert_eq!(
-            text(&given),
+            text(&run_attributes),
             "CpusProvisioned = 2\nEnvironment = \"T_A=2 T_B=14\"\nGpusProvisioned = 1\nMemoryProvisioned = 512\n\
              NegotiatorMatchExprNegotiationGroup = \"g\"\nProvisionedResources = \"Cpus Memory GPUs\"\nRequestMemory = 256\n"
         );
         assert_eq!(
-            text(&kept),
+            text(&queue_attributes),
             "MATCH_Cpus = 2\nMATCH_EXP_Environment = \"T_A=2 T_B=14\"\nMATCH_EXP_NegotiatorMatchExprNegotiationGroup = \"g\"\n"
         );
     }
 
     #[test]
     fn names_give_the_text_and_expressions_the_value() {
-        assert_eq!(given("\"$$(arch)/$$(Nope:none at all)\""), "\"X86_64/none at all\"");
-        assert_eq!(given("\"$$([ TARGET.Cpus * 2 ]) $$([MY.A =?= undefined])\""), "\"4 false\"");
-        assert_eq!(given("\"$$([strcat(\\\"<\\\", Arch, \\\">\\\")])\""), "\"<X86_64>\"");
+        assert_eq!(expanded("\"$$(arch)/$$(Nope:none at all)\""), "\"X86_64/none at all\"");
+        assert_eq!(expanded("\"$$([ TARGET.Cpus * 2 ]) $$([MY.A =?= undefined])\""), "\"4 false\"");
+        assert_eq!(expanded("\"$$([strcat(\\\"<\\\", Arch, \\\">\\\")])\""), "\"<X86_64>\"");
         // The text of an expression is inserted unevaluated. If its quotes end the surrounding string, the result is
         // not a valid expression, and the attribute remains unchanged.
-        assert_eq!(given("\"$$(Place)\""), "");
-        assert_eq!(given("\"$$(Quoted)\""), "\"say \\\"x\\\"\"");
-        assert_eq!(given("\"$$(DOLLARDOLLAR)(Arch) $$$(Arch) $(Arch)\""), "\"$$(Arch) $$$(Arch) $(Arch)\"");
-        assert_eq!(given("7"), "");
+        assert_eq!(expanded("\"$$(Place)\""), "");
+        assert_eq!(expanded("\"$$(Quoted)\""), "\"say \\\"x\\\"\"");
+        assert_eq!(
+            expanded("\"$$(DOLLARDOLLAR)(Arch) $$$(Arch) $(Arch)\""),
+            "\"$$(Arch) $$$(Arch) $(Arch)\""
+        );
+        assert_eq!(expanded("7"), "");
     }
 
     #[test]
@@ -271,9 +274,11 @@ mod tests {
     #[test]
     fn without_a_slot_ad_the_last_match_is_used() {
         let job = "A = \"$$(Cpus)\"\nMATCH_EXP_A = \"7\"\nB = \"$$(Memory)\"\nMATCH_Memory = 9\nC = \"$$([1 + 1])\"\n";
-        let (given, kept) = run(job, None).unwrap();
-        let text = |name: &str| given.string(name).unwrap().to_string();
+        let (run_attributes, queue_attributes) = run(job, None).unwrap();
+        let text = |name: &str| run_attributes.string(name).unwrap().to_string();
         assert_eq!([text("A"), text("B"), text("C")], ["7", "9", "2"]);
-        assert!(!kept.contains("MATCH_Memory") && !given.contains("ProvisionedResources"));
+        assert!(
+            !queue_attributes.contains("MATCH_Memory") && !run_attributes.contains("ProvisionedResources")
+        );
     }
 }

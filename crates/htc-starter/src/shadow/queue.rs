@@ -94,12 +94,12 @@ impl Shadow<'_> {
     /// limit.
     fn excess_input_size(&self, now: ClockReading) -> Option<(i64, i64)> {
         let size = self.job_int("TransferInputSizeMB")?;
-        let knob = || {
-            let text = self.setup.knobs.get(b"MAX_TRANSFER_INPUT_MB")?;
+        let parameter = || {
+            let text = self.setup.parameters.get(b"MAX_TRANSFER_INPUT_MB")?;
             let expr = htc_classad::Expr::parse_with(&text, Dialect::of_world(self.setup.world)).ok()?;
             Context::new(&self.world_at(now)).my(&self.ad).eval(&expr).as_int()
         };
-        let most = self.job_int("MaxTransferInputMB").or_else(knob).filter(|most| *most >= 0)?;
+        let most = self.job_int("MaxTransferInputMB").or_else(parameter).filter(|most| *most >= 0)?;
         (size > most).then_some((size, most))
     }
 
@@ -115,9 +115,9 @@ impl Shadow<'_> {
             return self.hold_without_log(now, out);
         }
         match expand_for_slot(&self.ad, self.setup.slot_ad.as_ref(), &self.world_at(now)) {
-            Ok(MatchedAd { run_attributes: given, queue_attributes: kept }) => {
-                self.run_overrides = given;
-                self.ad.update(&kept);
+            Ok(MatchedAd { run_attributes, queue_attributes }) => {
+                self.run_overrides = run_attributes;
+                self.ad.update(&queue_attributes);
             }
             Err(missing) => {
                 self.increment("NumSystemHolds");
@@ -195,28 +195,28 @@ impl Shadow<'_> {
             }
         };
         let read = hook_output::parse_ad_prefix(&printed, Dialect::of_world(self.setup.world));
-        let said = hook_output::read_prepare_status(
+        let result = hook_output::read_prepare_status(
             exit,
             &read.ad,
             PrepareStatusReader::Shadow,
             &self.world_at(now),
         );
         let path = self.setup.hook.as_ref().map(|hook: &ShadowHook| hook.path.clone()).unwrap_or_default();
-        if said.status == 0 {
+        if result.status == 0 {
             self.ad.update(&read.ad);
             read.ad.names().for_each(|name| drop(self.run_overrides.remove(name)));
             return self.run_starter(now, out);
         }
-        let text = said.log_message(HookType::ShadowPrepareJob, &path);
+        let text = result.log_message(HookType::ShadowPrepareJob, &path);
         out.push(ShadowAction::Report(text.to_string()));
-        if said.status < 300 {
+        if result.status < 300 {
             self.add_wall_clock_time(now);
             return self.hold_job(
                 now,
                 HoldOrVacateReason {
                     reason: text,
                     code: HoldCode::HookShadowPrepareJobFailure.number(),
-                    subcode: said.status,
+                    subcode: result.status,
                 },
                 out,
             );
@@ -328,8 +328,8 @@ impl Shadow<'_> {
 
     fn can_be_released(&self) -> bool {
         self.ad.contains("PeriodicRelease")
-            || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE").is_some()
-            || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
+            || self.setup.parameters.get(b"SYSTEM_PERIODIC_RELEASE").is_some()
+            || self.setup.parameters.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
     }
 
     /// Adds 1 to a counter in a nested ad.
@@ -361,22 +361,22 @@ impl Shadow<'_> {
 
     /// Makes the job idle, and runs it again unless the limit on runs is reached. A failed run is followed by
     /// a pause.
-    pub(super) fn requeue(&mut self, now: ClockReading, vain: bool, out: &mut Vec<ShadowAction>) {
+    pub(super) fn requeue(&mut self, now: ClockReading, failed: bool, out: &mut Vec<ShadowAction>) {
         self.set_status(now, JobStatus::IDLE);
         self.leave_slot();
-        let goes_on = match self.setup.run_limit {
+        let runs_again = match self.setup.run_limit {
             RunLimit::UntilDone | RunLimit::UntilHeld => true,
             RunLimit::Runs(most) => self.runs < most,
         };
-        if !goes_on {
-            self.report_retries(vain, out);
+        if !runs_again {
+            self.report_retries(failed, out);
             return self.finish(out);
         }
         let ran = self
             .this_run
             .started
             .map_or(FIRST_RETRY_PAUSE, |started| now.monotonic().since(started.monotonic()));
-        let pause = match vain {
+        let pause = match failed {
             true => FIRST_RETRY_PAUSE * (1 << self.failed_runs.min(MAX_RETRY_PAUSE)),
             // Without a limit on runs, a job is started at most once per pause, as a schedd would do.
             false if !matches!(self.setup.run_limit, RunLimit::Runs(_)) => {
@@ -386,7 +386,7 @@ impl Shadow<'_> {
             false if self.was_skipped() => FIRST_RETRY_PAUSE,
             false => Duration::ZERO,
         };
-        self.failed_runs = if vain { self.failed_runs + 1 } else { 0 };
+        self.failed_runs = if failed { self.failed_runs + 1 } else { 0 };
         if pause.is_zero() {
             return self.start_shadow(now, out);
         }
@@ -396,13 +396,14 @@ impl Shadow<'_> {
     }
 
     /// Reports that a pool would run the job again, although it stays in the queue here.
-    fn report_retries(&self, vain: bool, out: &mut Vec<ShadowAction>) {
-        if vain || self.setup.local {
+    fn report_retries(&self, failed: bool, out: &mut Vec<ShadowAction>) {
+        if failed || self.setup.local {
             return;
         }
-        let done = self.job_int("NumJobCompletions").unwrap_or(0);
-        let tries =
-            self.job_int("JobMaxRetries").map(|most| format!(", try {done} of {}", most.saturating_add(1)));
+        let completions = self.job_int("NumJobCompletions").unwrap_or(0);
+        let tries = self
+            .job_int("JobMaxRetries")
+            .map(|most| format!(", try {completions} of {}", most.saturating_add(1)));
         let tries = tries.unwrap_or_default();
         let text = format!(
             "the job stays in the queue (OnExitRemove is not true{tries}); --until done would run it again"
@@ -423,10 +424,10 @@ impl Shadow<'_> {
 
     fn evaluate_held_policy(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         let frozen = self.world_at(now);
-        let released = user_policy::release_reason(&self.ad, self.setup.knobs, &frozen);
+        let released = user_policy::release_reason(&self.ad, self.setup.parameters, &frozen);
         let removed = match released {
             Some(_) => None,
-            None => user_policy::evaluate_periodic(&self.ad, self.setup.knobs, &frozen),
+            None => user_policy::evaluate_periodic(&self.ad, self.setup.parameters, &frozen),
         };
         if let Some(user_policy::PolicyAction::Remove(reason)) = removed {
             return self.remove_job(now, &reason, out);

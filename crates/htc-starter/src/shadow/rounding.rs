@@ -13,7 +13,7 @@ use htc_hook::ParameterSource;
 const RAW_SUFFIX: &[u8] = b"_RAW";
 /// Maximum power of ten in the rounding parameter.
 const MAX_POWER_OF_TEN: u32 = 9;
-/// Limit below which a number counts as 0.
+/// Limit below which a number is treated as 0.
 const ZERO_TOLERANCE: f64 = 0.000_001;
 
 /// Rule for rounding a number.
@@ -72,29 +72,34 @@ impl Rounding {
 impl Shadow<'_> {
     /// Rounds the attributes of the ad like the schedd's queue.
     pub(super) fn round_ad(&mut self) {
-        for (name, rounding) in rounded_attributes(&self.ad, self.setup.knobs).into_iter().flatten() {
+        for (name, rounding) in rounded_attributes(&self.ad, self.setup.parameters).into_iter().flatten() {
             round_attribute(&mut self.ad, &name, rounding);
         }
     }
 
     /// Reports the rounding parameters that have invalid values.
     pub(super) fn report_rounding_errors(&self, out: &mut Vec<ShadowAction>) {
-        let wrong = rounded_attributes(&self.ad, self.setup.knobs).into_iter().filter_map(Result::err);
+        let wrong = rounded_attributes(&self.ad, self.setup.parameters).into_iter().filter_map(Result::err);
         out.extend(wrong.map(ShadowAction::Report));
     }
 }
 
 /// Returns the attributes to round with their rules, or the errors in the parameters.
-fn rounded_attributes(ad: &ClassAd, knobs: &dyn ParameterSource) -> Vec<Result<(BString, Rounding), String>> {
+fn rounded_attributes(
+    ad: &ClassAd,
+    parameters: &dyn ParameterSource,
+) -> Vec<Result<(BString, Rounding), String>> {
     let numbers =
         ad.iter().filter(|(_, expr)| matches!(expr.as_literal(), Some(Value::Int(_) | Value::Real(_))));
     let names = numbers.map(|(name, _)| BString::from(name)).filter(|name| !name.ends_with(RAW_SUFFIX));
     let read = |name: BString| {
-        let knob = [b"SCHEDD_ROUND_ATTR_", &name[..]].concat();
-        let text = knobs.get(&knob)?;
+        let parameter = [b"SCHEDD_ROUND_ATTR_", &name[..]].concat();
+        let text = parameters.get(&parameter)?;
         match Rounding::parse(&text) {
             Ok(rounding) => rounding.map(|rounding| Ok((name, rounding))),
-            Err(why) => Some(Err(format!("{} = {text} {why}; the number is not rounded", knob.as_bstr()))),
+            Err(why) => {
+                Some(Err(format!("{} = {text} {why}; the number is not rounded", parameter.as_bstr())))
+            }
         }
     };
     names.filter_map(read).collect()

@@ -248,7 +248,7 @@ impl Shadow<'_> {
     /// Applies the policy to a job that has ended: the job is held, requeued or completed.
     pub(super) fn apply_exit_policy(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         let frozen = self.world_at(now);
-        match user_policy::evaluate_periodic(&self.ad, self.setup.knobs, &frozen) {
+        match user_policy::evaluate_periodic(&self.ad, self.setup.parameters, &frozen) {
             Some(PolicyAction::Hold { reason, code, subcode }) => {
                 let why = HoldOrVacateReason { reason, code: code as i64, subcode };
                 return self.hold_or_retry_by_policy(now, why, out);
@@ -257,7 +257,7 @@ impl Shadow<'_> {
             Some(PolicyAction::Remove(_)) => return self.terminate_job(now, exit, out),
             None => {}
         }
-        if let Some(why) = user_policy::exit_hold_reason(&self.ad, self.setup.knobs, &frozen) {
+        if let Some(why) = user_policy::exit_hold_reason(&self.ad, self.setup.parameters, &frozen) {
             return self.hold_or_retry_by_policy(now, why.into(), out);
         }
         if let Some(reason) = user_policy::stay_in_queue_reason(&self.ad, &frozen) {
@@ -301,7 +301,7 @@ impl Shadow<'_> {
         self.complete_job(now, out);
     }
 
-    /// Counts the run time since the start or the last checkpoint as committed time.
+    /// Adds the run time since the start or the last checkpoint to the committed time.
     fn commit_run_time(&mut self, now: ClockReading) {
         let int = |name: &str| self.job_int(name);
         let checkpoint = int("LastCkptTime").or(self.this_run.checkpoint).unwrap_or(0);

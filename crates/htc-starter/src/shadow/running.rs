@@ -76,7 +76,7 @@ impl Shadow<'_> {
             true => ("BytesRecvd", &mut self.this_run.received),
             false => ("BytesSent", &mut self.this_run.sent),
         };
-        // Only the last transfer of a run counts, even if earlier ones were checkpoints.
+        // The transferred bytes of a run are those of its last transfer, even if earlier transfers were checkpoints.
         let earlier = std::mem::replace(of_run, bytes);
         let total = self.job_context().real(name).unwrap_or(0.0);
         self.ad.set(name, total - earlier as f64 + bytes as f64);
@@ -131,7 +131,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Counts the run time up to the checkpoint as committed time (`notifySuccessfulPeriodicCheckpoint`).
+    /// Adds the run time up to the checkpoint to the committed time (`notifySuccessfulPeriodicCheckpoint`).
     fn record_checkpoint(&mut self, now: ClockReading) {
         let number = self.job_int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
         self.ad.set("CheckpointNumber", number);
@@ -163,14 +163,17 @@ impl Shadow<'_> {
         if self.setup.local {
             return EventBody::Execute { host, slot_name: BString::default(), properties: Vec::new() };
         }
-        let mut told = ClassAd::new();
-        told.set("CondorScratchDir", Value::from(scratch.clone()));
+        let mut copied = ClassAd::new();
+        copied.set("CondorScratchDir", Value::from(scratch.clone()));
         if let Some(slot) = &self.setup.slot_ad {
             let more = self.job_string("UserLogExecuteEventAttrs").unwrap_or_default();
-            copy_slot_attributes(slot, &more, self.setup.world, &mut told);
+            copy_slot_attributes(slot, &more, self.setup.world, &mut copied);
         }
-        let properties =
-            told.sorted().into_iter().map(|(name, expr)| (BString::from(name), expr.unparse_old())).collect();
+        let properties = copied
+            .sorted()
+            .into_iter()
+            .map(|(name, expr)| (BString::from(name), expr.unparse_old()))
+            .collect();
         EventBody::Execute { host, slot_name: self.setup.slot.clone(), properties }
     }
 
@@ -241,11 +244,11 @@ impl Shadow<'_> {
         }
         let int = |name: &str| self.job_int(name).unwrap_or(0);
         let since = int("LastSuspensionTime");
-        let lasted = if since > 0 { now.epoch() - since } else { 0 };
+        let duration = if since > 0 { now.epoch() - since } else { 0 };
         let (total, open) = (int("CumulativeSuspensionTime"), int("UncommittedSuspensionTime"));
-        self.ad.set("CumulativeSuspensionTime", total + lasted);
+        self.ad.set("CumulativeSuspensionTime", total + duration);
         if since > 0 {
-            self.ad.set("UncommittedSuspensionTime", open + lasted);
+            self.ad.set("UncommittedSuspensionTime", open + duration);
         }
         self.ad.set("LastSuspensionTime", 0i64);
     }
@@ -303,7 +306,7 @@ impl Shadow<'_> {
         let before = Context::new(self.setup.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
         ad.set("RemoteWallClockTime", before + self.run_age(now) as f64);
         let (outcome, ask) =
-            match user_policy::evaluate_while_running(&ad, self.setup.knobs, &self.world_at(now)) {
+            match user_policy::evaluate_while_running(&ad, self.setup.parameters, &self.world_at(now)) {
                 Some(RunningJobAction::Vacate { reason, code, subcode }) => (
                     PendingOutcome::Vacate(HoldOrVacateReason { reason, code: code as i64, subcode }),
                     JobEndRequest::Vacate,
@@ -338,15 +341,15 @@ impl Shadow<'_> {
     /// job's first start (`getJobBirthday`).
     fn run_age(&self, now: ClockReading) -> i64 {
         let first = self.job_int("JobStartDate").filter(|_| self.setup.local);
-        let born = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
-        born.map_or(0, |born| now.epoch() - born)
+        let birthday = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
+        birthday.map_or(0, |birthday| now.epoch() - birthday)
     }
 
     /// Asks the starter to end the job. The end is immediate if neither the job nor the configuration asks for a
     /// graceful removal (`jobWantsGracefulRemoval`).
     pub(super) fn request_job_end(&self, ask: JobEndRequest, out: &mut Vec<ShadowAction>) {
-        let wish = self.job_context().boolean("WantGracefulRemoval");
-        let graceful = self.setup.local || wish.unwrap_or(self.setup.graceful);
+        let requested = self.job_context().boolean("WantGracefulRemoval");
+        let graceful = self.setup.local || requested.unwrap_or(self.setup.graceful);
         out.push(if graceful { ShadowAction::RequestEnd(ask) } else { ShadowAction::RequestEndAtOnce(ask) });
     }
 }
@@ -354,23 +357,23 @@ impl Shadow<'_> {
 /// Copies the slot attributes that event 001 contains: the amounts, IDs and properties of each resource, and the
 /// attributes in `more`, for which the job asks. Reference: `CopyMachineResources`, `CopySelectAttrs`
 /// (compat_classad_util.cpp).
-fn copy_slot_attributes(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
+fn copy_slot_attributes(slot: &ClassAd, more: &[u8], world: &dyn World, copied: &mut ClassAd) {
     let context = Context::new(world).my(slot);
-    let copy = |name: &[u8], told: &mut ClassAd| {
+    let copy = |name: &[u8], copied: &mut ClassAd| {
         // Private attributes such as ClaimId are never copied, even if the job asks for them.
-        if let Some(expr) = slot.get(name).filter(|_| !told.contains(name) && !is_private(name)) {
-            told.insert(name, expr);
+        if let Some(expr) = slot.get(name).filter(|_| !copied.contains(name) && !is_private(name)) {
+            copied.insert(name, expr);
         }
     };
-    let with_references = |name: &[u8], told: &mut ClassAd| {
+    let with_references = |name: &[u8], copied: &mut ClassAd| {
         let referred = slot.get(name).and_then(|expr| references::internal(&expr, context));
-        copy(name, told);
-        referred.iter().flatten().for_each(|name| copy(name.as_bytes(), told));
+        copy(name, copied);
+        referred.iter().flatten().for_each(|name| copy(name.as_bytes(), copied));
     };
     let listed = context.string("MachineResources").unwrap_or_else(|| "CPUs, Disk, Memory".into());
     for resource in list::split(&listed) {
-        copy(resource, told);
-        with_references(&[b"Available", resource].concat(), told);
+        copy(resource, copied);
+        with_references(&[b"Available", resource].concat(), copied);
     }
-    list::split(more).for_each(|name| with_references(name, told));
+    list::split(more).for_each(|name| with_references(name, copied));
 }

@@ -39,7 +39,7 @@ pub struct ShadowSetup<'w> {
     /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
     /// Configuration of the system policies (SYSTEM_PERIODIC_*).
-    pub knobs: &'w dyn ParameterSource,
+    pub parameters: &'w dyn ParameterSource,
     /// Job ad in the state of the queue.
     pub ad: ClassAd,
     /// Name of the slot, such as `slot1@host`.

@@ -85,10 +85,10 @@ impl Shadow<'_> {
             self.raise_integer_attribute(name, update);
         }
         for (at, name) in PEAK_OF_RUN_ATTRIBUTES.into_iter().enumerate() {
-            let told = Context::new(self.setup.world).my(update).int(name);
-            if let Some(told) = told.filter(|told| *told > self.this_run.peak_disk[at]) {
-                self.this_run.peak_disk[at] = told;
-                self.ad.set(name, told);
+            let value = Context::new(self.setup.world).my(update).int(name);
+            if let Some(value) = value.filter(|value| *value > self.this_run.peak_disk[at]) {
+                self.this_run.peak_disk[at] = value;
+                self.ad.set(name, value);
             }
         }
         self.apply_memory_usage(update);
@@ -129,30 +129,30 @@ impl Shadow<'_> {
     }
 
     fn raise_integer_attribute(&mut self, name: &str, update: &ClassAd) {
-        let Some(told) = Context::new(self.setup.world).my(update).int(name) else { return };
-        if self.job_int(name).is_none_or(|known| known < told) {
-            self.ad.set(name, told);
+        let Some(value) = Context::new(self.setup.world).my(update).int(name) else { return };
+        if self.job_int(name).is_none_or(|known| known < value) {
+            self.ad.set(name, value);
         }
     }
 
     /// Copies MemoryUsage. An expression is copied unchanged, a number only if it is larger.
     fn apply_memory_usage(&mut self, update: &ClassAd) {
-        let Some(told) = update.get("MemoryUsage") else { return };
-        match told.as_literal() {
+        let Some(value) = update.get("MemoryUsage") else { return };
+        match value.as_literal() {
             Some(_) => self.raise_integer_attribute("MemoryUsage", update),
-            None => self.ad.insert("MemoryUsage", told),
+            None => self.ad.insert("MemoryUsage", value),
         }
     }
 
     /// Adds the growth of the CPU time to the sum over all runs. Previous values are truncated to whole seconds.
     fn apply_cpu_time(&mut self, at: usize, name: &str, all: &str, update: &ClassAd) {
-        let Some(told) = Context::new(self.setup.world).my(update).real(name) else { return };
+        let Some(value) = Context::new(self.setup.world).my(update).real(name) else { return };
         let before = self.this_run.cpu_seconds[at] as f64;
-        if told > before {
+        if value > before {
             let sum = self.job_context().real(all).unwrap_or(0.0);
-            self.ad.set(all, sum + told - before);
-            self.this_run.cpu_seconds[at] = told as i64;
-            self.ad.set(name, told);
+            self.ad.set(all, sum + value - before);
+            self.this_run.cpu_seconds[at] = value as i64;
+            self.ad.set(name, value);
         }
         // condor_submit sets the CPU times to 0 as well.
         for name in [name, all] {
@@ -165,8 +165,7 @@ impl Shadow<'_> {
 
 /// Returns true for attributes about resources of the slot and services of a container.
 fn is_resource_attribute(name: &[u8]) -> bool {
-    let taken_otherwise =
-        [&b"MemoryUsage"[..], b"DiskUsage"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    let is_other = [&b"MemoryUsage"[..], b"DiskUsage"].iter().any(|known| name.eq_ignore_ascii_case(known));
     let ends = [&b"Usage"[..], b"Provisioned", b"_HostPort"].iter().any(|end| name.ends_with(end));
-    (ends && !taken_otherwise) || name.starts_with(b"Assigned")
+    (ends && !is_other) || name.starts_with(b"Assigned")
 }

@@ -25,7 +25,7 @@ pub(crate) struct ShutdownRequests {
 pub(crate) enum HoldRequest {
     #[default]
     No,
-    /// The slot holds the job (WANT_HOLD), which 25.14 does not count as a request.
+    /// The slot holds the job (WANT_HOLD), which 25.14 does not treat as a request.
     BySlot,
     /// A request holds the job, and JOB_EXIT is called with `hold`.
     ByRequest,
@@ -74,7 +74,7 @@ impl ShutdownRequests {
         }
     }
 
-    /// Returns the argument with which JOB_EXIT is called (`getExitReasonString`).
+    /// Returns the argument of JOB_EXIT (`getExitReasonString`).
     pub(crate) fn exit_hook_argument(&self) -> &'static str {
         match self {
             ShutdownRequests { hold: HoldRequest::ByRequest, .. }
