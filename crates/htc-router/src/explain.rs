@@ -10,7 +10,7 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, Truth, explain};
 use htc_transform::scope_reference::find_scope;
 
-/// Clause of the umbrella constraint or of requirements that is not true.
+/// Clause of the umbrella constraint or of a route's requirements that is not true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedClause {
     /// The clause as written.
@@ -30,7 +30,8 @@ pub struct RouteEvaluation {
     pub matches: Truth,
     /// First clause of the requirements that is not true, or `None` if all are.
     pub clause: Option<FailedClause>,
-    /// Hint about a mistake in the requirements, for example a scope that is not defined where they are evaluated, or `None`.
+    /// Hint about a mistake in the requirements, for example a scope that is undefined when they are evaluated;
+    /// `None` if no mistake was found.
     pub hint: Option<String>,
 }
 
@@ -73,7 +74,7 @@ fn first_failed_clause(context: &Context<'_>, expr: &Expr) -> Option<FailedClaus
     Some(FailedClause { text: clause.expr.unparse(), explanation: clause.to_string() })
 }
 
-/// Explainer of route choices: refers to the route table, the chooser and the route states.
+/// Explainer of route choices. Refers to the route table, the chooser of routes and the states of the routes.
 pub struct JobExplainer<'a> {
     /// Chooser of routes.
     pub chooser: &'a RouteChooser<'a>,
@@ -83,7 +84,7 @@ pub struct JobExplainer<'a> {
     pub umbrella: Option<&'a UmbrellaConstraint>,
     /// States of the routes before the job was routed.
     pub route_states: &'a [RouteState],
-    /// Interface to the outside, for evaluation.
+    /// Clock and other values from outside of this process, for evaluation.
     pub world: &'a dyn World,
 }
 
@@ -94,7 +95,7 @@ impl JobExplainer<'_> {
         let empty = ClassAd::new();
         let as_target = Context::new(world).my(&empty).target(job);
         let as_my = Context::new(world).my(job).without_enclosing_ad();
-        let story = umbrella.map(|umbrella| chooser.evaluate_umbrella_parts(umbrella, job));
+        let outcomes = umbrella.map(|umbrella| chooser.evaluate_umbrella_parts(umbrella, job));
         let routes: Vec<RouteEvaluation> = table
             .routes_in_order()
             .take(limit)
@@ -126,33 +127,33 @@ impl JobExplainer<'_> {
             })
             .collect();
         let more = table.order.len() - routes.len();
-        let Some(story) = story else {
+        let Some(outcomes) = outcomes else {
             return JobExplanation { umbrella: Truth::False, excluded_by: None, routes, more_routes: more };
         };
-        let left_out = match story.umbrella {
+        let left_out = match outcomes.umbrella {
             Truth::True => None,
-            _ => self.excluding_clause(&story, &as_target),
+            _ => self.excluding_clause(&outcomes, &as_target),
         };
-        JobExplanation { umbrella: story.umbrella, excluded_by: left_out, routes, more_routes: more }
+        JobExplanation { umbrella: outcomes.umbrella, excluded_by: left_out, routes, more_routes: more }
     }
 
     /// Returns the name of the part of the umbrella that excludes a job, with the clause that is not true.
     fn excluding_clause(
         &self,
-        story: &UmbrellaOutcomes,
+        outcomes: &UmbrellaOutcomes,
         job: &Context<'_>,
     ) -> Option<(&'static str, FailedClause)> {
         let chooser = self.chooser;
         let parts = [
-            ("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", story.constraint, chooser.constraint()),
-            ("no candidate", story.candidate_condition, chooser.candidate_condition()),
+            ("JOB_ROUTER_SOURCE_JOB_CONSTRAINT", outcomes.constraint, chooser.constraint()),
+            ("no candidate", outcomes.candidate_condition, chooser.candidate_condition()),
         ];
         let clause = |(name, truth, expr): (_, Option<Truth>, Option<&Expr>)| {
             truth.filter(|truth| *truth != Truth::True)?;
             Some((name, first_failed_clause(job, expr?)?))
         };
         let owner = || {
-            let owner = chooser.owner().filter(|_| story.owner != Some(Truth::True))?;
+            let owner = chooser.owner().filter(|_| outcomes.owner != Some(Truth::True))?;
             let because = format!("a router that is not root routes only the jobs of {owner}");
             Some(("owner", FailedClause { text: "Owner".into(), explanation: because }))
         };
@@ -181,7 +182,7 @@ impl JobExplainer<'_> {
                 None => sanity().map(|clause| ("no candidate", clause)),
             };
         }
-        let seen = |(at, route): (usize, &Route)| {
+        let evaluate = |(at, route): (usize, &Route)| {
             let clause = route.requirements().and_then(|expr| first(&as_my, expr));
             let wants = if clause.is_none() { Truth::True } else { Truth::False };
             RouteEvaluation {
@@ -192,7 +193,8 @@ impl JobExplainer<'_> {
                 hint: None,
             }
         };
-        let routes: Vec<RouteEvaluation> = table.routes_in_order().take(MAX_NAMED_ROUTES).map(seen).collect();
+        let routes: Vec<RouteEvaluation> =
+            table.routes_in_order().take(MAX_NAMED_ROUTES).map(evaluate).collect();
         let more = table.order.len() - routes.len();
         JobExplanation { umbrella: Truth::True, excluded_by: left_out, routes, more_routes: more }.reason()
     }
@@ -208,15 +210,19 @@ impl JobExplanation {
             None => {}
         }
         let mut reasons = Vec::new();
-        for seen in &self.routes {
-            let reason = match (&seen.full_reason, &seen.clause) {
-                // A full route is only named as full if its requirements are true for the job.
-                (_, Some(clause)) => format!("{} is not true in route {}", clause.text, seen.route),
-                (Some(FullReason::MaxJobs { .. }), None) => format!("route {} is full (MaxJobs)", seen.route),
-                (Some(FullReason::MaxIdleJobs { .. }), None) => {
-                    format!("route {} is full (MaxIdleJobs)", seen.route)
+        for evaluation in &self.routes {
+            let reason = match (&evaluation.full_reason, &evaluation.clause) {
+                // A full route is reported as full only if its requirements are true for the job.
+                (_, Some(clause)) => format!("{} is not true in route {}", clause.text, evaluation.route),
+                (Some(FullReason::MaxJobs { .. }), None) => {
+                    format!("route {} is full (MaxJobs)", evaluation.route)
                 }
-                (Some(FullReason::Throttle { .. }), None) => format!("route {} is throttled", seen.route),
+                (Some(FullReason::MaxIdleJobs { .. }), None) => {
+                    format!("route {} is full (MaxIdleJobs)", evaluation.route)
+                }
+                (Some(FullReason::Throttle { .. }), None) => {
+                    format!("route {} is throttled", evaluation.route)
+                }
                 (None, None) => continue,
             };
             reasons.push(reason);
@@ -264,9 +270,9 @@ impl JobExplanation {
                 full => format!("  not a candidate now: {}", full_routes_phrase(&full)),
             }),
         }
-        for (number, seen) in self.routes.iter().enumerate() {
-            let is_chosen = chosen.is_some_and(|chosen| chosen == seen.route.as_slice());
-            let state = match (&seen.full_reason, seen.matches, &seen.clause) {
+        for (number, evaluation) in self.routes.iter().enumerate() {
+            let is_chosen = chosen.is_some_and(|chosen| chosen == evaluation.route.as_slice());
+            let state = match (&evaluation.full_reason, evaluation.matches, &evaluation.clause) {
                 (Some(full), _, Some(clause)) => format!("{}; {full}", clause.explanation),
                 (Some(full), _, None) => full.to_string(),
                 (None, Truth::True, _) if is_chosen => "chosen".into(),
@@ -274,8 +280,8 @@ impl JobExplanation {
                 (None, _, Some(clause)) => clause.explanation.clone(),
                 (None, ..) => "does not accept the job".into(),
             };
-            let trap = seen.hint.as_ref().map(|trap| format!(" ({trap})")).unwrap_or_default();
-            lines.push(format!("  {} {}: {state}{trap}", number + 1, seen.route));
+            let trap = evaluation.hint.as_ref().map(|trap| format!(" ({trap})")).unwrap_or_default();
+            lines.push(format!("  {} {}: {state}{trap}", number + 1, evaluation.route));
         }
         lines
     }

@@ -32,7 +32,7 @@ pub enum FailureConsequence {
     CleanupRetriedLater,
 }
 
-/// Consequence of a decision on the output of a hook, which depends on a quirk.
+/// Consequence of a decision on a hook's output, if it depends on a quirk.
 struct ConsequenceRule {
     hook: HookType,
     decision: HookDecision,
@@ -106,7 +106,7 @@ pub fn consequence_of_failure(
 }
 
 /// Decides how a hook with a refused path is handled: 25.14 treats the hook as not configured. If the quirk is not
-/// reproduced, the hook counts as failed.
+/// reproduced, the hook is treated as failed.
 pub fn decide_skipping_refused_hook(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::RouterRefusedHookSkipped)
 }

@@ -23,7 +23,7 @@ words! {
         /// The hook failed. UPDATE_JOB_INFO: the output is ignored; JOB_FINALIZE: the source job is to be
         /// routed again; JOB_CLEANUP: the hook is called again.
         Failed => "failed",
-        /// The output is merged into the source job, which is done.
+        /// The output is merged into the source job. Its routing is done.
         Finalized => "finalized",
         /// The routed job is cleaned up.
         Cleaned => "cleaned",

@@ -114,23 +114,27 @@ impl UsedQuirks {
 
 /// Judges the output of a router hook.
 pub fn judge_hook_call(call: &FinishedHookCall<'_>, quirks: QuirkMode) -> HookVerdict {
-    let mut seen = UsedQuirks::default();
+    let mut used_quirks = UsedQuirks::default();
     let status = match call.exit {
         Exit::Code(code) => Ok(code),
         Exit::Signal { number, .. } => {
             // For a process killed by a signal, WEXITSTATUS is 0.
-            if seen.decide_and_record(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
+            if used_quirks.decide_and_record(quirks, Quirk::RouterSignalIsSuccess) {
+                Ok(0)
+            } else {
+                Err(number)
+            }
         }
     };
     let mut verdict = match status {
-        Ok(0) => judge_success(call, quirks, &mut seen),
+        Ok(0) => judge_success(call, quirks, &mut used_quirks),
         Ok(code) => judge_failure(call, format!("exit status {code}")),
         Err(signal) => judge_failure(call, format!("died with signal {signal}")),
     };
-    seen.0.extend(
+    used_quirks.0.extend(
         consequence_of_failure(call.hook, verdict.decision, quirks).map(|(_, decided)| decided.quirk),
     );
-    verdict.quirks = seen.0;
+    verdict.quirks = used_quirks.0;
     verdict
 }
 
@@ -146,7 +150,11 @@ fn judge_failure(call: &FinishedHookCall<'_>, how: String) -> HookVerdict {
     }
 }
 
-fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut UsedQuirks) -> HookVerdict {
+fn judge_success(
+    call: &FinishedHookCall<'_>,
+    quirks: QuirkMode,
+    used_quirks: &mut UsedQuirks,
+) -> HookVerdict {
     let text = hook_output::visible_output(call.stdout);
     if call.hook == HookType::JobCleanup {
         return HookVerdict::new(HookDecision::Cleaned);
@@ -159,9 +167,9 @@ fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut Used
         };
     }
     if let Some(counts) = hook_output::decide_cut_output(call.is_truncated, quirks) {
-        seen.0.push(counts.quirk);
+        used_quirks.0.push(counts.quirk);
         if !counts.as_reference {
-            return judge_unusable_output(call, quirks, seen)
+            return judge_unusable_output(call, quirks, used_quirks)
                 .with_reason("the output was cut at PIPE_BUFFER_MAX");
         }
     }
@@ -171,14 +179,14 @@ fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut Used
             if call.hook != HookType::TranslateJob {
                 reason.push_str(".  Job status NOT updated.");
             }
-            let mut verdict = judge_unusable_output(call, quirks, seen).with_reason(reason);
+            let mut verdict = judge_unusable_output(call, quirks, used_quirks).with_reason(reason);
             verdict.bad_line = Some(bad);
             verdict
         }
         Ok(answer) => match call.hook {
-            HookType::TranslateJob => judge_translation(call, answer, quirks, seen),
+            HookType::TranslateJob => judge_translation(call, answer, quirks, used_quirks),
             HookType::JobFinalize => judge_finalization(call, answer),
-            _ => judge_update(call, answer, quirks, seen),
+            _ => judge_update(call, answer, quirks, used_quirks),
         },
     }
 }
@@ -187,12 +195,12 @@ fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut Used
 fn judge_unusable_output(
     call: &FinishedHookCall<'_>,
     quirks: QuirkMode,
-    seen: &mut UsedQuirks,
+    used_quirks: &mut UsedQuirks,
 ) -> HookVerdict {
     HookVerdict::new(match call.hook {
         HookType::TranslateJob => HookDecision::Dropped,
         HookType::JobFinalize => HookDecision::Failed,
-        _ if seen.decide_and_record(quirks, Quirk::UpdateBadlineRestarts) => HookDecision::Dropped,
+        _ if used_quirks.decide_and_record(quirks, Quirk::UpdateBadlineRestarts) => HookDecision::Dropped,
         _ => HookDecision::Unchanged,
     })
 }
@@ -201,10 +209,10 @@ fn judge_translation(
     call: &FinishedHookCall<'_>,
     answer: ClassAd,
     quirks: QuirkMode,
-    seen: &mut UsedQuirks,
+    used_quirks: &mut UsedQuirks,
 ) -> HookVerdict {
     if call.edit_in_place {
-        if answer.is_empty() && !seen.decide_and_record(quirks, Quirk::EditBlankEmptiesJob) {
+        if answer.is_empty() && !used_quirks.decide_and_record(quirks, Quirk::EditBlankEmptiesJob) {
             return HookVerdict::new(HookDecision::Dropped)
                 .with_reason("the output is an empty ad, which would remove all attributes of the job");
         }
@@ -223,7 +231,7 @@ fn judge_translation(
     }
     if !answer.contains("JobUniverse") {
         let (decision, aborts) = decide_missing_universe(quirks);
-        seen.0.push(aborts.quirk);
+        used_quirks.0.push(aborts.quirk);
         return HookVerdict::new(decision).with_reason("VanillaToGrid: job ad lacks universe");
     }
     if let Some(refused) = queue_refusal::refused_in_submission(&answer, call.source_ad) {
@@ -251,7 +259,7 @@ fn judge_update(
     call: &FinishedHookCall<'_>,
     mut answer: ClassAd,
     quirks: QuirkMode,
-    seen: &mut UsedQuirks,
+    used_quirks: &mut UsedQuirks,
 ) -> HookVerdict {
     let empty = ClassAd::new();
     let routed = call.routed_ad.unwrap_or(&empty);
@@ -264,10 +272,10 @@ fn judge_update(
     let redirects = changed_attribute_names(&answer, routed)
         .any(|name| caseless::eq(name, b"ClusterId") || caseless::eq(name, b"ProcId"));
     if redirects {
-        seen.0.push(Quirk::UpdateIdRedirects);
+        used_quirks.0.push(Quirk::UpdateIdRedirects);
     }
     if let Some(refused) = queue_refusal::refused_in_changes(&answer, routed) {
-        let mut verdict = judge_unusable_output(call, quirks, seen)
+        let mut verdict = judge_unusable_output(call, quirks, used_quirks)
             .with_reason(format!("push_dirty_attributes: {refused}"))
             .with_refused_attribute(refused.name);
         // The router has already merged the output into its own ad of the routed job, and JOB_CLEANUP reads this ad.

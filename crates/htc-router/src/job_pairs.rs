@@ -102,14 +102,14 @@ pub fn from_history(ad: &ClassAd, world: &dyn World) -> JobPair {
     }
 }
 
-/// Returns the state of a routed job. `waited` means that it has been in this state longer than the limit.
-fn copy_state(ad: &ClassAd, status: i64, waited: bool) -> (&'static str, Option<PairProblem>) {
+/// Returns the state of a routed job. `is_overdue` means that it has been in this state longer than the limit.
+fn copy_state(ad: &ClassAd, status: i64, is_overdue: bool) -> (&'static str, Option<PairProblem>) {
     match status {
         JobStatus::IDLE => ("idle", None),
         JobStatus::RUNNING => ("running", None),
         JobStatus::REMOVED => ("removed", None),
         JobStatus::COMPLETED if ad.literal("LeaveJobInQueue").is_some() => ("finalized", None),
-        JobStatus::COMPLETED => ("finished", waited.then_some(PairProblem::NotFinalized)),
+        JobStatus::COMPLETED => ("finished", is_overdue.then_some(PairProblem::NotFinalized)),
         JobStatus::HELD => ("held", Some(PairProblem::Held)),
         JobStatus::TRANSFERRING_OUTPUT => ("output", None),
         JobStatus::SUSPENDED => ("suspended", None),
@@ -141,11 +141,11 @@ pub fn find_pairs(
     let sources = sources.into_iter().flatten().map(|job| (false, true, job));
     for (is_copy, is_source, (id, ad)) in copies.chain(sources) {
         let age = int(&ad, "EnteredCurrentStatus").or_else(|| int(&ad, "QDate")).map(|since| now - since);
-        let waited = age.is_some_and(|age| age > patience);
+        let is_overdue = age.is_some_and(|age| age > patience);
         let status = int(&ad, "JobStatus").unwrap_or(0);
         let pair = |copy, source, (state, trouble), ad: ClassAd| {
-            let own = JobPair::from_ad(&ad, world);
-            JobPair { copy, source, state, age, problem: trouble, ad, ..own }
+            let pair = JobPair::from_ad(&ad, world);
+            JobPair { copy, source, state, age, problem: trouble, ad, ..pair }
         };
         if ad.contains("RouteName") {
             if !is_copy {
@@ -154,7 +154,7 @@ pub fn find_pairs(
             let source = JobId::parse_key(&string(&ad, "RoutedFromJobId"));
             let state = match source.is_some_and(|source| !known.contains(&source)) {
                 true => ("orphan", Some(PairProblem::Orphan)),
-                false => copy_state(&ad, status, waited),
+                false => copy_state(&ad, status, is_overdue),
             };
             pairs.push(pair(Some(id), source, state, ad));
         } else if is_source && string(&ad, "Managed") == "External" && !copied.contains(&id) {
@@ -162,7 +162,7 @@ pub fn find_pairs(
             let state = match (named, status) {
                 (_, JobStatus::COMPLETED) => ("finished", None),
                 (Some(_), _) => ("copy gone", Some(PairProblem::CopyGone)),
-                (None, _) => ("claimed", waited.then_some(PairProblem::NoCopy)),
+                (None, _) => ("claimed", is_overdue.then_some(PairProblem::NoCopy)),
             };
             pairs.push(pair(None, Some(id), state, ad));
         }
@@ -181,8 +181,8 @@ pub fn routes_over_limit<'t>(pairs: &[JobPair], table: &'t RouteTable) -> Vec<(&
     counted.filter(|(route, jobs)| *jobs > route.max_jobs).collect()
 }
 
-/// Returns the path of the queue log from the configuration (`Scheduler::Scheduler`, schedd_main.cpp). With
-/// `copies`, the log of the second schedd is preferred.
+/// Returns the path of the queue log from the configuration (`Scheduler::Scheduler`, schedd_main.cpp). If `copies` is
+/// true, the log of the second schedd is preferred.
 pub fn queue_log_path(view: &ConfigView<'_>, copies: bool) -> Option<PathBuf> {
     let spool = |name: &str| {
         view.text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()))
@@ -230,14 +230,14 @@ mod tests {
             "[ JobStatus = 1 ]",
         ]);
         let found = find_pairs(jobs, None, 600, &world);
-        let told: Vec<_> = found.iter().map(|it| (it.state, it.age, it.problem)).collect();
+        let states: Vec<_> = found.iter().map(|it| (it.state, it.age, it.problem)).collect();
         let wanted = [
             ("held", Some(100), Some(PairProblem::Held)),
             ("orphan", None, Some(PairProblem::Orphan)),
             ("copy gone", None, Some(PairProblem::CopyGone)),
             ("claimed", Some(1000), Some(PairProblem::NoCopy)),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(states, wanted);
     }
 
     #[test]

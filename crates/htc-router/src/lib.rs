@@ -19,7 +19,7 @@
 //! | `hook_decision` | decisions that the output of a hook can lead to |
 //! | `hook_verdict` | judgement of the output of a hook |
 //! | `queue_refusal` | attributes that the schedd does not let a hook change |
-//! | `job_pairs` | source jobs and routed jobs of a queue matched up, and inconsistencies between them |
+//! | `job_pairs` | pairs of source job and routed job in a queue, and inconsistencies between them |
 //! | `table_with_old_routes` | the route table including routes in the old syntax, with its messages |
 //! | `failure_consequence` | consequences of a failed hook |
 //! | `token_spec` | IDTOKENs created for routed jobs |

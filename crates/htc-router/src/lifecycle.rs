@@ -40,9 +40,9 @@ impl Router {
         &mut self,
         now: ClockReading,
         event: RouterEvent,
-        around: &RouterContext<'_>,
+        context: &RouterContext<'_>,
     ) -> Vec<RouterAction> {
-        let mut step = RouterStep { now: now.epoch(), context: around, actions: Vec::new() };
+        let mut step = RouterStep { now: now.epoch(), context, actions: Vec::new() };
         self.note_failure(&event);
         match event {
             RouterEvent::Poll => self.handle_poll(&mut step),
@@ -233,8 +233,10 @@ impl Router {
 
     fn add_candidates(&mut self, step: &mut RouterStep<'_>) {
         let mut managed = self.managed_count();
-        let room = |managed: i64, knobs: &RouterParameters| knobs.max_jobs < 0 || managed < knobs.max_jobs;
-        if !self.table.enabled || !room(managed, &self.parameters) {
+        let has_room = |managed: i64, parameters: &RouterParameters| {
+            parameters.max_jobs < 0 || managed < parameters.max_jobs
+        };
+        if !self.table.enabled || !has_room(managed, &self.parameters) {
             return;
         }
         self.paused_sources.retain(|_, (_, until)| *until + MAX_RETRY_PAUSE_SECONDS > step.now);
@@ -250,7 +252,7 @@ impl Router {
         };
         let mut found = Vec::new();
         for id in step.context.queue.jobs() {
-            if !room(managed, &self.parameters) {
+            if !has_room(managed, &self.parameters) {
                 break;
             }
             let key = id.to_string();

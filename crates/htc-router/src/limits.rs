@@ -46,9 +46,9 @@ pub enum FullReason {
     },
     /// Limit set by `MaxIdleJobs`.
     MaxIdleJobs {
-        /// Current number of jobs that do not run.
+        /// Current number of jobs that are not running.
         idle: i64,
-        /// Maximum number of jobs that do not run.
+        /// Maximum number of jobs that are not running.
         limit: i64,
     },
     /// Throttle after failures.
@@ -82,7 +82,7 @@ impl RouteState {
         RouteState { counts_since: now, ..RouteState::default() }
     }
 
-    /// Returns the number of jobs that do not run, including held, completed and unclaimed ones.
+    /// Returns the number of jobs that are not running, including held, completed and unclaimed ones.
     pub fn idle_jobs(&self) -> i64 {
         self.jobs - self.running
     }
@@ -100,8 +100,8 @@ impl RouteState {
             .then_some(FullReason::MaxJobs { jobs: self.jobs, limit: route.max_jobs })
     }
 
-    /// Counts a job for which the route was chosen.
-    pub fn count_chosen(&mut self) {
+    /// Adds a job for which the route was chosen to the counts.
+    pub fn add_routed_job(&mut self) {
         self.jobs += 1;
         self.recently_routed += 1;
     }
@@ -171,8 +171,8 @@ pub fn format_throttle(throttle: f64) -> BString {
 mod tests {
     use super::*;
 
-    /// Returns the throttle adjusted once, with the given numbers of current jobs, successes and failures.
-    fn look(throttle: f64, jobs: i64, succeeded: i64, failed: i64) -> f64 {
+    /// Adjusts a throttle once, with the given numbers of current jobs, successes and failures, and returns it.
+    fn adjusted_throttle(throttle: f64, jobs: i64, succeeded: i64, failed: i64) -> f64 {
         let mut state = RouteState { throttle, jobs, ..RouteState::new(0) };
         (state.recently_succeeded, state.recently_failed) = (succeeded, failed);
         state.adjust_throttle(0.03, 600, QuirkMode::Reference);
@@ -194,7 +194,7 @@ mod tests {
             (18.0, 1, 1, 2, 18.0),
             (100_000.0, 1, 10, 0, 0.0),
         ] {
-            let got = look(before, jobs, succeeded, failed);
+            let got = adjusted_throttle(before, jobs, succeeded, failed);
             assert!((got - after).abs() < 1e-9, "{before} {jobs} {succeeded} {failed}: {got}");
         }
         assert_eq!(format_throttle(18.0), "0.03 jobs/sec");

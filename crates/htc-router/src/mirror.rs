@@ -101,7 +101,7 @@ pub struct MirrorInput<'a> {
     pub extra: ExtraAttributes<'a>,
     /// Current time, in seconds since the epoch.
     pub now: i64,
-    /// Interface to the outside, for evaluation.
+    /// Clock and other values from outside of this process, for evaluation.
     pub world: &'a dyn World,
 }
 
@@ -109,13 +109,16 @@ pub struct MirrorInput<'a> {
 ///
 /// # Errors
 /// One of the two ads has no usable JobStatus. No attribute is changed in this case.
-pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<MirrorResult, MirrorError> {
-    let MirrorInput { queued_source: queued, copy_ad: routed, extra, world, .. } = look;
+pub fn mirror_copy_state(
+    source: &mut ClassAd,
+    mirror_input: MirrorInput<'_>,
+) -> Result<MirrorResult, MirrorError> {
+    let MirrorInput { queued_source: queued, copy_ad: routed, extra, world, .. } = mirror_input;
     let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
     let new = Context::new(world).my(routed).int("JobStatus").ok_or(MirrorError::Copy)?;
     let copied_hold = is_hold_copied(queued, world);
-    let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
-    let mut changes = MirrorChanges { ad: source, input: look, result: MirrorResult::default() };
+    let old_status = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
+    let mut changes = MirrorChanges { ad: source, input: mirror_input, result: MirrorResult::default() };
     // Some schedds do not know HoldCopiedFromTargetJob and therefore do not reset it.
     if old != JobStatus::HELD && copied_hold {
         changes.set_value("HoldCopiedFromTargetJob", false);
@@ -123,12 +126,12 @@ pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<
     if old != new {
         match new {
             JobStatus::IDLE if changes.set_status(old, JobStatus::IDLE, copied_hold) => {
-                changes.result.event = (own == JobStatus::RUNNING).then_some(SourceLogEvent::Evicted);
+                changes.result.event = (old_status == JobStatus::RUNNING).then_some(SourceLogEvent::Evicted);
             }
             JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT
                 if changes.set_status(old, JobStatus::RUNNING, copied_hold) =>
             {
-                changes.result.event = (own == JobStatus::IDLE).then_some(SourceLogEvent::Execute);
+                changes.result.event = (old_status == JobStatus::IDLE).then_some(SourceLogEvent::Execute);
             }
             JobStatus::HELD
                 if ![JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&old) =>

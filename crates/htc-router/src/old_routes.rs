@@ -121,15 +121,15 @@ struct ValueSource {
 
 impl ValueSource {
     /// Returns the text of the file that sets a parameter, or `None` if it cannot be read.
-    fn from_parameter(knob: &str, view: &ConfigView<'_>, world: &dyn World) -> Option<Self> {
-        let origin = view.raw(knob)?.origin;
+    fn from_parameter(parameter: &str, view: &ConfigView<'_>, world: &dyn World) -> Option<Self> {
+        let origin = view.raw(parameter)?.origin;
         let text = world.read_file(&origin.source.to_path_lossy(), Some(MAX_SOURCE_BYTES as u64)).ok()?;
         // For a statement of several lines the reference records the number of the last line.
         let lines = text.lines_with_terminator().take(origin.line? as usize);
         let (mut at, mut value_at) = (0, None);
         for line in lines {
             let start = line.len() - line.trim_start().len();
-            if caseless::starts_with(&line[start..], knob.as_bytes())
+            if caseless::starts_with(&line[start..], parameter.as_bytes())
                 && let Some(sign) = line.find_byte(b'=')
             {
                 // After `@=tag` the value begins on the next line.

@@ -69,7 +69,7 @@ pub enum ParameterReadTime {
 pub struct ParameterProblem {
     /// Description of the problem and of the value that is used instead.
     pub text: String,
-    /// Log line of the reference, with its line end.
+    /// Log line of the reference, with its newline.
     pub log_line: String,
     /// Time at which the router notices the problem.
     pub read_time: ParameterReadTime,

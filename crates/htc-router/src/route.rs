@@ -29,7 +29,7 @@ pub struct RouteExpr {
     pub text: Option<BString>,
     /// Parsed value; `None` if the text does not parse.
     pub expr: Option<Expr>,
-    /// True if the expression sees the job as TARGET in addition to MY.
+    /// True if the expression is evaluated with the job as TARGET in addition to MY.
     has_target: bool,
 }
 
@@ -39,7 +39,7 @@ impl RouteExpr {
         RouteExpr { text, expr, has_target }
     }
 
-    /// Returns true if the value in an ad is true or a nonzero number; other types count as false.
+    /// Returns true if the value in an ad is true or a nonzero number. Values of other types are treated as false.
     pub fn is_true(&self, ad: &ClassAd, world: &dyn World) -> bool {
         self.evaluate(ad, world).and_then(|value| value.truth()).unwrap_or(false)
     }
@@ -64,7 +64,7 @@ pub struct RouteLoadContext<'a> {
     pub view: &'a ConfigView<'a>,
     /// The router's parameters.
     pub parameters: &'a RouterParameters,
-    /// Interface to the outside: clock, files, commands.
+    /// Clock, files and commands outside of this process.
     pub world: &'a dyn World,
     /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
@@ -129,7 +129,7 @@ impl Observer for RouteCheckObserver<'_> {
 struct RouteMacroReader<'a, 's> {
     scope: MacroScope<'a>,
     context: RouteLoadContext<'a>,
-    /// True if the expressions see the job as TARGET in addition to MY.
+    /// True if the expressions are evaluated with the job as TARGET in addition to MY.
     has_target: bool,
     report: &'s mut dyn FnMut(NoteSubject, BString),
 }
@@ -138,9 +138,9 @@ impl RouteMacroReader<'_, '_> {
     /// Returns the expanded value, or `None` if the macro is not defined.
     fn read_text(&mut self, name: &str) -> Option<BString> {
         let raw = self.scope.raw(name.as_bytes())?.into_owned();
-        let say = &mut *self.report;
+        let log = &mut *self.report;
         let mut report = |message: expand::FunctionFailure| {
-            say(NoteSubject::InvalidValue(message.text.to_string()), format!("{message}\n").into());
+            log(NoteSubject::InvalidValue(message.text.to_string()), format!("{message}\n").into());
         };
         expand::expand(&raw, &self.scope, self.context.world, &mut report).ok()
     }
@@ -218,10 +218,10 @@ impl RouteMacroReader<'_, '_> {
     }
 
     /// Reads a limit of the route, or the router's default parameter if the route has none.
-    fn read_limit(&mut self, name: &'static str, knob: &str, default: i64) -> i64 {
+    fn read_limit(&mut self, name: &'static str, parameter: &str, default: i64) -> i64 {
         self.read_int(name, |reader| {
             let report = &mut invalid_value_reporter(reader.report);
-            parameters::read_int(reader.context.view, knob, default, report)
+            parameters::read_int(reader.context.view, parameter, default, report)
         })
     }
 }
@@ -239,7 +239,7 @@ impl Route {
         }
     }
 
-    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is called with each line that the
+    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `log` is called with each line that the
     /// reference logs, such as the route's text in its normal form.
     ///
     /// # Errors
@@ -247,10 +247,10 @@ impl Route {
     pub fn load(
         name: &[u8],
         text: &[u8],
-        with: RouteLoadContext<'_>,
-        say: &mut dyn FnMut(NoteSubject, BString),
+        context: RouteLoadContext<'_>,
+        log: &mut dyn FnMut(NoteSubject, BString),
     ) -> Result<Route, RouteError> {
-        let RouteLoadContext { view, parameters: knobs, world, quirks } = with;
+        let RouteLoadContext { view, parameters: knobs, world, quirks } = context;
         if text.trim().len() < 2 {
             return Err(RouteError::TooShort);
         }
@@ -260,7 +260,7 @@ impl Route {
             })?;
         let mut session = TransformSession::new(world, Some(view));
         session.quirks = quirks;
-        check_route_text(name, &transform, &mut session, say)?;
+        check_route_text(name, &transform, &mut session, log)?;
         let scope = MacroScope {
             macros: &session.macros,
             built_in: &BuiltInMacros::Basic,
@@ -268,7 +268,7 @@ impl Route {
             config: Some(view),
         };
         let has_target = !quirks.reproduces(Quirk::RouteTargetUndefined);
-        let mut reader = RouteMacroReader { scope, context: with, has_target, report: say };
+        let mut reader = RouteMacroReader { scope, context, has_target, report: log };
         // The macros are read in the reference's order, because it determines the order of messages.
         let job_failure_test = reader.read_expr("JobFailureTest");
         let job_should_be_sandboxed = reader.read_expr("JobShouldBeSandboxed");
@@ -330,20 +330,20 @@ fn check_route_text(
     name: &[u8],
     transform: &Transform,
     session: &mut TransformSession<'_>,
-    say: &mut dyn FnMut(NoteSubject, BString),
+    log: &mut dyn FnMut(NoteSubject, BString),
 ) -> Result<(), RouteError> {
     let mut normal = [b"JobRouter: route ", name, b" converted to :\n"].concat();
     format_transform(transform, None, &mut normal);
-    say(NoteSubject::Progress, normal.into());
+    log(NoteSubject::Progress, normal.into());
     if transform.is_empty() {
-        say(NoteSubject::Progress, empty_include_line(b"<Local>"));
+        log(NoteSubject::Progress, empty_include_line(b"<Local>"));
     }
-    let Some(failure) = session.check_commands(transform, &mut RouteCheckObserver { report: say }).failure
+    let Some(failure) = session.check_commands(transform, &mut RouteCheckObserver { report: log }).failure
     else {
         return Ok(());
     };
     if let Some(line) = condition_error_line(&failure) {
-        say(NoteSubject::Error, line);
+        log(NoteSubject::Error, line);
     }
     Err(RouteError::InvalidStatement {
         text: failure.to_string().into(),

@@ -33,7 +33,7 @@ pub enum RouteChoice {
     Stopped,
 }
 
-/// Event reported while a route is looked for.
+/// Event reported while a route is on_event for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceEvent<'a> {
     /// The umbrella constraint matches the job.
@@ -75,7 +75,8 @@ pub struct RouteChooser<'a> {
     /// at the end of the text hides the text that the umbrella constraint appends, and the parser ignores some endings
     /// (`2.5M`) at the end of a text but rejects them in the middle.
     open_ended: FxHashSet<usize>,
-    /// Tests whose text names Requirements, which inside the umbrella refers to the umbrella itself.
+    /// Tests whose text contains the name Requirements. Inside the umbrella, this name refers to the umbrella
+    /// constraint itself.
     self_referencing: FxHashSet<usize>,
     constraint: Option<usize>,
     /// True if the source constraint is set but is not a valid expression between parentheses.
@@ -241,7 +242,7 @@ impl<'a> RouteChooser<'a> {
         order: impl Iterator<Item = usize>,
     ) -> Result<Option<UmbrellaConstraint>, UmbrellaError> {
         let mut requirements: Vec<Option<usize>> = Vec::new();
-        let mut seen = vec![false; self.exprs.len() + 1];
+        let mut is_included = vec![false; self.exprs.len() + 1];
         let mut routes = Vec::new();
         for (at, route) in order.map(|at| (at, &self.table.routes[at])) {
             if states[at].full_reason(route).is_some() {
@@ -253,11 +254,11 @@ impl<'a> RouteChooser<'a> {
             let text = route.requirements_text();
             let again =
                 text.is_empty() && requirements.iter().flatten().any(|&test| self.is_literally_true(test));
-            if seen[place] || again {
+            if is_included[place] || again {
                 continue;
             }
-            seen[place] = true;
-            if test.is_some_and(|test| self.is_literally_true(test)) && seen[self.exprs.len()] {
+            is_included[place] = true;
+            if test.is_some_and(|test| self.is_literally_true(test)) && is_included[self.exprs.len()] {
                 continue;
             }
             requirements.push(test);
@@ -316,14 +317,14 @@ impl<'a> RouteChooser<'a> {
         self.choose_with_events(umbrella, job, rounds, &mut |_| true)
     }
 
-    /// Finds a route like [`RouteChooser::choose`]. `looked` is called with each event; if it returns false
+    /// Finds a route like [`RouteChooser::choose`]. `on_event` is called with each event; if it returns false
     /// for a candidate, the search stops.
     pub fn choose_with_events(
         &mut self,
         umbrella: &UmbrellaConstraint,
         job: &ClassAd,
         rounds: RoutingState<'_>,
-        looked: &mut dyn FnMut(ChoiceEvent<'_>) -> bool,
+        on_event: &mut dyn FnMut(ChoiceEvent<'_>) -> bool,
     ) -> RouteChoice {
         let mut row = JobEvaluation {
             job,
@@ -332,12 +333,12 @@ impl<'a> RouteChooser<'a> {
             outcomes: Box::default(),
         };
         row.outcomes = self.recall_outcomes(&row);
-        let choice = self.choose_for_job(umbrella, &mut row, rounds, looked);
+        let choice = self.choose_for_job(umbrella, &mut row, rounds, on_event);
         self.remember_outcomes(row.outcomes);
         choice
     }
 
-    /// Takes the test results remembered for an earlier job with the same values, or returns an empty table of results.
+    /// Returns the test results remembered for an earlier job with the same values, or an empty table of results.
     fn recall_outcomes(&mut self, row: &JobEvaluation<'_>) -> Box<[u8]> {
         self.outcome_key.clear();
         let complete = self.prefilter.push_key(&row.my, &mut self.outcome_key)
@@ -406,12 +407,12 @@ impl<'a> RouteChooser<'a> {
         umbrella: &UmbrellaConstraint,
         row: &mut JobEvaluation<'_>,
         RoutingState { route_states: states, choices_made: turn }: RoutingState<'_>,
-        looked: &mut dyn FnMut(ChoiceEvent<'_>) -> bool,
+        on_event: &mut dyn FnMut(ChoiceEvent<'_>) -> bool,
     ) -> RouteChoice {
         if self.evaluate_umbrella(umbrella, row) != Truth::True {
             return RouteChoice::NotCandidate;
         }
-        if !looked(ChoiceEvent::Candidate) {
+        if !on_event(ChoiceEvent::Candidate) {
             return RouteChoice::Stopped;
         }
         let mut matches = Vec::new();
@@ -428,7 +429,7 @@ impl<'a> RouteChooser<'a> {
             };
             if wants {
                 matches.push(at);
-                looked(ChoiceEvent::Match(&route.name));
+                on_event(ChoiceEvent::Match(&route.name));
                 if !self.parameters.round_robin {
                     break;
                 }
@@ -441,7 +442,7 @@ impl<'a> RouteChooser<'a> {
         }
         let chosen = matches[(*turn % matches.len() as u64) as usize];
         *turn += 1;
-        states[chosen].count_chosen();
+        states[chosen].add_routed_job();
         RouteChoice::Route(chosen)
     }
 

@@ -26,7 +26,7 @@ pub struct RouteTable {
     pub pre_transforms: Vec<Transform>,
     /// Transforms that are applied after each route.
     pub post_transforms: Vec<Transform>,
-    /// True if jobs are routed at all.
+    /// True if routing is enabled.
     pub enabled: bool,
     by_name: FxHashMap<Vec<u8>, usize>,
 }
@@ -35,11 +35,11 @@ pub struct RouteTable {
 /// (`param_and_insert_unique_items`).
 fn read_unique_names(
     view: &ConfigView<'_>,
-    knob: &str,
+    parameter: &str,
     complain: &mut dyn FnMut(String, String),
 ) -> Vec<BString> {
     let mut names: Vec<BString> = Vec::new();
-    for name in list::split(&parameters::read_text(view, knob, complain).unwrap_or_default()) {
+    for name in list::split(&parameters::read_text(view, parameter, complain).unwrap_or_default()) {
         if !names.iter().any(|known| caseless::eq(known, name)) {
             names.push(name.into());
         }
@@ -97,11 +97,11 @@ impl TableLoader<'_> {
 
     /// Loads the transforms that are applied before (`pre` is true) or after each route.
     fn load_transforms(&mut self, pre: bool) {
-        let knob = match pre {
+        let parameter = match pre {
             true => "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES",
             false => "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES",
         };
-        let tags = read_unique_names(self.context.view, knob, &mut invalid_value_reporter(self.report));
+        let tags = read_unique_names(self.context.view, parameter, &mut invalid_value_reporter(self.report));
         for tag in tags {
             let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
             let loaded = match unexpanded_text(self.context.view, &name) {
@@ -246,10 +246,10 @@ impl TableLoader<'_> {
 
 impl RouteTable {
     /// Reads transforms and routes from the configuration.
-    pub fn load(with: RouteLoadContext<'_>, note: &mut dyn FnMut(TableNote)) -> Self {
+    pub fn load(context: RouteLoadContext<'_>, note: &mut dyn FnMut(TableNote)) -> Self {
         let table = RouteTable { enabled: true, ..RouteTable::default() };
-        let say = &mut |subject: NoteSubject, text: BString| note(TableNote { text, subject });
-        let mut loading = TableLoader { table, context: with, report: say };
+        let add_note = &mut |subject: NoteSubject, text: BString| note(TableNote { text, subject });
+        let mut loading = TableLoader { table, context, report: add_note };
         let names = loading.read_route_names();
         loading.load_transforms(true);
         loading.load_transforms(false);
@@ -280,16 +280,16 @@ impl RouteTable {
     pub fn add_old_routes(
         &mut self,
         routes: &[OldRoute],
-        with: RouteLoadContext<'_>,
+        context: RouteLoadContext<'_>,
         note: &mut dyn FnMut(TableNote),
     ) {
         for old in routes {
             let place = format!("{} [{}]", old.source, old.number);
-            let mut say = |subject: NoteSubject, text: BString| note(TableNote { text, subject });
+            let mut add_note = |subject: NoteSubject, text: BString| note(TableNote { text, subject });
             let converted = match &old.converted {
                 Ok(converted) => converted,
                 Err(error) => {
-                    say(NoteSubject::Warning, format!("{place}: {error}\n").into());
+                    add_note(NoteSubject::Warning, format!("{place}: {error}\n").into());
                     continue;
                 }
             };
@@ -297,20 +297,20 @@ impl RouteTable {
             if name.trim().is_empty() {
                 name = format!("route{}", self.routes.len() + 1).into();
             }
-            let loaded = Route::load(&name, &converted.text, with, &mut |subject, text| {
+            let loaded = Route::load(&name, &converted.text, context, &mut |subject, text| {
                 if matches!(subject, NoteSubject::InvalidValue(_) | NoteSubject::InvalidMacro(_)) {
-                    say(subject, text);
+                    add_note(subject, text);
                 }
             });
             match loaded {
                 Ok(route) => {
                     if let Some(why) = self.add_or_replace(route, old.overrides) {
-                        say(NoteSubject::Warning, format!("{place}: route {name} {why}\n").into());
+                        add_note(NoteSubject::Warning, format!("{place}: route {name} {why}\n").into());
                     }
                 }
                 Err(error) => {
                     let text = format!("{place}: route {name}: {error}\n");
-                    say(NoteSubject::RouteRefused(name, error), text.into());
+                    add_note(NoteSubject::RouteRefused(name, error), text.into());
                 }
             }
         }

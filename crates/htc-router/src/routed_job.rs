@@ -62,13 +62,13 @@ pub enum RoutedJobState {
 /// Outcome of a routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutedJobOutcome {
-    /// The job was finalized or edited, which counts as a success of its route.
+    /// The job was finalized or edited; a success of its route.
     Completed,
-    /// The job was finalized, but its JobFailureTest is true, which counts as a failure of its route.
+    /// The job was finalized, but its JobFailureTest is true; a failure of its route.
     Unsuccessful,
-    /// The routing failed, which counts as a failure of its route.
+    /// The routing failed; a failure of its route.
     Failed,
-    /// A change outside the router ended the routing, which is neither success nor failure.
+    /// A change outside the router ended the routing; neither a success nor a failure of the route.
     Interrupted,
 }
 
@@ -117,7 +117,7 @@ pub enum CopyVisibility {
     Announced,
 }
 
-/// Permission of a job to advance.
+/// Turn of a job: the job advances now, or waits for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobTurn {
     /// The job is being processed: each state follows the previous one immediately.
@@ -133,7 +133,7 @@ pub enum JobTurn {
     WaitingForHook,
 }
 
-/// Routed job.
+/// Job that the router manages: its source job, its route and its routed job.
 #[derive(Clone, Debug)]
 pub struct RoutedJob {
     /// Id of the source job.
@@ -150,7 +150,7 @@ pub struct RoutedJob {
     pub copy: Option<RoutedCopy>,
     /// Current state of the job.
     pub state: RoutedJobState,
-    /// Turn of the job: when the job may advance.
+    /// The job's turn: it advances now, or waits for an event.
     pub turn: JobTurn,
     /// Number of the poll in which the job was chosen.
     pub chosen_in_poll: u64,
@@ -178,7 +178,7 @@ impl RoutedJob {
         }
     }
 
-    /// Begins to end the management of the job, with the given outcome.
+    /// Starts the cleanup of the job, which ends its management, with the given outcome.
     pub fn begin_cleanup(&mut self, outcome: RoutedJobOutcome) {
         let cleanup = CleanupState { outcome, removal_requested: false, failures: 0, not_before: 0 };
         self.state = RoutedJobState::Cleanup(cleanup);
@@ -228,8 +228,8 @@ impl RoutedJob {
     }
 
     /// Returns true if the routed job has not appeared within the allowed delay of the queue log.
-    pub fn is_copy_overdue(&self, now: i64, knobs: &RouterParameters) -> bool {
-        let lag = knobs.mirror_lag.as_secs() as i64;
+    pub fn is_copy_overdue(&self, now: i64, parameters: &RouterParameters) -> bool {
+        let lag = parameters.mirror_lag.as_secs() as i64;
         matches!(self.copy, Some(RoutedCopy { visibility: CopyVisibility::NotYet { since }, .. }) if now - since > lag)
     }
 }

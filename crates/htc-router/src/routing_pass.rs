@@ -101,19 +101,19 @@ impl<'a> RoutingPass<'a> {
         self.explainer(states).explain(job, limit)
     }
 
-    /// Returns why a job got no route, from `story` if it is given; otherwise determines the reason.
+    /// Returns the reason why a job got no route, taken from `explanation` if it is given.
     pub fn unrouted_reason(
         &self,
         choice: RouteChoice,
         job: &ClassAd,
-        story: Option<&JobExplanation>,
+        explanation: Option<&JobExplanation>,
     ) -> String {
-        match (choice, story) {
+        match (choice, explanation) {
             (RouteChoice::Stopped, _) => {
                 format!("the router is full (JOB_ROUTER_MAX_JOBS = {})", self.parameters.max_jobs)
             }
             _ if !self.table.enabled => "routing is disabled".into(),
-            (_, Some(story)) => story.reason(),
+            (_, Some(explanation)) => explanation.reason(),
             (_, None) => self.explainer(&self.route_states).untraced_reason(job),
         }
     }
@@ -156,8 +156,8 @@ mod tests {
             ..LoadOptions::default()
         };
         let world = RealWorld::new();
-        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
-        let (config, _) = Config::load(&world, &who, &options).unwrap();
+        let context = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
+        let (config, _) = Config::load(&world, &context, &options).unwrap();
         let view = config.view(&world);
         let knobs = RouterParameters::load(&view, &mut |_| {});
         let table = RouteTable::load(

@@ -4,10 +4,10 @@ use bstr::{BString, ByteSlice};
 
 use htc_transform::{FailureReason, TransformFailure};
 
-/// Note about the route table.
+/// Message about a route or about the route table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableNote {
-    /// Log line of the reference, without the name of the daemon; may contain line ends.
+    /// Log line of the reference, without the name of the daemon; may contain newlines.
     pub text: BString,
     /// Subject of the note.
     pub subject: NoteSubject,
@@ -49,7 +49,7 @@ pub struct InvalidMacro {
     pub text: String,
 }
 
-/// Problem of a macro's value.
+/// Problem with a macro's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacroProblem {
     /// The value is not a number.
@@ -82,9 +82,9 @@ pub enum RouteError {
 
 /// Returns a callback that reports an invalid value with its description and log line.
 pub(super) fn invalid_value_reporter(
-    say: &mut dyn FnMut(NoteSubject, BString),
+    log: &mut dyn FnMut(NoteSubject, BString),
 ) -> impl FnMut(String, String) {
-    move |text, line| say(NoteSubject::InvalidValue(text), line.into())
+    move |text, line| log(NoteSubject::InvalidValue(text), line.into())
 }
 
 /// Returns the text of a function's message without the position in the reference's source code.

@@ -22,14 +22,14 @@ impl RouteTable {
     pub fn load_with_old_routes(with: RouteLoadContext<'_>) -> (RouteTable, Vec<String>) {
         let RouteLoadContext { parameters: knobs, quirks, .. } = with;
         let mut notes = Vec::new();
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         let mut table = RouteTable::load(with, &mut |note| notes.push(note));
         let old = knobs.deprecated_parameters.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
         if old && !quirks.reproduces(Quirk::OldRoutesRefused) {
-            convert_old_routes(&mut table, with, &mut notes, &mut said);
+            convert_old_routes(&mut table, with, &mut notes, &mut messages);
         }
-        describe_notes(notes, &mut said);
-        (table, said)
+        describe_notes(notes, &mut messages);
+        (table, messages)
     }
 
     /// Returns the states of the routes, counted from the routed jobs in a queue: the number of all jobs and of running
@@ -57,8 +57,8 @@ impl RouteTable {
     }
 }
 
-/// Converts notes to messages. Notes with the same text give one message.
-fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
+/// Converts notes to messages. Several notes with the same text become one message.
+fn describe_notes(notes: Vec<TableNote>, messages: &mut Vec<String>) {
     // A refused route is not in the table. It must not be reported as undefined, because the configuration defines it.
     let refused: Vec<BString> = notes
         .iter()
@@ -76,7 +76,7 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
             NoteSubject::InvalidValue(text) if complaints.contains(&text) => continue,
             NoteSubject::InvalidMacro(InvalidMacro { text, .. }) if complaints.contains(&text) => continue,
             NoteSubject::InvalidValue(text) | NoteSubject::InvalidMacro(InvalidMacro { text, .. }) => {
-                said.push(text.clone());
+                messages.push(text.clone());
                 complaints.push(text);
             }
             NoteSubject::RouteRefused(name, error) => {
@@ -85,14 +85,15 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
                     _ => None,
                 };
                 let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-                said.push(format!("route {name} is left out: {}{hint}", error.to_string().trim_end()));
+                messages.push(format!("route {name} is left out: {}{hint}", error.to_string().trim_end()));
             }
             NoteSubject::RouteNotFound(name) if refused.iter().any(|known| caseless::eq(known, &name)) => {}
             NoteSubject::RouteNotFound(name) => {
-                said.push(format!("route {name} of JOB_ROUTER_ROUTE_NAMES is not defined"));
+                messages.push(format!("route {name} of JOB_ROUTER_ROUTE_NAMES is not defined"));
             }
             NoteSubject::Disabled | NoteSubject::Warning => {
-                said.push(text.trim_start_matches("JobRouter ").trim_start_matches("WARNING: ").to_owned());
+                messages
+                    .push(text.trim_start_matches("JobRouter ").trim_start_matches("WARNING: ").to_owned());
             }
         }
     }
@@ -104,9 +105,10 @@ fn convert_old_routes(
     table: &mut RouteTable,
     with: RouteLoadContext<'_>,
     notes: &mut Vec<TableNote>,
-    said: &mut Vec<String>,
+    messages: &mut Vec<String>,
 ) {
-    let mut routes = old_routes::load_old_routes(with.view, with.world, true, &mut |text| said.push(text));
+    let mut routes =
+        old_routes::load_old_routes(with.view, with.world, true, &mut |text| messages.push(text));
     let names = with.view.text("JOB_ROUTER_ROUTE_NAMES");
     if let Some(names) = &names {
         let is_missing = |name: &[u8]| {
@@ -129,14 +131,14 @@ fn convert_old_routes(
         notes.retain(|note| !matches!(&note.subject, NoteSubject::RouteNotFound(name) if is_taken(name)));
         notes.retain(|note| note.subject != NoteSubject::Warning);
         if !routes.is_empty() {
-            said.push(
+            messages.push(
                 "routes of the old syntax (JOB_ROUTER_ENTRIES) that JOB_ROUTER_ROUTE_NAMES names are converted here; 25.14 \
                  ignores them, see 'htc-router-translate convert'"
                     .to_owned(),
             );
         }
         for name in left_out {
-            said.push(format!(
+            messages.push(format!(
                 "route {name} of JOB_ROUTER_ENTRIES is ignored: it is not in JOB_ROUTER_ROUTE_NAMES"
             ));
         }
@@ -144,7 +146,7 @@ fn convert_old_routes(
         table.set_order(names);
         return;
     }
-    said.push(
+    messages.push(
         "routes of the old syntax (JOB_ROUTER_ENTRIES) are converted here; 25.14 ignores them, see \
          'htc-router-translate convert'"
             .to_owned(),
@@ -164,42 +166,45 @@ mod tests {
         let (config, world) = config_of("JOB_ROUTER", text);
         let view = config.view(&world);
         let knobs = RouterParameters::load(&view, &mut |_| {});
-        let (table, said) = RouteTable::load_with_old_routes(RouteLoadContext {
+        let (table, messages) = RouteTable::load_with_old_routes(RouteLoadContext {
             view: &view,
             parameters: &knobs,
             world: &world,
             quirks: QuirkMode::Manual,
         });
-        (table.routes_in_order().map(|(_, route)| route.name.to_string()).collect(), said)
+        (table.routes_in_order().map(|(_, route)| route.name.to_string()).collect(), messages)
     }
 
     #[test]
     fn names_without_a_route_and_refused_routes_are_reported_once() {
-        let (names, said) = loaded(
+        let (names, messages) = loaded(
             "JOB_ROUTER_ROUTE_NAMES = A B C\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n@r\n\
              JOB_ROUTER_ROUTE_B @=r\nREQUIREMENTS = )\n@r\n",
         );
         assert_eq!(names, ["A"]);
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said.iter().any(|line| line.starts_with("route B is left out: ")), "{said:?}");
-        assert!(said.contains(&"route C of JOB_ROUTER_ROUTE_NAMES is not defined".to_owned()), "{said:?}");
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(messages.iter().any(|line| line.starts_with("route B is left out: ")), "{messages:?}");
+        assert!(
+            messages.contains(&"route C of JOB_ROUTER_ROUTE_NAMES is not defined".to_owned()),
+            "{messages:?}"
+        );
     }
 
     #[test]
     fn old_routes_are_used_if_no_list_names_others() {
         let old = "JOB_ROUTER_ENTRIES = [ Name = \"old\"; Requirements = true; TargetUniverse = 5 ]\n";
-        let (names, said) = loaded(old);
+        let (names, messages) = loaded(old);
         assert_eq!(names, ["old"]);
         assert!(
-            said[0].starts_with("routes of the old syntax (JOB_ROUTER_ENTRIES) are converted"),
-            "{said:?}"
+            messages[0].starts_with("routes of the old syntax (JOB_ROUTER_ENTRIES) are converted"),
+            "{messages:?}"
         );
         let new = "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS true\n@r\n";
-        let (names, said) = loaded(&format!("{old}{new}"));
+        let (names, messages) = loaded(&format!("{old}{new}"));
         assert_eq!(names, ["A"]);
         assert!(
-            said.iter().any(|line| line.starts_with("route old of JOB_ROUTER_ENTRIES is ignored")),
-            "{said:?}"
+            messages.iter().any(|line| line.starts_with("route old of JOB_ROUTER_ENTRIES is ignored")),
+            "{messages:?}"
         );
     }
 }

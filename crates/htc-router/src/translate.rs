@@ -75,7 +75,7 @@ pub const NEVER_SENT_ATTRIBUTES: [&str; 11] = [
 /// Maximum depth of repeated remapping of an output name (`MAX_REMAP_RECURSIONS`).
 const MAX_REMAP_DEPTH: usize = 128;
 
-/// Error while a job is translated for a route.
+/// Reason why a job cannot be translated for a route.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TranslateError {
     /// The ad has no JobUniverse. The reference's daemon aborts in this case.
@@ -190,12 +190,12 @@ pub struct SourceJob<'a> {
 }
 
 /// Maps a file name by the rules `a=b;c=d`; rules for a directory apply to the names in it. Returns `None` if no rule
-/// matches (`filename_remap_find`). `say` is called with each line that the reference logs.
-pub fn remap_file_name(rules: &[u8], name: &[u8], say: &mut dyn FnMut(&str)) -> Option<BString> {
-    say(&format!("REMAP: begin with rules: {}\n", rules.as_bstr()));
+/// matches (`filename_remap_find`). `log` is called with each line that the reference logs.
+pub fn remap_file_name(rules: &[u8], name: &[u8], log: &mut dyn FnMut(&str)) -> Option<BString> {
+    log(&format!("REMAP: begin with rules: {}\n", rules.as_bstr()));
     // Whitespace in the rules is ignored everywhere.
     let rules: Vec<u8> = rules.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    remap_at_depth(&parse_remap_rules(&rules), name, 0, say).ok().flatten()
+    remap_at_depth(&parse_remap_rules(&rules), name, 0, log).ok().flatten()
 }
 
 /// Parses rules into pairs; a piece without `=` is skipped.
@@ -240,21 +240,21 @@ fn remap_at_depth(
     pairs: &[(BString, BString)],
     name: &[u8],
     depth: usize,
-    say: &mut dyn FnMut(&str),
+    log: &mut dyn FnMut(&str),
 ) -> Result<Option<BString>, BString> {
-    say(&format!("REMAP: {depth}: {}\n", name.as_bstr()));
+    log(&format!("REMAP: {depth}: {}\n", name.as_bstr()));
     if depth > MAX_REMAP_DEPTH {
         return Err("<abort>".into());
     }
     let circle = |inner: BString| BString::from(format!("<{depth}: {}>{inner}", name.as_bstr()));
     if let Some((_, value)) = pairs.iter().find(|(key, _)| key == name) {
         // Other rules may map the result again.
-        let further = remap_at_depth(pairs, value, depth + 1, say).map_err(circle)?;
+        let further = remap_at_depth(pairs, value, depth + 1, log).map_err(circle)?;
         return Ok(Some(further.unwrap_or_else(|| value.clone())));
     }
     let Some(slash) = name.rfind_byte(b'/') else { return Ok(None) };
     let (parent, entry) = (&name[..slash], &name[slash + 1..]);
-    let mapped = remap_at_depth(pairs, parent, depth + 1, say).map_err(circle)?;
+    let mapped = remap_at_depth(pairs, parent, depth + 1, log).map_err(circle)?;
     Ok(mapped.map(|parent| [parent.as_slice(), b"/", entry].concat().into()))
 }
 
@@ -264,9 +264,9 @@ pub struct Translator<'a> {
     pub table: &'a RouteTable,
     /// The router's parameters.
     pub parameters: &'a RouterParameters,
-    /// The configuration that `$(NAME)` falls back to.
+    /// Configuration that supplies the value of `$(NAME)` if no transform defines the macro.
     pub config: Option<&'a dyn MacroSource>,
-    /// Interface to the outside; its clock is the time of evaluation.
+    /// Clock and other values from outside of this process. The clock is the time of evaluation.
     pub world: &'a dyn World,
     /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,

@@ -46,7 +46,7 @@ pub enum RouterAction {
     FinalizeCopy(JobId, JobId),
     /// Remove the copy with this id, for the given reason.
     RemoveCopy(JobId, String),
-    /// Return the source job to the schedd, as done or not.
+    /// Return the source job to the schedd. The second value is true if the job is done.
     YieldSource(JobId, bool),
     /// Write to a job's user log.
     UserLog(JobId, Box<ClassAd>, EventBody),

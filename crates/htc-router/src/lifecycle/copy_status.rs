@@ -42,12 +42,12 @@ impl Router {
         };
         ad.update(update);
         job.copy_ad = ad;
-        let shown = self.mirror_copy(job, copy.visibility, &queued, step);
+        let visibility = self.mirror_copy(job, copy.visibility, &queued, step);
         let Some(status) = step.evaluate_int(&job.copy_ad, "JobStatus") else {
             step.log_for_job(job, "cannot evaluate JobStatus in target job");
             return job.begin_cleanup(RoutedJobOutcome::Failed);
         };
-        job.copy = Some(RoutedCopy { visibility: shown, running: step.is_running(&job.copy_ad), ..copy });
+        job.copy = Some(RoutedCopy { visibility, running: step.is_running(&job.copy_ad), ..copy });
         if status == JobStatus::COMPLETED
             && step.evaluate_int(&job.copy_ad, "JobFinishedHookDone").unwrap_or(0) != 0
         {
@@ -64,7 +64,7 @@ impl Router {
     fn mirror_copy(
         &self,
         job: &mut RoutedJob,
-        shown: CopyVisibility,
+        visibility: CopyVisibility,
         queued: &ClassAd,
         step: &mut RouterStep<'_>,
     ) -> CopyVisibility {
@@ -76,20 +76,21 @@ impl Router {
             .unwrap_or_default();
         let extra =
             ExtraAttributes { configured_names: &attributes, chirp_patterns: &self.parameters.chirp_prefix };
-        let shown = if shown == CopyVisibility::Announced { shown } else { CopyVisibility::Seen };
-        let look = MirrorInput {
+        let visibility =
+            if visibility == CopyVisibility::Announced { visibility } else { CopyVisibility::Seen };
+        let input = MirrorInput {
             queued_source: queued,
             copy_ad: &job.copy_ad,
             extra,
             now: step.now,
             world: step.context.world,
         };
-        let mirrored = mirror_copy_state(&mut job.source_ad, look);
+        let mirrored = mirror_copy_state(&mut job.source_ad, input);
         let mut mirrored = match mirrored {
             Ok(mirrored) => mirrored,
             Err(error) => {
                 step.log_for_job(job, &format!("failed to update job status: {error}"));
-                return shown;
+                return visibility;
             }
         };
         match mirrored.event {
@@ -102,15 +103,15 @@ impl Router {
         }
         // The first check writes the routed job's id into the source job, which may still contain the id of an earlier
         // routed job.
-        let name = job.source_ad.get("RoutedToJobId").filter(|_| shown == CopyVisibility::Seen);
-        let told = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
-        let shown = if told.is_some() { CopyVisibility::Announced } else { shown };
-        mirrored.changes.extend(told.map(|expr| (BString::from("RoutedToJobId"), Some(expr))));
+        let name = job.source_ad.get("RoutedToJobId").filter(|_| visibility == CopyVisibility::Seen);
+        let new_id = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
+        let visibility = if new_id.is_some() { CopyVisibility::Announced } else { visibility };
+        mirrored.changes.extend(new_id.map(|expr| (BString::from("RoutedToJobId"), Some(expr))));
         if !mirrored.changes.is_empty() {
             step.actions.push(RouterAction::UpdateSource(job.source_id, mirrored.changes));
             step.log_for_job(job, "updated job status");
         }
-        shown
+        visibility
     }
 
     pub(super) fn handle_finalize_result(

@@ -19,7 +19,7 @@ use htc_hook::HookType;
 
 /// Number of failed JOB_CLEANUP calls after which the job is released although the hook failed.
 const MAX_CLEANUP_TRIES: u32 = 5;
-/// Number of calls without output after which TRANSLATE_JOB counts as failed.
+/// Number of calls without output after which TRANSLATE_JOB is treated as failed.
 const MAX_SILENT_TRANSLATIONS: u32 = 2;
 /// Longest pause before a retry, in seconds.
 pub(super) const MAX_RETRY_PAUSE_SECONDS: i64 = 3600;
@@ -90,9 +90,9 @@ impl Router {
             RouterHookResult::NotConfigured => {}
             RouterHookResult::Failed(reason) => step.log_for_job(job, &format!("{}: {reason}", hook.name())),
             RouterHookResult::Ended(verdict) => {
-                let why =
+                let reason =
                     if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
-                step.log_for_job(job, &format!("{}: {}{why}", hook.name(), verdict.decision.word()));
+                step.log_for_job(job, &format!("{}: {}{reason}", hook.name(), verdict.decision.word()));
             }
         }
         match hook {

@@ -31,11 +31,11 @@ pub struct RouterContext<'a> {
     pub queue: &'a dyn QueueView,
     /// Queue of the routed jobs (SCHEDD2); the same queue if there is only one.
     pub copies: &'a dyn QueueView,
-    /// The configuration that `$(NAME)` of transforms falls back to.
+    /// Configuration that supplies the value of `$(NAME)` if a transform does not define the macro.
     pub config: Option<&'a dyn MacroSource>,
     /// Configuration of hooks and of lists of attributes.
     pub parameters: &'a dyn ParameterSource,
-    /// Interface to the outside; its clock is the time of the step.
+    /// Clock and other values from outside of this process. The clock is the time of the step.
     pub world: &'a dyn World,
 }
 
@@ -81,12 +81,12 @@ impl RouterStep<'_> {
 
     /// Returns true if the hook is configured for the job.
     pub(super) fn is_hook_configured(&self, job: &RoutedJob, hook: HookType) -> bool {
-        let (knobs, world) = (self.context.parameters, self.context.world);
-        let keyword = keyword::router_keyword(&job.source_ad, knobs, world)
+        let (parameters, world) = (self.context.parameters, self.context.world);
+        let keyword = keyword::router_keyword(&job.source_ad, parameters, world)
             .keyword
             .filter(|keyword| !keyword.is_empty());
         keyword.is_some_and(|keyword| {
-            path_check::configured_path(world, knobs, &keyword, hook).is_ok_and(|path| path.is_some())
+            path_check::configured_path(world, parameters, &keyword, hook).is_ok_and(|path| path.is_some())
         })
     }
 
@@ -133,7 +133,7 @@ impl RouterStep<'_> {
     }
 
     /// Returns the terminated event of a source job (`InitializeTerminateEvent`). A job without an exit code
-    /// counts as killed by signal -1.
+    /// is treated as killed by signal -1.
     pub(super) fn terminated_event(&self, source: &ClassAd) -> EventBody {
         let context = Context::new(self.context.world).my(source);
         let number = |name: &str| context.int(name).map(|number| number as i32);
