@@ -272,11 +272,11 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let now = this.elapsed_micros();
     let it = &mut this.hosts[host];
     // A running job is replaced only by a better job, and no job is better if RANK is the same for all jobs.
-    let asked_in_vain = it.is_running(call.slot) && !it.can_rank_jobs;
+    let is_fetch_useless = it.is_running(call.slot) && !it.can_rank_jobs;
     let refused = it.slots.get_mut(&call.slot).map(|slot| &mut slot.refused);
-    let has_all_jobs = this.job_limit.is_some_and(|most| this.counters.hooks[0].accepted >= most);
+    let has_all_jobs = this.job_limit.is_some_and(|limit| this.counters.hooks[0].accepted >= limit);
     let offered = match refused {
-        Some(refused) if !asked_in_vain && !has_all_jobs => this.queue.take_for_slot(refused, now),
+        Some(refused) if !is_fetch_useless && !has_all_jobs => this.queue.take_for_slot(refused, now),
         _ => None,
     };
     let Some((place, job)) = offered else {
@@ -339,11 +339,11 @@ fn return_refused_job(
         }
     });
     // The slot may be a dynamic slot that was removed with the verdict; the job still has to be returned.
-    let mut nobody = RefusedJobs::default();
+    let mut no_refusals = RefusedJobs::default();
     let holds = refused_until(this, host, call, &job);
     let now = this.elapsed_micros();
     let slot = this.hosts[host].slots.get_mut(&call.slot);
-    let refused = slot.map_or(&mut nobody, |slot| &mut slot.refused);
+    let refused = slot.map_or(&mut no_refusals, |slot| &mut slot.refused);
     let dropped = this.queue.refuse(place, job, refused, now, holds);
     this.record_dropped_job(dropped);
 }
@@ -545,8 +545,8 @@ pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: Runnin
         });
         return;
     }
-    let seen = this.hosts[host].slots.get_mut(&running.slot);
-    let (cause, type_name) = match seen {
+    let record = this.hosts[host].slots.get_mut(&running.slot);
+    let (cause, type_name) = match record {
         Some(slot) => (slot.pending_vacate.take(), slot.type_name.clone()),
         None => (None, Rc::from("")),
     };

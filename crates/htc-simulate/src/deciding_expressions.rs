@@ -45,12 +45,12 @@ pub struct DecidingExpression {
 impl DecidingExpression {
     /// Creates the description from the value of a slot's policy expression.
     pub(super) fn from_policy(
-        asked: EvaluatedExpression,
+        evaluated: EvaluatedExpression,
         knob: &str,
         of: &SlotIdentity,
         origins: ParameterOrigins<'_>,
     ) -> Self {
-        let EvaluatedExpression { text, value, because, parts, .. } = asked;
+        let EvaluatedExpression { text, value, because, parts, .. } = evaluated;
         let place = origins.parameter_origin(of, knob);
         DecidingExpression { knob: knob.to_owned(), expression: text, value, because, place, seen: parts }
     }
@@ -74,54 +74,54 @@ impl DecidingExpression {
 pub struct SlotChangeQuery {
     /// Turn of the simulation in which the slot changed.
     pub turn: u64,
-    /// The slot.
-    pub place: SlotIdentity,
+    /// Slot that changed.
+    pub slot: SlotIdentity,
     /// Value of a policy parameter that is the reason for the change, or `None` for another reason.
     pub policy: Option<PolicyValue>,
 }
 
-/// Returns the expression that decided each change, by running the simulation again up to each change. `told`
+/// Returns the expression that decided each change, by running the simulation again up to each change. `with_events`
 /// is true if the changes come from a simulation with an event sink, in which no fetch is only counted.
 ///
 /// # Errors
 /// Fails if the simulation cannot be started again.
 pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
     courses: &C,
-    asking: &[SlotChangeQuery],
-    told: bool,
+    queries: &[SlotChangeQuery],
+    with_events: bool,
 ) -> Result<Vec<Option<DecidingExpression>>, C::Error> {
-    let mut all: Vec<Option<DecidingExpression>> = asking.iter().map(|_| None).collect();
-    let mut order: Vec<usize> = (0..asking.len()).filter(|at| asking[*at].policy.is_some()).collect();
+    let mut all: Vec<Option<DecidingExpression>> = queries.iter().map(|_| None).collect();
+    let mut order: Vec<usize> = (0..queries.len()).filter(|at| queries[*at].policy.is_some()).collect();
     if order.is_empty() {
         return Ok(all);
     }
-    order.sort_by_key(|at| asking[*at].turn);
-    let mut nobody = |_: f64, _: &RunnerEvent| {};
+    order.sort_by_key(|at| queries[*at].turn);
+    let mut ignore_event = |_: f64, _: &RunnerEvent| {};
     let silent = courses.begin()?;
     // Turns have different numbers in simulations with and without an event sink.
-    let mut simulation = if told { silent.with_event_sink(&mut nobody) } else { silent };
+    let mut simulation = if with_events { silent.with_event_sink(&mut ignore_event) } else { silent };
     simulation.begin();
     for at in order {
-        let it = &asking[at];
+        let it = &queries[at];
         let Some(PolicyValue { parameter: knob, value }) = it.policy else { continue };
         let wanted = value.to_string();
         simulation.advance_to_turn(it.turn);
-        let mut found = evaluate_policy(&mut simulation, &it.place.slot, knob);
+        let mut found = evaluate_policy(&mut simulation, &it.slot.slot, knob);
         if found.as_ref().is_none_or(|found| found.value != wanted) {
             // The value may result from another calendar entry of the same time, which is processed now.
             simulation.advance_to_turn(it.turn + 1);
-            found = evaluate_policy(&mut simulation, &it.place.slot, knob);
+            found = evaluate_policy(&mut simulation, &it.slot.slot, knob);
         }
         let found = found.filter(|found| found.value == wanted);
-        all[at] =
-            found.map(|asked| DecidingExpression::from_policy(asked, knob, &it.place, courses.origins()));
+        all[at] = found
+            .map(|evaluated| DecidingExpression::from_policy(evaluated, knob, &it.slot, courses.origins()));
     }
     Ok(all)
 }
 
 fn evaluate_policy(simulation: &mut Simulation<'_>, slot: &str, knob: &str) -> Option<EvaluatedExpression> {
-    let seen = simulation.view_slot(slot)?;
-    seen.machine.evaluate_expression(seen.key, policy_parameter::attribute_for_parameter(knob))
+    let view = simulation.view_slot(slot)?;
+    view.machine.evaluate_expression(view.key, policy_parameter::attribute_for_parameter(knob))
 }
 
 /// Returns the expressions that decided each job event.
@@ -132,18 +132,18 @@ pub fn explain_job_events<C: SimulationSource + ?Sized>(
     courses: &C,
     fates: &[SimulatedJobEvent],
 ) -> Result<Vec<Vec<DecidingExpression>>, C::Error> {
-    let mut asking = Vec::new();
+    let mut queries = Vec::new();
     for fate in fates {
-        if let (Some(JobEventCause::Change { turn, policy }), Some(place)) = (&fate.cause, &fate.slot) {
-            asking.push(SlotChangeQuery { turn: *turn, place: place.clone(), policy: *policy });
+        if let (Some(JobEventCause::Change { turn, policy }), Some(slot)) = (&fate.cause, &fate.slot) {
+            queries.push(SlotChangeQuery { turn: *turn, slot: slot.clone(), policy: *policy });
         }
     }
-    let mut changes = explain_slot_changes(courses, &asking, false)?.into_iter();
+    let mut changes = explain_slot_changes(courses, &queries, false)?.into_iter();
     let of = |fate: &SimulatedJobEvent| match (&fate.cause, &fate.slot) {
         (Some(JobEventCause::Change { .. }), Some(_)) => changes.next().flatten().into_iter().collect(),
-        (Some(JobEventCause::Refused(clauses)), Some(place)) => clauses
+        (Some(JobEventCause::Refused(clauses)), Some(slot)) => clauses
             .iter()
-            .map(|clause| DecidingExpression::from_refusal(clause, place, courses.origins()))
+            .map(|clause| DecidingExpression::from_refusal(clause, slot, courses.origins()))
             .collect(),
         _ => Vec::new(),
     };

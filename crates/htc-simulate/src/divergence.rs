@@ -105,7 +105,7 @@ mod tests {
     use crate::of_text::{CONFIG, TextCourse};
 
     /// Returns the first difference between two simulations, which are run hour by hour.
-    fn parted(before: &TextCourse, after: &TextCourse) -> (Option<RunDifference>, bool) {
+    fn first_difference(before: &TextCourse, after: &TextCourse) -> (Option<RunDifference>, bool) {
         let mut both = [before.begin().unwrap(), after.begin().unwrap()];
         let mut parting = DivergenceFinder::start_recording(&mut both);
         both.iter_mut().for_each(Simulation::begin);
@@ -124,7 +124,7 @@ mod tests {
         let scenario = "length = '3h'\n[[jobs]]\nruns = '2h'\nowner = 'ana'\n";
         let before = TextCourse::new(CONFIG, scenario);
         let after = TextCourse::new(&format!("{CONFIG}PREEMPT = false\n"), scenario);
-        let (found, is_same) = parted(&before, &after);
+        let (found, is_same) = first_difference(&before, &after);
         let found = found.unwrap();
         assert_eq!(found.job, "1.0");
         let fared = |fared: &Option<JobDivergence>| {
@@ -135,6 +135,6 @@ mod tests {
             Some((3605.01, "was evicted from slot1: PREEMPT is true".to_owned(), 1))
         );
         assert!(found.after.is_some_and(|fared| fared.at > 7000.0) && !is_same);
-        assert_eq!(parted(&before, &before), (None, true));
+        assert_eq!(first_difference(&before, &before), (None, true));
     }
 }

@@ -184,41 +184,42 @@ impl Simulation<'_> {
     /// Applies an event, or one part of it, to each machine that the event names.
     fn for_machines_of_event(&mut self, at: u32, apply: impl Fn(&mut Self, usize, usize, &ScenarioEvent)) {
         let scenario = self.scenario;
-        let Some(done) = scenario.events.get(at as usize) else { return };
+        let Some(event) = scenario.events.get(at as usize) else { return };
         for host in 0..self.hosts.len() {
-            if !matches_machine(done.machines.as_deref(), &self.hosts[host].name) || self.hosts[host].finished
+            if !matches_machine(event.machines.as_deref(), &self.hosts[host].name)
+                || self.hosts[host].finished
             {
                 continue;
             }
-            apply(self, host, at as usize, done);
+            apply(self, host, at as usize, event);
             self.schedule_wake(host);
         }
     }
 
     /// Schedules the next occurrence of a repeated event.
     fn schedule_repetition(&mut self, at: u32) {
-        if let Some(every) = self.scenario.events.get(at as usize).and_then(|done| done.every) {
+        if let Some(every) = self.scenario.events.get(at as usize).and_then(|event| event.every) {
             let next = self.elapsed_micros() + ((every.0 * 1e6) as u64).max(1);
             self.calendar.push(Reverse((next, DueEvent::ScenarioEvent(at))));
         }
     }
 
-    fn apply_event(&mut self, host: usize, at: usize, done: &ScenarioEvent) {
-        self.apply_measurements(host, at, done);
-        self.apply_orders(host, at, done);
+    fn apply_event(&mut self, host: usize, at: usize, event: &ScenarioEvent) {
+        self.apply_measurements(host, at, event);
+        self.apply_orders(host, at, event);
     }
 
     /// Applies the measurements and cron ads that an event sets.
-    fn apply_measurements(&mut self, host: usize, at: usize, done: &ScenarioEvent) {
+    fn apply_measurements(&mut self, host: usize, at: usize, event: &ScenarioEvent) {
         let it = &mut self.hosts[host];
         it.note_disturbance(self.now);
-        if let Some(load) = done.load {
+        if let Some(load) = event.load {
             it.load = load;
         }
-        if let Some(idle) = done.idle {
+        if let Some(idle) = event.idle {
             it.input_at = Some(self.now.epoch() - idle.0 as i64);
         }
-        if done.load.is_some() || done.idle.is_some() {
+        if event.load.is_some() || event.idle.is_some() {
             self.publish_measurements(host);
         }
         let plan = &self.plan.machines[self.hosts[host].plan];
@@ -262,8 +263,8 @@ impl Simulation<'_> {
     }
 
     /// Returns true if a user or a load can have an effect on its machine. A user at a keyboard to which no slot is
-    /// connected can only wake the machine. If such a user counted, the machine would be evaluated at other times and
-    /// get other random numbers.
+    /// connected can only wake the machine. If such a user were treated as effective, the machine would be evaluated
+    /// at other times and get other random numbers.
     fn is_presence_effective(&self, at: u32) -> bool {
         self.presences.get(at as usize).is_some_and(|presence| {
             let host = &self.hosts[presence.host];
@@ -309,7 +310,7 @@ impl Simulation<'_> {
         let is_awake = it.asleep.is_none();
         let number = u32::try_from(host).unwrap_or(0);
         if let Some(wake) = it.machine.next_wake().map(|MonotonicTime(wake)| wake).filter(|_| is_awake)
-            && it.next_wake.is_none_or(|asked| wake < asked)
+            && it.next_wake.is_none_or(|scheduled| wake < scheduled)
         {
             it.next_wake = Some(wake);
             let at = wake.saturating_sub(self.started_at.monotonic_us);
@@ -341,12 +342,12 @@ impl Simulation<'_> {
 
     /// Lets all machines stop fetching if they have accepted as many jobs as `--max-jobs` permits.
     pub(super) fn check_job_limit(&mut self) {
-        let Some(most) = self.job_limit.filter(|most| self.counters.hooks[0].accepted >= *most) else {
+        let Some(limit) = self.job_limit.filter(|limit| self.counters.hooks[0].accepted >= *limit) else {
             return;
         };
         for host in 0..self.hosts.len() {
             if !self.hosts[host].finished {
-                self.hosts[host].machine.stop_fetching(format!("--max-jobs {most} is reached"));
+                self.hosts[host].machine.stop_fetching(format!("--max-jobs {limit} is reached"));
                 self.handle_event(host, StartdEvent::Refresh);
                 self.schedule_wake(host);
             }

@@ -91,7 +91,7 @@ pub(super) struct Host {
     /// Dependence of the machine's slots on one another.
     pub dependence: SlotDependence,
     /// Time of the last change of a slot on which other slots depend, in microseconds since the start, or `None`.
-    pub last_minded_change: Option<u64>,
+    pub last_change_for_others: Option<u64>,
     pub finished: bool,
     /// Time when the machine fell asleep, in epoch seconds, or `None` if it is awake.
     pub asleep: Option<i64>,
@@ -115,7 +115,7 @@ impl Host {
     /// Records a change of a slot. If other slots depend on it, a job that was refused before may be offered again.
     pub(super) fn note_slot_change(&mut self, now: ClockReading) {
         if self.dependence.on_other_slots || (self.dependence.on_machine_load && self.total_load() > 0.0) {
-            self.last_minded_change = Some(now.monotonic_us);
+            self.last_change_for_others = Some(now.monotonic_us);
             self.slots.values_mut().for_each(|slot| slot.refused.forget());
         }
     }
@@ -124,7 +124,7 @@ impl Host {
     pub(super) fn has_unpublished_changes(&self, since: u64) -> bool {
         // Attributes of other slots in a slot ad are updated only at polls.
         let unseen = self
-            .last_minded_change
+            .last_change_for_others
             .is_some_and(|at| at.saturating_add(self.machine.longest_poll_interval()) >= since);
         unseen || self.last_disturbance.is_some_and(|at| at >= since)
     }

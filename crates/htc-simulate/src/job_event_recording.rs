@@ -7,9 +7,9 @@ use htc_slot::SlotKey;
 
 impl Simulation<'_> {
     /// Starts recording the events of the given jobs.
-    pub fn record_job_events(&mut self, whose: RecordedJobs) {
+    pub fn record_job_events(&mut self, jobs: RecordedJobs) {
         let fates = self.job_events.take().map(|memory| memory.events).unwrap_or_default();
-        self.job_events = Some(JobEventRecorder { jobs: whose, events: fates });
+        self.job_events = Some(JobEventRecorder { jobs, events: fates });
     }
 
     /// Returns the events recorded since the last call.
@@ -44,11 +44,11 @@ impl Simulation<'_> {
     }
 
     /// Records an event of a job, if the events of that job are recorded.
-    pub(super) fn record_job_event(&mut self, job: &Job, happened: impl FnOnce(&Self) -> NewJobEvent) {
+    pub(super) fn record_job_event(&mut self, job: &Job, make_event: impl FnOnce(&Self) -> NewJobEvent) {
         if !self.is_recorded(job) {
             return;
         }
-        let NewJobEvent { description: what, slot, cause } = happened(self);
+        let NewJobEvent { description: what, slot, cause } = make_event(self);
         let at = self.elapsed_micros() as f64 / 1e6;
         if let Some(memory) = &mut self.job_events {
             memory.events.push(SimulatedJobEvent {

@@ -168,7 +168,7 @@ fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
 
 /// Returns the attributes of an ad to which machines may refer, without attributes whose value differs between jobs
 /// of one kind.
-fn relevant_attributes(ad: &ClassAd, asked: Option<&AttrNames>) -> ClassAd {
+fn relevant_attributes(ad: &ClassAd, referenced_names: Option<&AttrNames>) -> ClassAd {
     // Ids, times and results of a job.
     const PER_JOB_ATTRIBUTES: [&str; 12] = [
         "ClusterId",
@@ -185,15 +185,15 @@ fn relevant_attributes(ad: &ClassAd, asked: Option<&AttrNames>) -> ClassAd {
         "RemoteHost",
     ];
     let mut kept = ClassAd::new();
-    match asked {
+    match referenced_names {
         None => {
             kept = ad.clone();
             PER_JOB_ATTRIBUTES.into_iter().for_each(|name| drop(kept.remove(name)));
         }
-        Some(asked) => {
+        Some(referenced) => {
             let names = ALWAYS_READ_ATTRIBUTES.iter().map(|name| BString::from(*name));
-            let asked = asked.iter().map(|name| BString::from(name.as_bytes()));
-            let mut todo: Vec<BString> = names.chain(asked).collect();
+            let referenced = referenced.iter().map(|name| BString::from(name.as_bytes()));
+            let mut todo: Vec<BString> = names.chain(referenced).collect();
             while let Some(name) = todo.pop() {
                 let is_own = PER_JOB_ATTRIBUTES.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(&name));
                 if is_own || kept.contains(&*name) {

@@ -37,8 +37,8 @@ impl TextCourse {
         let scenario = Scenario::parse(scenario).unwrap();
         let (config, world) = config_of("STARTD", config);
         let mut make = |_: &BTreeMap<String, String>, _: Option<i64>| {
-            let around = HostMeasurements::default();
-            let made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default());
+            let measurements = HostMeasurements::default();
+            let made = configure(&config, &world, &measurements, QuirkMode::Manual, ExitLimits::default());
             made.map(|made| (made.settings, 0)).map_err(|error| error.to_string())
         };
         let plan = SimulationPlan::new(&scenario, &world, &mut make).unwrap();

@@ -26,7 +26,7 @@ pub struct ParameterOrigins<'a> {
     pub scenario: &'a Scenario,
     /// Path of the scenario's file.
     pub file: &'a str,
-    /// Access to the outside world, for evaluating the configurations.
+    /// Clock and other values from outside of this process, for evaluating the configurations.
     pub world: &'a dyn World,
 }
 
@@ -52,7 +52,7 @@ impl ParameterOrigins<'_> {
         let view = config.view(self.world);
         let mut names: BTreeSet<String> = self.scenario.parameter_names().map(str::to_owned).collect();
         names.extend(subject.user_written_entries().map(|entry| entry.name.to_str_lossy().into_owned()));
-        let told = |name: &String| {
+        let describe = |name: &String| {
             let NameUsage::Misspelled(near) = name_usage::classify_usage(&subject, name.as_bytes()) else {
                 return None;
             };
@@ -64,7 +64,7 @@ impl ParameterOrigins<'_> {
             let place = place.unwrap_or_else(|| self.command_line_origin.to_owned());
             Some(format!("{place}: nothing reads {name}; did you mean {near}?"))
         };
-        names.iter().filter_map(told).collect()
+        names.iter().filter_map(describe).collect()
     }
 
     /// Returns the file and line of the scenario where a parameter has this value.

@@ -50,35 +50,35 @@ impl PerJobAttributes {
     pub(super) const ALL: PerJobAttributes =
         PerJobAttributes { cluster: true, proc: true, qdate: true, priority: true };
 
-    /// Returns the job-specific attributes that slots read from jobs with the given ad. `asked` contains the names to
+    /// Returns the job-specific attributes that slots read from jobs with the given ad. `policy_names` contains the names to
     /// which policies refer, or is `None` if they are unknown; then all job-specific attributes are returned.
     /// `always` contains names that slots read in any case.
     pub(super) fn read_by_slots(
         ad: &ClassAd,
-        asked: Option<&AttrNames>,
+        policy_names: Option<&AttrNames>,
         always: &[&str],
     ) -> PerJobAttributes {
-        let Some(asked) = asked else { return PerJobAttributes::ALL };
+        let Some(policy_names) = policy_names else { return PerJobAttributes::ALL };
         let requests = ad.names().filter(|name| caseless::starts_with(name, b"Request")).map(AttrName::from);
         let known = always.iter().map(|name| AttrName::from(*name)).chain(requests);
-        // Names to which expressions of the ad refer, in addition to `asked`.
-        let mut more = AttrNames::new();
+        // Names to which expressions of the ad refer, in addition to `policy_names`.
+        let mut ad_names = AttrNames::new();
         let mut todo: Vec<AttrName> = Vec::new();
-        for name in asked.iter().cloned().chain(known) {
+        for name in policy_names.iter().cloned().chain(known) {
             todo.push(name);
             while let Some(name) = todo.pop() {
                 let Some(expr) = ad.get(&name).filter(|expr| expr.as_literal().is_none()) else { continue };
                 if references::can_read_any_attribute(&expr) {
                     return PerJobAttributes::ALL;
                 }
-                let new = |name: &AttrName| !asked.contains(name) && !more.contains(name);
+                let new = |name: &AttrName| !policy_names.contains(name) && !ad_names.contains(name);
                 todo.extend(references::all_names(&expr).into_iter().filter(new));
-                more.extend(todo.iter().cloned());
+                ad_names.extend(todo.iter().cloned());
             }
         }
         let has = |name: &str| {
             let name = AttrName::from(name);
-            asked.contains(&name) || more.contains(&name)
+            policy_names.contains(&name) || ad_names.contains(&name)
         };
         PerJobAttributes {
             cluster: has("ClusterId"),
@@ -99,27 +99,27 @@ mod tests {
         for line in ["Odd = procid % 2 == 1", "Later = (time() - QDate) > 5", "RequestMemory = 100"] {
             ad.insert_line(line.as_bytes()).unwrap();
         }
-        let asked =
+        let names =
             |names: &[&str]| -> AttrNames { names.iter().map(|name| AttrName::from(*name)).collect() };
         assert_eq!(
-            PerJobAttributes::read_by_slots(&ad, Some(&asked(&["Owner"])), &[]),
+            PerJobAttributes::read_by_slots(&ad, Some(&names(&["Owner"])), &[]),
             PerJobAttributes::NONE
         );
         assert_eq!(
-            PerJobAttributes::read_by_slots(&ad, Some(&asked(&["ODD"])), &[]),
+            PerJobAttributes::read_by_slots(&ad, Some(&names(&["ODD"])), &[]),
             PerJobAttributes { proc: true, ..PerJobAttributes::NONE }
         );
         assert_eq!(
-            PerJobAttributes::read_by_slots(&ad, Some(&asked(&["jobprio"])), &["Later"]),
+            PerJobAttributes::read_by_slots(&ad, Some(&names(&["jobprio"])), &["Later"]),
             PerJobAttributes { qdate: true, priority: true, ..PerJobAttributes::NONE }
         );
         ad.insert_line(b"RequestMemory = ClusterId * 10").unwrap();
         assert_eq!(
-            PerJobAttributes::read_by_slots(&ad, Some(&asked(&[])), &[]),
+            PerJobAttributes::read_by_slots(&ad, Some(&names(&[])), &[]),
             PerJobAttributes { cluster: true, ..PerJobAttributes::NONE }
         );
         assert_eq!(PerJobAttributes::read_by_slots(&ad, None, &[]), PerJobAttributes::ALL);
         ad.insert_line(b"Odd = eval(\"QDate\")").unwrap();
-        assert_eq!(PerJobAttributes::read_by_slots(&ad, Some(&asked(&["Odd"])), &[]), PerJobAttributes::ALL);
+        assert_eq!(PerJobAttributes::read_by_slots(&ad, Some(&names(&["Odd"])), &[]), PerJobAttributes::ALL);
     }
 }

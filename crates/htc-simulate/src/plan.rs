@@ -128,9 +128,9 @@ impl MachinePlan {
         world: &FrozenClockWorld<'_>,
         make: ConfigureOnce<'_>,
     ) -> Result<MachinePlan, PlanError> {
-        let MachineGroup { name, count, knobs: own, disk } = machines;
+        let MachineGroup { name, count, knobs: machine_parameters, disk } = machines;
         let mut knobs = scenario.knobs.0.clone();
-        knobs.extend(own);
+        knobs.extend(machine_parameters);
         let (settings, number) = make(&knobs, disk)?;
         let mut plan = MachinePlan {
             name,
@@ -142,15 +142,15 @@ impl MachinePlan {
             reconfigured: BTreeMap::new(),
             configs: BTreeMap::from([(None, number)]),
         };
-        for (number, done) in scenario.events.iter().enumerate() {
-            if let Some(above) = &done.knobs {
+        for (number, event) in scenario.events.iter().enumerate() {
+            if let Some(above) = &event.knobs {
                 let mut knobs = knobs.clone();
                 knobs.extend(above.0.clone());
                 let (settings, call) = make(&knobs, disk)?;
                 plan.reconfigured.insert(number, Box::new(settings));
                 plan.configs.insert(Some(number), call);
             }
-            if let Some(text) = &done.cron {
+            if let Some(text) = &event.cron {
                 let ads = parse_cron_output(text, plan.settings.quirks, world);
                 let fail = |reason| PlanError::Event { number: number + 1, key: "cron", reason };
                 let ads = ads.map_err(fail)?;
@@ -208,8 +208,8 @@ impl SimulationPlan {
 
     /// Reads the commands in the scenario's events.
     fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
-        for (number, done) in scenario.events.iter().enumerate() {
-            let Some(command) = &done.command else { continue };
+        for (number, event) in scenario.events.iter().enumerate() {
+            let Some(command) = &event.command else { continue };
             let fail = |key: &str, reason: String| {
                 // Keys with different names in a request and in an event.
                 let keys =
@@ -218,9 +218,9 @@ impl SimulationPlan {
                 let key = key.map_or("command", |(_, of_event)| of_event);
                 PlanError::Event { number: number + 1, key, reason }
             };
-            let texts = [("slot", &done.slot), ("how", &done.how), ("reason", &done.reason)];
+            let texts = [("slot", &event.slot), ("how", &event.how), ("reason", &event.reason)];
             let texts = texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?.into())));
-            let resume = done.resume.then(|| ("on_completion", DrainCompletion::Resume.name().into()));
+            let resume = event.resume.then(|| ("on_completion", DrainCompletion::Resume.name().into()));
             let keys = texts.chain(resume).chain([("command", command.clone().into())]);
             let object: serde_json::Map<String, serde_json::Value> =
                 keys.map(|(key, value)| (key.to_owned(), value)).collect();
@@ -237,7 +237,7 @@ impl SimulationPlan {
                 .into_event(Vec::new(), "", QuirkMode::Manual)
                 .map_err(|reason| fail("command", reason))?
             {
-                Some(event) => drop(self.commands.insert(number, event)),
+                Some(command) => drop(self.commands.insert(number, command)),
                 None => {
                     let reason = format!("'{command}' has no effect here; for reconfig use 'knobs'");
                     return Err(fail("command", reason));
@@ -285,14 +285,14 @@ impl SimulationPlan {
     /// Returns notes about parts of the scenario that have no effect on any machine.
     pub fn notes(&self, scenario: &Scenario) -> Vec<String> {
         let mut notes = Vec::new();
-        for (number, done) in (1..).zip(&scenario.events) {
-            let names = done.knobs.iter().flat_map(|knobs| knobs.0.keys());
-            let late: Vec<&str> =
+        for (number, event) in (1..).zip(&scenario.events) {
+            let names = event.knobs.iter().flat_map(|knobs| knobs.0.keys());
+            let layout_names: Vec<&str> =
                 names.map(String::as_str).filter(|name| is_layout_parameter(name)).collect();
-            if !late.is_empty() {
+            if !layout_names.is_empty() {
                 notes.push(format!(
                     "event {number}: {} takes effect only after a restart: in 25.14 a reconfiguration does not change slots",
-                    late.join(", ")
+                    layout_names.join(", ")
                 ));
             }
         }
@@ -319,7 +319,7 @@ impl SimulationPlan {
         self.machines.iter().filter(is_meant).any(MachinePlan::sees_keyboard)
     }
 
-    /// Returns the behaviour of the simulated machines where 25.14 and its manual differ.
+    /// Returns the quirk mode of the simulated machines: it selects the behaviour where 25.14 and its manual differ.
     pub fn quirks(&self) -> QuirkMode {
         self.machines.first().map_or(QuirkMode::Manual, |machine| machine.settings.quirks)
     }
@@ -344,12 +344,12 @@ impl SimulationPlan {
             let all = std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it));
             let mut names = Some(AttrNames::new());
             for settings in all {
-                let asked = htc_slot::referenced_attributes(
+                let referenced = htc_slot::referenced_attributes(
                     settings,
                     ads.clone().map(|ad: &htc_classad::ClassAd| ad).chain(&published),
                 );
-                names = names.zip(asked).map(|(mut names, asked)| {
-                    names.extend(asked);
+                names = names.zip(referenced).map(|(mut names, referenced)| {
+                    names.extend(referenced);
                     names
                 });
             }
@@ -469,8 +469,8 @@ pub fn parse_cron_output(
     let mut blocks: Vec<_> = output.push_output(text.as_bytes()).into();
     blocks.extend(output.finish_run());
     for block in blocks {
-        let done = ads.publish(&job, &block, AutoPublish::Never, world.now, world);
-        if let Some(bad) = done.bad_lines.first() {
+        let published = ads.publish(&job, &block, AutoPublish::Never, world.now, world);
+        if let Some(bad) = published.bad_lines.first() {
             return Err(format!(
                 "the output of a cron job has a line that is not a valid attribute: {}",
                 bad.reference_message()

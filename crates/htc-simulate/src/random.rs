@@ -125,7 +125,7 @@ impl ValueDistribution {
                 Err(format!("'{text}': the first number must not be larger than the second"))
             }
             ValueDistribution::LogNormal(_, sigma) if !(0.0..=20.0).contains(sigma) => {
-                Err(format!("'{text}': SIGMA is a number from 0 to 20"))
+                Err(format!("'{text}': SIGMA must be a number from 0 to 20"))
             }
             _ => Ok(drawn),
         }
@@ -350,7 +350,7 @@ impl<'de, const UNIT: u8> Visitor<'de> for DistributionVisitor<UNIT> {
             let value =
                 ScenarioDistribution::<UNIT>::unit().parse_single(&value).map_err(de::Error::custom)?;
             if !(weight > 0.0 && weight.is_finite()) {
-                return Err(de::Error::custom("a weight is a number above 0"));
+                return Err(de::Error::custom("a weight must be a number above 0"));
             }
             values.push((value, weight));
         }
@@ -399,7 +399,7 @@ impl<'de> Deserialize<'de> for WeightedNames {
         }
         match names.iter().all(|(_, weight)| *weight > 0.0 && weight.is_finite()) {
             true => Ok(WeightedNames(names)),
-            false => Err(de::Error::custom("a weight is a number above 0")),
+            false => Err(de::Error::custom("a weight must be a number above 0")),
         }
     }
 }

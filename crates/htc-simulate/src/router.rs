@@ -139,13 +139,13 @@ const MAX_JOBS_AND_POLLS: u64 = 2_000_000;
 /// # Errors
 /// Fails if the simulation would take too long or too much memory.
 fn check_limits(scenario: &Scenario, period: u64) -> Result<(), RouterSimulationError> {
-    let within = |what, value: u64, most: u64| match value <= most {
+    let check_limit = |what, value: u64, most: u64| match value <= most {
         true => Ok(()),
         false => Err(RouterSimulationError::TooLarge { what, value, most }),
     };
-    within("length", scenario.length.0 as u64, period.saturating_mul(MAX_JOBS_AND_POLLS))?;
+    check_limit("length", scenario.length.0 as u64, period.saturating_mul(MAX_JOBS_AND_POLLS))?;
     let count = |group: &crate::scenario::JobGroup| u64::from(group.count.unwrap_or(1));
-    within("the number of jobs", scenario.groups.iter().map(count).sum(), MAX_JOBS_AND_POLLS)
+    check_limit("the number of jobs", scenario.groups.iter().map(count).sum(), MAX_JOBS_AND_POLLS)
 }
 
 struct InMemoryQueue {
@@ -204,7 +204,7 @@ pub struct RouterSimulation<'a> {
     pub start: i64,
     /// The router's configuration.
     pub view: &'a ConfigView<'a>,
-    /// Access to the outside world: time, files, accounts, environment, programs.
+    /// Clock, files, accounts, environment and programs outside of this process.
     pub world: &'a dyn World,
 }
 
@@ -302,7 +302,7 @@ impl RouterRun<'_> {
                 break;
             }
             let fate = entry.remove();
-            let Some(known) = self.tracked.get(&id).cloned() else { continue };
+            let Some(tracked_job) = self.tracked.get(&id).cloned() else { continue };
             match fate {
                 CopyEvent::Starts => {
                     self.queue.set_status(id, JobStatus::RUNNING, now);
@@ -312,28 +312,28 @@ impl RouterRun<'_> {
                             .for_each(|name| ad.set(name, now));
                         ad.set("NumJobStarts", 1);
                     }
-                    let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
-                    let tries = &mut self.copies_started[known.group];
+                    let failing = u64::from(self.simulation.scenario.groups[tracked_job.group].fail);
+                    let tries = &mut self.copies_started[tracked_job.group];
                     *tries += 1;
                     // The failures are distributed evenly over the jobs, not at random.
                     let fails = (*tries * failing) / 100 > ((*tries - 1) * failing) / 100;
                     let fate = if fails { CopyEvent::Fails } else { CopyEvent::Ends };
-                    self.due_events.insert((self.time + known.job.runs / 1_000_000, id), fate);
+                    self.due_events.insert((self.time + tracked_job.job.runs / 1_000_000, id), fate);
                 }
                 CopyEvent::Ends => {
                     self.queue.set_status(id, JobStatus::COMPLETED, now);
                     if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
-                        ad.set("ExitCode", i64::from(known.job.exit));
+                        ad.set("ExitCode", i64::from(tracked_job.job.exit));
                         ad.set("ExitBySignal", false);
                         ad.set("JobFinishedHookDone", now);
                         ad.set("CompletionDate", now);
                         // The schedd sets this attribute when a job has left its slot.
-                        ad.set("RemoteWallClockTime", known.job.runs as f64 / 1e6);
+                        ad.set("RemoteWallClockTime", tracked_job.job.runs as f64 / 1e6);
                     }
                 }
                 CopyEvent::Fails => {
                     self.totals.failed += 1;
-                    self.route_totals(&known.route).failed += 1;
+                    self.route_totals(&tracked_job.route).failed += 1;
                     self.remove_job(id);
                 }
             }
@@ -360,14 +360,14 @@ impl RouterRun<'_> {
         let mut events = VecDeque::from([RouterEvent::Poll]);
         while let Some(event) = events.pop_front() {
             let frozen = FrozenClockWorld { world: self.simulation.world, now };
-            let around = RouterContext {
+            let context = RouterContext {
                 queue: &self.queue,
                 copies: &self.queue,
                 config: Some(self.simulation.view),
                 parameters: self.simulation.view,
                 world: &frozen,
             };
-            for action in self.router.handle_event(now, event, &around) {
+            for action in self.router.handle_event(now, event, &context) {
                 match action {
                     RouterAction::Log(text) => log(self.time, &text),
                     RouterAction::Quirk(source, quirk) => {
@@ -434,15 +434,15 @@ impl RouterRun<'_> {
     }
 
     fn record_submission(&mut self, source: JobId, copy: JobId, route: BString) {
-        let Some(known) = self.tracked.get_mut(&source) else { return };
-        if known.route.is_empty() {
-            self.totals.count_wait(known.job.arrives, self.time);
+        let Some(tracked_job) = self.tracked.get_mut(&source) else { return };
+        if tracked_job.route.is_empty() {
+            self.totals.count_wait(tracked_job.job.arrives, self.time);
         }
-        known.route.clone_from(&route);
-        let known = known.clone();
-        let waits = self.simulation.scenario.groups[known.group].wait.0 as u64;
+        tracked_job.route.clone_from(&route);
+        let tracked_job = tracked_job.clone();
+        let waits = self.simulation.scenario.groups[tracked_job.group].wait.0 as u64;
         self.due_events.insert((self.time + waits, copy), CopyEvent::Starts);
-        self.tracked.insert(copy, known);
+        self.tracked.insert(copy, tracked_job);
         self.route_totals(&route).routed += 1;
     }
 
@@ -455,7 +455,8 @@ impl RouterRun<'_> {
         match Context::new(world).my(ad).int("JobStatus") {
             Some(JobStatus::COMPLETED) => {
                 self.totals.finished += 1;
-                let route = self.tracked.get(&id).map(|known| known.route.clone()).unwrap_or_default();
+                let route =
+                    self.tracked.get(&id).map(|tracked_job| tracked_job.route.clone()).unwrap_or_default();
                 self.route_totals(&route).finished += 1;
                 self.remove_job(id);
             }
@@ -508,9 +509,10 @@ impl RouterRun<'_> {
                 continue;
             }
             waiting.push(ad.clone());
-            if let Some(known) = self.tracked.get(id).filter(|known| known.route.is_empty()) {
+            if let Some(tracked_job) = self.tracked.get(id).filter(|tracked_job| tracked_job.route.is_empty())
+            {
                 self.totals.never_routed += 1;
-                self.totals.count_wait(known.job.arrives, length);
+                self.totals.count_wait(tracked_job.job.arrives, length);
             }
         }
         let reasons = self.router.waiting_reasons(waiting.into_iter(), world);

@@ -44,10 +44,10 @@ pub struct Scenario {
     /// Behaviour of hooks.
     #[serde(default, rename = "hook", alias = "hooks")]
     pub hooks: Vec<HookBehaviour>,
-    /// Patterns of users at the keyboards.
+    /// Times at which users are at the keyboards of machines.
     #[serde(default, rename = "keyboard", alias = "keyboards")]
     pub keyboards: Vec<PresencePattern>,
-    /// Patterns of loads that do not come from jobs.
+    /// Load of machines that is not caused by jobs.
     #[serde(default, rename = "load", alias = "loads")]
     pub loads: Vec<PresencePattern>,
     /// Events, such as commands and reconfigurations.
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for ParameterSettings {
         impl<'de> Deserialize<'de> for CheckedValue {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let value = ParameterValue::deserialize(deserializer);
-                value.map(CheckedValue).map_err(|_| expected_value("a text, a number, true or false"))
+                value.map(CheckedValue).map_err(|_| expected_value("a string, a number, true or false"))
             }
         }
         let values = BTreeMap::<String, CheckedValue>::deserialize(deserializer)?;
@@ -267,7 +267,7 @@ pub struct PresencePattern {
     /// Time until the user comes back, or until the load begins again.
     #[serde(default = "default_away_time")]
     pub away: TimeDistribution,
-    /// Load average, for a pattern of loads.
+    /// Load average; only in `[[load]]`.
     pub load: Option<LoadDistribution>,
 }
 
@@ -287,7 +287,7 @@ pub struct ScenarioEvent {
     pub idle: Option<TimeSpan>,
     /// New output of cron jobs in long form; an empty text removes the published attributes.
     pub cron: Option<String>,
-    /// Parameters that override the configuration, which is read again.
+    /// Parameters that override the configuration, which the machines read again at this time.
     pub knobs: Option<ParameterSettings>,
     /// Command to the machines, as sent to a control socket.
     pub command: Option<String>,
@@ -295,7 +295,7 @@ pub struct ScenarioEvent {
     pub slot: Option<String>,
     /// Speed of the command: `graceful`, `quick`, `fast` or `peaceful`.
     pub how: Option<String>,
-    /// Reason of a drain.
+    /// Reason for a drain.
     pub reason: Option<String>,
     /// True if slots accept jobs again when a drain has drained all of them.
     #[serde(default)]
@@ -334,7 +334,7 @@ fn default_away_time() -> TimeDistribution {
     TimeDistribution::from_fixed(1800.0)
 }
 
-/// Kind of simulation: what a scenario is applied to.
+/// Kind of simulation that a scenario describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulationKind {
     /// Slots that call FETCH_WORK.
@@ -378,10 +378,10 @@ impl Scenario {
         keys
     }
 
-    /// Returns the keys that are set but have no effect in a simulation of the kind `players`.
-    pub fn unused_keys(&self, players: SimulationKind) -> Vec<&'static str> {
+    /// Returns the keys that are set but have no effect in a simulation of the given kind.
+    pub fn unused_keys(&self, simulation: SimulationKind) -> Vec<&'static str> {
         let any = |is: fn(&JobGroup) -> bool| self.groups.iter().any(is);
-        let given = match players {
+        let keys = match simulation {
             SimulationKind::Slots => vec![
                 ("every", self.every.is_some()),
                 ("wait", any(|group| group.wait != TimeSpan::default())),
@@ -398,7 +398,7 @@ impl Scenario {
                 ("leaves", any(|group| group.leaves != default_leave_time())),
             ],
         };
-        given.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect()
+        keys.into_iter().filter_map(|(key, is_given)| is_given.then_some(key)).collect()
     }
 }
 

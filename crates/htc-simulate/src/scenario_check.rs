@@ -63,7 +63,7 @@ impl Scenario {
             )),
             _ => None,
         };
-        check_each("event", &self.events, |done| match outside(done.at) {
+        check_each("event", &self.events, |event| match outside(event.at) {
             Some(when) => Err(("at", format!("'at' {when}"))),
             None => Ok(()),
         })?;
@@ -94,17 +94,17 @@ impl Scenario {
     }
 }
 
-/// Checks that a total does not exceed the maximum, which would take too much memory. The mistake is reported at the
-/// table that exceeds it.
-fn check_total(table: &'static str, what: &str, counts: &[u64], most: u64) -> Result<(), ScenarioMistake> {
+/// Checks that a total does not exceed the maximum; a larger total would take too much memory. The mistake is
+/// reported at the table at which the sum exceeds the maximum.
+fn check_total(table: &'static str, what: &str, counts: &[u64], maximum: u64) -> Result<(), ScenarioMistake> {
     let sum: u64 = counts.iter().sum();
-    if sum <= most {
+    if sum <= maximum {
         return Ok(());
     }
-    let mut left = most;
+    let mut left = maximum;
     let fits = |count: &&u64| left.checked_sub(**count).map(|rest| left = rest).is_some();
     let index = counts.iter().take_while(fits).count();
-    let message = format!("there are {sum} {what}, but at most {most} can be simulated");
+    let message = format!("there are {sum} {what}, but at most {maximum} can be simulated");
     Err(ScenarioMistake { message, table, index, key: "count" })
 }
 
@@ -148,8 +148,7 @@ fn check_group(group: &JobGroup) -> Result<(), KeyMistake> {
         return Err(("fail", message));
     }
     if !(0..=MAX_EXIT_STATUS).contains(&group.exit) {
-        let message =
-            format!("'exit' is {}: an exit status is a number from 0 to {MAX_EXIT_STATUS}", group.exit);
+        let message = format!("'exit' is {}: expected a number from 0 to {MAX_EXIT_STATUS}", group.exit);
         return Err(("exit", message));
     }
     Ok(())
@@ -161,8 +160,8 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
         return Err(("percent", message));
     }
     if hook.hook != HookName::FetchWork {
-        let given = [("takes", hook.takes.is_some()), ("prints", hook.prints.is_some())];
-        if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let ignored_keys = [("takes", hook.takes.is_some()), ("prints", hook.prints.is_some())];
+        if let Some((key, _)) = ignored_keys.into_iter().find(|(_, is_given)| *is_given) {
             let why = if key == "takes" { "that nothing waits for" } else { "whose output nothing reads" };
             return Err((key, format!("'{key}' has no effect for a hook {why}: it is for FETCH_WORK")));
         }
@@ -173,8 +172,8 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
         ("prints", hook.prints.is_some()),
         ("takes", hook.takes.is_some()),
     ];
-    let mut done = does.into_iter().filter(|(_, does)| *does).map(|(key, _)| key);
-    match (done.next(), done.next()) {
+    let mut keys = does.into_iter().filter(|(_, does)| *does).map(|(key, _)| key);
+    match (keys.next(), keys.next()) {
         (None, _) => {
             let message =
                 "this table changes nothing about the hook: add 'takes', 'prints', 'hangs' or 'fails'";
@@ -215,25 +214,25 @@ fn check_pattern(pattern: &PresencePattern) -> Result<(), KeyMistake> {
     }
 }
 
-fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
-    if done.every.is_some_and(|every| every.0 <= 0.0) {
+fn check_event(event: &ScenarioEvent) -> Result<(), KeyMistake> {
+    if event.every.is_some_and(|every| every.0 <= 0.0) {
         return Err(("every", "'every' is 0: the event would repeat forever".into()));
     }
-    if let Some(load) = done.load.filter(|load| !(0.0..=MAX_LOAD).contains(load)) {
+    if let Some(load) = event.load.filter(|load| !(0.0..=MAX_LOAD).contains(load)) {
         return Err(("load", format!("'load' is {load}: expected a number from 0 to {MAX_LOAD}")));
     }
     let of_command = [
-        ("slot", done.slot.is_some()),
-        ("how", done.how.is_some()),
-        ("reason", done.reason.is_some()),
-        ("resume", done.resume),
+        ("slot", event.slot.is_some()),
+        ("how", event.how.is_some()),
+        ("reason", event.reason.is_some()),
+        ("resume", event.resume),
     ];
-    let mut given = of_command.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key);
-    let Some(command) = &done.command else {
-        if let Some(key) = given.next() {
+    let mut command_keys = of_command.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key);
+    let Some(command) = &event.command else {
+        if let Some(key) = command_keys.next() {
             return Err((key, format!("'{key}' has no effect without 'command'")));
         }
-        let does = [done.load.is_some(), done.idle.is_some(), done.cron.is_some(), done.knobs.is_some()];
+        let does = [event.load.is_some(), event.idle.is_some(), event.cron.is_some(), event.knobs.is_some()];
         return match does.contains(&true) {
             true => Ok(()),
             false => {
@@ -257,7 +256,7 @@ fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
         // An unknown command is reported when the command is parsed.
         _ => return Ok(()),
     };
-    match given.find(|key| !known.contains(key)) {
+    match command_keys.find(|key| !known.contains(key)) {
         Some("slot") => {
             Err(("slot", format!("'{command}' is for the whole execution point and takes no slot")))
         }

@@ -140,7 +140,7 @@ fn wrong_type(
         (None, ExpectedType::SmallerNumber) => "a smaller number".to_owned(),
         (None, ExpectedType::Described(text)) => text.clone(),
     };
-    let given = match found {
+    let description = match found {
         // The deserializer represents a date as a table.
         FoundValue::Table if value.starts_with(|first: char| first.is_ascii_digit()) => {
             format!("the date {value}")
@@ -148,8 +148,8 @@ fn wrong_type(
         found => describe_found(found).unwrap_or_else(|| describe_value(value)),
     };
     let message = match key {
-        "" => format!("{given}: expected {wanted}"),
-        key => format!("'{key}' is {given}: expected {wanted}"),
+        "" => format!("{description}: expected {wanted}"),
+        key => format!("'{key}' is {description}: expected {wanted}"),
     };
     let hint = match expected {
         ExpectedType::Word(known) => Some(list_known(known)),
@@ -199,8 +199,8 @@ fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> 
     })
 }
 
-/// Returns the range of a key's value in the table with the given name and index, or of the whole table if it does
-/// not have the key.
+/// Returns the range of a key's value in the table with the given name and index. If the table does not have the key,
+/// returns the range of the table.
 pub(super) fn span_of_key(text: &str, table: &str, index: usize, key: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     find_table(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
@@ -209,7 +209,8 @@ pub(super) fn span_of_key(text: &str, table: &str, index: usize, key: &str) -> R
     })
 }
 
-/// Returns the range of a parameter in the `knobs` of a table, or in those of the scenario if `table` is empty.
+/// Returns the range of a parameter in the key `knobs` of a table. If `table` is empty, searches the `knobs` of the
+/// scenario itself.
 pub(super) fn span_of_parameter(text: &str, table: &str, index: usize, name: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     let above = match table {
@@ -296,7 +297,7 @@ mod tests {
     use super::TABLES;
     use crate::Scenario;
 
-    fn said(text: &str) -> (String, String, String) {
+    fn explained(text: &str) -> (String, String, String) {
         let error = Scenario::parse(text).expect_err(text);
         let place = text.get(error.span.clone()).unwrap_or_default().to_owned();
         (error.message, error.hint.unwrap_or_default(), place)
@@ -342,8 +343,8 @@ mod tests {
                 "'yes'",
             ),
         ] {
-            let (told, _, at) = said(text);
-            assert_eq!((told.as_str(), at.as_str()), (message, place), "{text}");
+            let (message_text, _, at) = explained(text);
+            assert_eq!((message_text.as_str(), at.as_str()), (message, place), "{text}");
         }
     }
 
@@ -373,10 +374,13 @@ mod tests {
                         continue;
                     }
                     refused += 1;
-                    let told = &error.message;
-                    assert!(told.contains(&format!("'{key}'")), "{text}: {told}");
+                    let message_text = &error.message;
+                    assert!(message_text.contains(&format!("'{key}'")), "{text}: {message_text}");
                     let of_reader = ["untagged", "variant", "wanted", "any valid", "type "];
-                    assert!(!of_reader.iter().any(|word| told.contains(word)), "{text}: {told}");
+                    assert!(
+                        !of_reader.iter().any(|word| message_text.contains(word)),
+                        "{text}: {message_text}"
+                    );
                 }
             }
         }
@@ -385,8 +389,8 @@ mod tests {
 
     #[test]
     fn a_single_table_in_place_of_a_list_has_a_hint() {
-        let (told, _, _) = said("length = 10\n[keyboard]\nbusy = '5m'\n");
-        assert_eq!(told, "'keyboard' is a table: expected tables, each begun by a line [[keyboard]]");
+        let (message_text, _, _) = explained("length = 10\n[keyboard]\nbusy = '5m'\n");
+        assert_eq!(message_text, "'keyboard' is a table: expected tables, each begun by a line [[keyboard]]");
     }
 
     #[test]
@@ -399,7 +403,7 @@ mod tests {
             ("[[jobs]]\nlength = 10\n", "'length' belongs at the top, above all tables"),
             ("length = 10\n[[event]]\nat = 1\nseed = 3\n", "'seed' belongs at the top, above all tables"),
         ] {
-            assert_eq!(said(text).1, hint, "{text}");
+            assert_eq!(explained(text).1, hint, "{text}");
         }
     }
 
@@ -517,9 +521,9 @@ mod tests {
                 "queue",
             ),
         ] {
-            let (told, _, at) = said(&text);
-            assert!(told.contains(message), "{text}: {told}");
-            assert_eq!(at, place, "{text}: {told}");
+            let (message_text, _, at) = explained(&text);
+            assert!(message_text.contains(message), "{text}: {message_text}");
+            assert_eq!(at, place, "{text}: {message_text}");
         }
     }
 
@@ -551,7 +555,7 @@ mod tests {
 
     #[test]
     fn a_missing_key_is_reported_with_its_table() {
-        assert_eq!(said("[[job]]\n").0, "the key 'length' is missing");
-        assert_eq!(said("length = 10\n[[event]]\nidle = 0\n").0, "the key 'at' is missing in [[event]]");
+        assert_eq!(explained("[[job]]\n").0, "the key 'length' is missing");
+        assert_eq!(explained("length = 10\n[[event]]\nidle = 0\n").0, "the key 'at' is missing in [[event]]");
     }
 }

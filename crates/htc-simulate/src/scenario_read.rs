@@ -41,8 +41,8 @@ impl Scenario {
         &self.text
     }
 
-    /// Returns the range of a key in the table with the given name and index, or of the whole table if it does not
-    /// have the key.
+    /// Returns the range of a key in the table with the given name and index. If the table does not have the key,
+    /// returns the range of the table.
     pub fn span_of_key(&self, table: &str, index: usize, key: &str) -> Range<usize> {
         span_of_key(&self.text, table, index, key)
     }
@@ -63,8 +63,8 @@ impl Scenario {
         Some(span_of_parameter(&self.text, table, index, name))
     }
 
-    /// Returns the line number, from 1, of the key that sets a parameter, which is searched for like in
-    /// [`Scenario::span_of_parameter`].
+    /// Returns the line number, from 1, of the key that sets a parameter. The key is the one that
+    /// [`Scenario::span_of_parameter`] finds.
     pub fn line_of_parameter(&self, name: &str, value: &str) -> Option<usize> {
         let above = self.text.get(..self.span_of_parameter(name, value)?.start)?;
         Some(1 + above.matches('\n').count())

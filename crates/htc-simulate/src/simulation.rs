@@ -98,7 +98,8 @@ pub struct Simulation<'a> {
     pub(super) dice: RandomGenerator,
     pub(super) options: SimulationOptions,
     pub(super) row_count: u32,
-    /// Number of jobs after which all machines together stop fetching, or `None`. One machine has the limit itself.
+    /// Number of jobs after which all machines together stop fetching, or `None`. If there is only one machine, its
+    /// own settings contain the limit.
     pub(super) job_limit: Option<u64>,
     pub(super) finished: Option<String>,
     /// Jobs that were dropped before their first start.
@@ -127,7 +128,7 @@ impl<'a> Simulation<'a> {
         plan: &'a SimulationPlan,
         workload: Workload,
         world: Rc<dyn World>,
-        play: SimulationOptions,
+        options: SimulationOptions,
     ) -> Self {
         let begun = ClockReading::from_epoch(plan.start);
         let mut simulation = Simulation {
@@ -147,7 +148,7 @@ impl<'a> Simulation<'a> {
             presences: Vec::new(),
             behaviours: Vec::new(),
             dice: RandomGenerator::new(&[scenario.seed, 0xD1CE]),
-            options: play,
+            options,
             row_count: 0,
             job_limit: None,
             finished: None,
@@ -174,10 +175,10 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Passes the events of the simulation to `tell` as they happen.
+    /// Passes the events of the simulation to `sink` as they happen.
     #[must_use]
-    pub fn with_event_sink(mut self, tell: EventSink<'a>) -> Self {
-        self.event_sink = Some(tell);
+    pub fn with_event_sink(mut self, sink: EventSink<'a>) -> Self {
+        self.event_sink = Some(sink);
         self.hosts.iter_mut().for_each(|host| host.machine.disable_fetch_skipping());
         self
     }
@@ -212,7 +213,7 @@ impl<'a> Simulation<'a> {
                 let mut machine = ExecutionPoint::new(settings.clone(), self.world.clone(), self.started_at);
                 if rests {
                     machine.enable_poll_skipping(&plan.attributes_read, self.fixed_fetch_duration());
-                    // A call without duration ends at once, so its end cannot be put off.
+                    // A call without duration ends at once, so its end cannot be postponed.
                     if self.fixed_fetch_duration().is_none_or(|takes| takes.is_zero()) {
                         machine.disable_fetch_skipping();
                     }
@@ -233,7 +234,7 @@ impl<'a> Simulation<'a> {
                     input_at: None,
                     last_disturbance: None,
                     dependence: htc_slot::slot_dependence(plan.attributes_read.as_ref()),
-                    last_minded_change: None,
+                    last_change_for_others: None,
                     finished: false,
                     asleep: None,
                     next_pid: 1000,
@@ -309,7 +310,7 @@ impl<'a> Simulation<'a> {
             count.slots += 1;
         }
         let cpus = it.machine.slot_cpus(key).unwrap_or(1.0);
-        let seen = SlotRecord {
+        let record = SlotRecord {
             row,
             type_name,
             cpus,
@@ -318,7 +319,7 @@ impl<'a> Simulation<'a> {
             refused: RefusedJobs::default(),
             pending_vacate: None,
         };
-        it.slots.insert(key, seen);
+        it.slots.insert(key, record);
     }
 
     /// Returns the behaviour that the scenario defines for the next call of a hook, or `None` if it defines none.
@@ -350,8 +351,8 @@ impl<'a> Simulation<'a> {
         // The time since the start is used, because seconds since the epoch would lose precision as a floating-point
         // number.
         let at = self.elapsed_micros() as f64 / 1e6;
-        if let Some(tell) = &mut self.event_sink {
-            tell(at, &event);
+        if let Some(sink) = &mut self.event_sink {
+            sink(at, &event);
         }
     }
 

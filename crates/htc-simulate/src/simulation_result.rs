@@ -126,8 +126,8 @@ impl Simulation<'_> {
             warnings: counting.warnings.clone(),
         };
         let rows = self.row_names.iter().map(|(_, name)| name.clone()).collect();
-        let unasked = summary.never_run.iter().any(|never| never.why.is_empty());
-        let silent = if unasked { self.non_fetching_slots(since) } else { Vec::new() };
+        let has_unoffered_jobs = summary.never_run.iter().any(|never| never.why.is_empty());
+        let silent = if has_unoffered_jobs { self.non_fetching_slots(since) } else { Vec::new() };
         SimulationResult { summary, timeline: self.timeline.take(), rows, non_fetching: silent }
     }
 
@@ -254,7 +254,7 @@ impl Simulation<'_> {
         let examples: Vec<ClassAd> =
             examples.map(|(_, unstarted)| self.workload.job_ad(&unstarted.example)).collect();
         let mut explanations = self.explain_refused_jobs(&examples).into_iter();
-        let told = |(at, (kind, unstarted)): (usize, (&u32, &UnstartedKind))| {
+        let summarize = |(at, (kind, unstarted)): (usize, (&u32, &UnstartedKind))| {
             let of = self.workload.kind(*kind);
             let large: Vec<&SlotGroup> = match at < MAX_KINDS_SEARCHED {
                 true => {
@@ -273,7 +273,7 @@ impl Simulation<'_> {
                 fits: large.iter().map(|group| (group.slot_type, group.config_number)).collect(),
             }
         };
-        counts.into_iter().enumerate().map(told).collect()
+        counts.into_iter().enumerate().map(summarize).collect()
     }
 
     /// Returns the reasons why slots refused jobs of a kind. Only the slots in `large`, which are large enough, are
@@ -355,7 +355,7 @@ impl SimulationCounters {
 
     fn slot_type_summaries(&self) -> Vec<SlotTypeSummary> {
         let seconds = |micros: u64| micros as f64 / 1e6;
-        let told = |(name, count): (&String, &SlotTypeCounts)| SlotTypeSummary {
+        let summarize = |(name, count): (&String, &SlotTypeCounts)| SlotTypeSummary {
             name: name.clone(),
             slots: count.slots,
             seconds: count.times.values().copied().map(seconds).sum(),
@@ -363,15 +363,15 @@ impl SimulationCounters {
             preempted: count.preempted,
             suspended: count.suspended,
         };
-        self.types.iter().map(told).collect()
+        self.types.iter().map(summarize).collect()
     }
 
     fn transition_counts(&self) -> Vec<Transition> {
-        let told = |((from, to), count): (&(StateActivity, StateActivity), &u64)| Transition {
+        let summarize = |((from, to), count): (&(StateActivity, StateActivity), &u64)| Transition {
             from: from.to_string(),
             to: to.to_string(),
             count: *count,
         };
-        self.transitions.iter().map(told).collect()
+        self.transitions.iter().map(summarize).collect()
     }
 }

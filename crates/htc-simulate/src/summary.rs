@@ -157,7 +157,7 @@ pub struct HookCounts {
     pub failed: u64,
 }
 
-/// Jobs of one kind that were never started, with the reasons for which slots refused them.
+/// Jobs of one kind that were never started, with the reasons why slots refused them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeverRunJobs {
     /// Number of the job kind.
@@ -169,8 +169,8 @@ pub struct NeverRunJobs {
     pub owner: String,
     /// Number of jobs.
     pub count: u64,
-    /// Reasons of the slots that are large enough for refusing the jobs, the most frequent first; empty if none of
-    /// the jobs was offered to a slot.
+    /// Reasons why the slots that are large enough refuse the jobs, the most frequent first; empty if none of the
+    /// jobs was offered to a slot.
     pub why: Vec<String>,
     /// Reason why all slots would refuse the jobs even without other jobs, and what to change; `None` if a slot would
     /// accept them.
@@ -294,14 +294,14 @@ pub struct SlotTypeCounts {
 const MAX_REASONS_PER_KIND: usize = 20;
 
 impl SimulationCounters {
-    /// Calls `with` for the statistics of all jobs, of the owner and of the job group.
-    pub fn update_each(&mut self, owner: &str, group: u32, mut with: impl FnMut(&mut JobStatistics)) {
-        with(&mut self.all);
+    /// Calls `update` for the statistics of all jobs, of the owner and of the job group.
+    pub fn update_each(&mut self, owner: &str, group: u32, mut update: impl FnMut(&mut JobStatistics)) {
+        update(&mut self.all);
         match self.owners.get_mut(owner) {
-            Some(part) => with(part),
-            None => with(self.owners.entry(owner.to_owned()).or_default()),
+            Some(part) => update(part),
+            None => update(self.owners.entry(owner.to_owned()).or_default()),
         }
-        with(self.groups.entry(group).or_default());
+        update(self.groups.entry(group).or_default());
     }
 
     /// Counts a refusal of a job of the given kind by a slot of the given type.
@@ -356,9 +356,12 @@ mod tests {
     fn quantiles_are_exact() {
         let mut spread = DurationSamples::default();
         (1..=1000).rev().for_each(|number| spread.add(f64::from(number)));
-        let told = spread.wait_statistics();
-        assert_eq!((told.count, told.longest, told.mean), (1000, Some(1000.0), Some(500.5)));
-        assert_eq!((told.median, told.of_95_in_100), (Some(500.0), Some(950.0)));
+        let statistics = spread.wait_statistics();
+        assert_eq!(
+            (statistics.count, statistics.longest, statistics.mean),
+            (1000, Some(1000.0), Some(500.5))
+        );
+        assert_eq!((statistics.median, statistics.of_95_in_100), (Some(500.0), Some(950.0)));
         assert_eq!(DurationSamples::default().wait_statistics(), WaitStatistics::default());
     }
 }

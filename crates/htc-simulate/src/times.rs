@@ -303,9 +303,9 @@ impl<'de> Deserialize<'de> for ScenarioStart {
         .map_err(de::Error::custom)?;
         match moment {
             TimePoint::Epoch(_) | TimePoint::Date(_) => Ok(ScenarioStart(moment)),
-            TimePoint::After(_) | TimePoint::Clock { .. } => {
-                Err(de::Error::custom("the start is a date such as 2026-11-02 08:00, or seconds since 1970"))
-            }
+            TimePoint::After(_) | TimePoint::Clock { .. } => Err(de::Error::custom(
+                "the start must be a date such as 2026-11-02 08:00, or seconds since 1970",
+            )),
         }
     }
 }
@@ -327,7 +327,7 @@ impl<'de> Deserialize<'de> for DayHours {
         });
         match hours {
             Some(DayHours { from, to }) if from == to => Err(de::Error::custom(format!(
-                "'{text}' is not a part of a day: it ends when it starts; write 00:00-24:00 for the whole day"
+                "'{text}' is an empty period: it ends when it starts; write 00:00-24:00 for the whole day"
             ))),
             Some(hours) => Ok(hours),
             None => Err(de::Error::custom(format!("'{text}': expected hours such as 08:00-18:00"))),

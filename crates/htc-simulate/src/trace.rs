@@ -124,7 +124,7 @@ impl SlotTrace {
         let last: RefCell<Vec<(f64, u64, RunnerEvent)>> = RefCell::default();
         let silent = courses.begin()?;
         let turn = silent.turn_counter();
-        let mut tell = |at: f64, event: &RunnerEvent| {
+        let mut record_event = |at: f64, event: &RunnerEvent| {
             let same = event.slot.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(slot));
             if same && event.kind == RunnerEventKind::State {
                 let mut last = last.borrow_mut();
@@ -132,7 +132,7 @@ impl SlotTrace {
                 last.push((at, turn.get(), event.clone()));
             }
         };
-        let mut simulation = silent.with_event_sink(&mut tell);
+        let mut simulation = silent.with_event_sink(&mut record_event);
         simulation.begin();
         simulation.advance((at * 1e6) as u64, true);
         let names = simulation.slot_names();
@@ -146,11 +146,11 @@ impl SlotTrace {
         };
         let present = machine.slots().find(|(it, ..)| *it == key);
         let state = present.map_or_else(String::new, |(_, _, state, activity)| format!("{state}/{activity}"));
-        let told = |asked: EvaluatedExpression| {
-            let knob = policy_parameter::parameter_for_attribute(&asked.name).to_owned();
-            DecidingExpression::from_policy(asked, &knob, &of, courses.origins())
+        let describe = |evaluated: EvaluatedExpression| {
+            let knob = policy_parameter::parameter_for_attribute(&evaluated.name).to_owned();
+            DecidingExpression::from_policy(evaluated, &knob, &of, courses.origins())
         };
-        let policy = machine.evaluate_policy_expressions(key).into_iter().map(told).collect();
+        let policy = machine.evaluate_policy_expressions(key).into_iter().map(describe).collect();
         drop(simulation);
         let changes = explain_changes(courses, &of, last.into_inner())?;
         Ok(SlotLookup::Trace(SlotTrace { slot: slot.to_owned(), at, state, changes, policy }))
@@ -161,20 +161,20 @@ impl SlotTrace {
 fn explain_changes<C: SimulationSource>(
     courses: &C,
     of: &SlotIdentity,
-    told: Vec<(f64, u64, RunnerEvent)>,
+    events: Vec<(f64, u64, RunnerEvent)>,
 ) -> Result<Vec<SlotChange>, C::Error> {
-    let asking = |(_, turn, event): &(f64, u64, RunnerEvent)| SlotChangeQuery {
+    let to_query = |(_, turn, event): &(f64, u64, RunnerEvent)| SlotChangeQuery {
         turn: *turn,
-        place: of.clone(),
+        slot: of.clone(),
         policy: event.policy,
     };
-    let decided = explain_slot_changes(courses, &told.iter().map(asking).collect::<Vec<_>>(), true)?;
+    let decided = explain_slot_changes(courses, &events.iter().map(to_query).collect::<Vec<_>>(), true)?;
     let changed = |((at, _, event), decided): ((f64, u64, RunnerEvent), Option<DecidingExpression>)| {
         let state = event.state.zip(event.activity).map(|(state, activity)| format!("{state}/{activity}"));
         let reason = mask_control_characters(&event.reason.unwrap_or_default());
         SlotChange { at, state: state.unwrap_or_default(), reason, policy: event.policy, decided }
     };
-    Ok(told.into_iter().zip(decided).map(changed).collect())
+    Ok(events.into_iter().zip(decided).map(changed).collect())
 }
 
 #[cfg(test)]
@@ -185,35 +185,35 @@ mod tests {
     #[test]
     fn the_trace_of_a_job_has_the_decision_and_its_origin() {
         let course = TextCourse::new(CONFIG, SCENARIO);
-        let story = JobTrace::of_job(&course, "1.0").unwrap().unwrap();
-        let what: Vec<&str> = story.happened.iter().map(|step| step.what.as_str()).collect();
+        let trace = JobTrace::of_job(&course, "1.0").unwrap().unwrap();
+        let what: Vec<&str> = trace.happened.iter().map(|step| step.what.as_str()).collect();
         assert_eq!(what[..3], ["arrived", "started on slot1", "was evicted from slot1: PREEMPT is true"]);
-        let [decided] = &story.happened[2].decided[..] else { panic!("{story:?}") };
+        let [decided] = &trace.happened[2].decided[..] else { panic!("{trace:?}") };
         assert_eq!((&*decided.knob, &*decided.value), ("PREEMPT", "true"));
         assert!(decided.place.ends_with("condor_config, line 10"), "{}", decided.place);
-        assert!(story.was_offered() && story.never_run.is_empty());
+        assert!(trace.was_offered() && trace.never_run.is_empty());
         let refused = JobTrace::of_job(&course, "2.0").unwrap().unwrap();
-        let seen: Vec<&String> =
+        let parts: Vec<&String> =
             refused.happened.iter().flat_map(|step| &step.decided).flat_map(|it| &it.seen).collect();
-        assert!(seen.contains(&&"TARGET.Owner = \"mallory\"".to_owned()), "{refused:?}");
+        assert!(parts.contains(&&"TARGET.Owner = \"mallory\"".to_owned()), "{refused:?}");
         assert!(JobTrace::of_job(&course, "9.0").unwrap().is_none());
     }
 
     #[test]
     fn the_trace_of_a_slot_has_its_last_change_and_policy() {
         let course = TextCourse::new(CONFIG, SCENARIO);
-        let SlotLookup::Trace(story) = SlotTrace::of_slot(&course, "slot1", 3610.0).unwrap() else {
+        let SlotLookup::Trace(trace) = SlotTrace::of_slot(&course, "slot1", 3610.0).unwrap() else {
             panic!("no slot1")
         };
-        assert_eq!(story.state, "Preempting/Vacating");
-        assert_eq!(story.changes[0].reason, "PREEMPT is true");
+        assert_eq!(trace.state, "Preempting/Vacating");
+        assert_eq!(trace.changes[0].reason, "PREEMPT is true");
         assert_eq!(
-            story.changes[0].decided.as_ref().map(|it| &*it.expression),
+            trace.changes[0].decided.as_ref().map(|it| &*it.expression),
             Some("(time() - JobStart) > 3600")
         );
         assert!(
-            story.policy.iter().any(|it| it.knob == "START" && it.place.ends_with("line 9")),
-            "{story:?}"
+            trace.policy.iter().any(|it| it.knob == "START" && it.place.ends_with("line 9")),
+            "{trace:?}"
         );
         let SlotLookup::NoSuchSlot(names) = SlotTrace::of_slot(&course, "slot9", 3610.0).unwrap() else {
             panic!("a slot9")

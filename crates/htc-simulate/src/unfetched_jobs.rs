@@ -50,7 +50,7 @@ impl SimulationResult {
 /// Describes the failed calls of FETCH_WORK, or returns an empty text if none failed. Used if slots were free to
 /// fetch.
 fn describe_failed_calls(summary: &Summary) -> String {
-    let told = |hook: &HookCounts| {
+    let describe = |hook: &HookCounts| {
         let lost = [(hook.failed, "failed"), (hook.bad, "printed something that is not a job ad")];
         let lost = lost.iter().filter(|(count, _)| *count > 0);
         let lost: Vec<_> = lost.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect();
@@ -59,7 +59,7 @@ fn describe_failed_calls(summary: &Summary) -> String {
             format!("; of {calls} of {} {}", hook.hook, lost.join(", "))
         })
     };
-    summary.hooks.first().and_then(told).unwrap_or_default()
+    summary.hooks.first().and_then(describe).unwrap_or_default()
 }
 
 fn describe_reason(origins: ParameterOrigins<'_>, silent: &NonFetchingSlots, summary: &Summary) -> String {
@@ -78,18 +78,18 @@ fn describe_reason(origins: ParameterOrigins<'_>, silent: &NonFetchingSlots, sum
     };
     // START is evaluated without a job, so job attributes are undefined. A comparison by `==` is then undefined, and
     // a job could make it true, but a comparison by `=?=` is false.
-    let (text, mut seen) = match &start.because {
+    let (text, mut parts) = match &start.because {
         Some(part) => (&part.text, part.seen.clone()),
         None => (&start.text, start.parts.clone()),
     };
-    let asks_a_job = text.contains("=?=") && seen.iter().any(|seen| seen.ends_with(" = undefined"));
+    let asks_a_job = text.contains("=?=") && parts.iter().any(|part| part.ends_with(" = undefined"));
     let hint = if asks_a_job { START_HINT } else { "" };
-    seen.extend(Some(origins.parameter_origin(of, "START")).filter(|place| !place.is_empty()));
-    let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
+    parts.extend(Some(origins.parameter_origin(of, "START")).filter(|place| !place.is_empty()));
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
     format!(
         "no slot was offered a job: START is false in {slots}: {}{}{hint}",
         mask_control_characters(text),
-        mask_control_characters(&seen)
+        mask_control_characters(&parts)
     )
 }
 

@@ -61,8 +61,8 @@ impl WaitingJobs {
     }
 
     fn insert(&mut self, place: QueuePosition, job: Job) {
-        let like = job.likeness;
-        let jobs = self.waiting.entry(like).or_default();
+        let likeness = job.likeness;
+        let jobs = self.waiting.entry(likeness).or_default();
         let before = jobs.first_key_value().map(|(place, _)| *place);
         jobs.insert(place, job);
         self.length += 1;
@@ -70,7 +70,7 @@ impl WaitingJobs {
             if let Some(before) = before {
                 self.heads.remove(&before);
             }
-            self.heads.insert(place, like);
+            self.heads.insert(place, likeness);
         }
     }
 
@@ -81,39 +81,39 @@ impl WaitingJobs {
         now: u64,
     ) -> Option<(QueuePosition, Job)> {
         refused.0.retain(|_, until| *until > now);
-        let is_open = |(_, like): &(&QueuePosition, &u64)| !refused.0.contains_key(*like);
+        let is_open = |(_, likeness): &(&QueuePosition, &u64)| !refused.0.contains_key(*likeness);
         let last = refused.1.take();
-        let other = self.heads.iter().filter(is_open).find(|(_, like)| last != Some(**like));
+        let other = self.heads.iter().filter(is_open).find(|(_, likeness)| last != Some(**likeness));
         let found = other.or_else(|| self.heads.iter().find(is_open));
-        let (place, like) = found.map(|(place, like)| (*place, *like))?;
-        let jobs = self.waiting.get_mut(&like)?;
+        let (place, likeness) = found.map(|(place, likeness)| (*place, *likeness))?;
+        let jobs = self.waiting.get_mut(&likeness)?;
         let job = jobs.remove(&place)?;
         self.heads.remove(&place);
         match jobs.first_key_value() {
             Some((next, _)) => {
-                self.heads.insert(*next, like);
+                self.heads.insert(*next, likeness);
             }
             None => {
-                self.waiting.remove(&like);
+                self.waiting.remove(&likeness);
             }
         }
         self.length -= 1;
         Some((place, job))
     }
 
-    /// Puts a refused job back into the queue. The slot would refuse it again before the time `holds`. Returns the
-    /// job if the rules of the queue drop it.
+    /// Puts a refused job back into the queue. The slot would refuse it again before the time `refused_until`.
+    /// Returns the job if the rules of the queue drop it.
     pub(super) fn refuse(
         &mut self,
         place: QueuePosition,
         job: Job,
         refused: &mut RefusedJobs,
         now: u64,
-        holds: u64,
+        refused_until: u64,
     ) -> Option<Job> {
         let retry = (self.rules.retry.0 * 1e6) as u64;
         let usual = now.saturating_add(retry);
-        let until = usual.min(holds);
+        let until = usual.min(refused_until);
         refused.1 = (until < usual).then_some(job.likeness);
         if until > now {
             refused.0.insert(job.likeness, until);
@@ -151,11 +151,11 @@ mod tests {
     use super::*;
     use crate::times::TimeSpan;
 
-    fn job(number: u32, like: u64, priority: i32) -> Job {
+    fn job(number: u32, likeness: u64, priority: i32) -> Job {
         Job {
             number,
             kind: 0,
-            likeness: like,
+            likeness,
             in_group: number,
             id: (1, 0),
             arrives: 0,

@@ -168,7 +168,7 @@ pub enum WorkloadError {
         group: usize,
         /// Path of the file.
         file: String,
-        /// Error of reading the file.
+        /// Error while the file was read.
         source: std::io::Error,
     },
     /// A file contains no usable ad.
@@ -185,14 +185,14 @@ pub enum WorkloadError {
 
 impl Workload {
     /// Prepares the jobs of a scenario; `files` opens the files that job groups name. Of the ads in files, only the
-    /// attributes in `asked` are kept, or all attributes if it is `None`.
+    /// attributes in `referenced_names` are kept, or all attributes if it is `None`.
     ///
     /// # Errors
     /// Fails if an ad is not valid or a file cannot be read.
     pub fn new(
         scenario: &Scenario,
         start: i64,
-        asked: Option<&AttrNames>,
+        referenced_names: Option<&AttrNames>,
         world: &dyn World,
         mut files: JobFiles<'_>,
     ) -> Result<Workload, WorkloadError> {
@@ -203,7 +203,7 @@ impl Workload {
             kinds_by_ad: FxHashMap::default(),
             kinds_by_sample: FxHashMap::default(),
             likeness_by_attributes: FxHashMap::default(),
-            attributes_read: asked.cloned(),
+            attributes_read: referenced_names.cloned(),
             notes: Vec::new(),
             seed: scenario.seed,
             start,
@@ -287,12 +287,12 @@ impl Workload {
         files: &mut JobFiles<'_>,
     ) -> Result<(), WorkloadError> {
         let file = path.display().to_string();
-        let asked = self.attributes_read.clone();
+        let names = self.attributes_read.clone();
         let reading = JobFileReader {
             index,
             group: &source.group,
             file: &file,
-            attributes: asked.as_ref(),
+            attributes: names.as_ref(),
             world,
             seed: self.seed,
         };
@@ -324,12 +324,12 @@ impl Workload {
         source.stored = jobs.into_iter().map(comes).collect();
         source.count = u32::try_from(source.stored.len()).unwrap_or(u32::MAX);
         source.next = source.stored.first().map_or(0, |stored| stored.arrives);
-        let late = source.stored.iter().filter(|stored| stored.arrives > to_micros(length)).count();
-        if late > 0 && late < source.stored.len() {
+        let late_count = source.stored.iter().filter(|stored| stored.arrives > to_micros(length)).count();
+        if late_count > 0 && late_count < source.stored.len() {
             let count = source.stored.len();
             let last = source.stored.last().map_or(0, |stored| stored.arrives) as f64 / 1e6;
             self.notes.push(format!(
-                "jobs of '{file}' that do not arrive: {late} of {count}: the last would arrive {} after the start, but the scenario ends after {}",
+                "jobs of '{file}' that do not arrive: {late_count} of {count}: the last would arrive {} after the start, but the scenario ends after {}",
                 format_span(last),
                 format_span(length)
             ));

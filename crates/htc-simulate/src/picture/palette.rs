@@ -1,12 +1,12 @@
 //! Colours of states in pictures, and escaping of texts.
 
 /// Prefixes of `State/Activity`, with the colour and the legend of each, in the order of the legend. The first prefix
-/// that matches counts.
+/// that matches is used.
 pub(super) const COLOURS: [(&str, &str, &str); 11] = [
     ("Claimed/Busy", "#2b7bba", "Busy: a job runs"),
     ("Claimed/Suspended", "#f2c14e", "Suspended: the job is stopped"),
     ("Claimed/Retiring", "#8e6bbf", "Retiring: the job may finish"),
-    ("Claimed", "#a8cbe8", "Claimed/Idle: no job runs"),
+    ("Claimed", "#a8cbe8", "Claimed/Idle: no job is running"),
     ("Preempting", "#d1495b", "Preempting: the job is vacated"),
     ("Matched", "#7fb069", "Matched: waiting for a claim"),
     ("Unclaimed", "#e9eef2", "Unclaimed: no job"),

@@ -131,8 +131,8 @@ impl StateBox<'_> {
     }
 }
 
-/// Bend of a curve by its two control points. They are beside the straight line, at the fractions `position` and
-/// `1 - position` of its length, and at the distances `first` and `second` from it.
+/// Bend of a curve by its two control points. They are next to the straight line, at the fractions `position` and `1
+/// - position` of its length, and at the distances `first` and `second` from it.
 #[derive(Clone, Copy)]
 struct CurveBend {
     position: f64,
@@ -243,7 +243,7 @@ fn draw_arrow(out: &mut String, change: &StateTransition, boxes: &[StateBox<'_>]
     let distance = end.offset_from(begin);
     let is_upright = distance.x.abs() * 2.0 < distance.y.abs();
     let is_left = (-distance.y * bend) < 0.0;
-    let (anchor, aside) = match (is_upright, is_left) {
+    let (anchor, offset) = match (is_upright, is_left) {
         (false, _) => ("middle", 0.0),
         (true, true) => ("end", -3.0),
         (true, false) => ("start", 3.0),
@@ -251,7 +251,7 @@ fn draw_arrow(out: &mut String, change: &StateTransition, boxes: &[StateBox<'_>]
     format!(
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\" \
          fill=\"#b00020\">{}</text>\n",
-        label.x + aside,
+        label.x + offset,
         label.y + 4.0,
         change.count
     )
