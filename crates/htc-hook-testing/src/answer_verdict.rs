@@ -57,15 +57,17 @@ impl AnsweredCall<'_> {
                     .with_result([case.job.clone()])
             }
             HookType::JobExit => {
-                let told = case.reported_word(quirks);
-                let says = match told == case.word {
+                let reported_word = case.reported_word(quirks);
+                let says = match reported_word == case.word {
                     true => "the starter cleans up and exits with status 0".to_owned(),
                     false => {
-                        format!("it is called with `{told}`; the starter cleans up and exits with status 0")
+                        format!(
+                            "it is called with `{reported_word}`; the starter cleans up and exits with status 0"
+                        )
                     }
                 };
                 let verdict = Verdict::new(Decision::Done, true, says)
-                    .with_reason(told.to_string())
+                    .with_reason(reported_word.to_string())
                     .with_result([case.job.clone()]);
                 match case.shadow_reason_quirk(quirks) {
                     None => verdict,
@@ -132,12 +134,14 @@ impl AnsweredCall<'_> {
     /// Describes what the starter does next with an accepted job. If the job has its own hook keyword, the
     /// description says that the starter uses the hooks of that keyword.
     fn describe_next_step(&self, job: &ClassAd) -> String {
-        let under = &self.case.keyword;
-        let own = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
-        match own.filter(|own| !under.is_empty() && !own.eq_ignore_ascii_case(under)) {
-            Some(own) => format!(
-                "the starter starts the job with the hooks of its own HookKeyword '{}', not with those of '{under}'",
-                own.escape_ascii()
+        let slot_keyword = &self.case.keyword;
+        let job_keyword = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
+        match job_keyword
+            .filter(|keyword| !slot_keyword.is_empty() && !keyword.eq_ignore_ascii_case(slot_keyword))
+        {
+            Some(keyword) => format!(
+                "the starter starts the job with the hooks of its own HookKeyword '{}', not with those of '{slot_keyword}'",
+                keyword.escape_ascii()
             ),
             None => "the starter starts the job".to_owned(),
         }
@@ -152,7 +156,7 @@ impl AnsweredCall<'_> {
     fn prepare_verdict(&self) -> Verdict {
         let AnsweredCall { case, ended, exit, path, world, quirks } = *self;
         let (refuses_cut, cut) = self.rejects_truncated();
-        // In the protocol of 7.1, the output is ignored and only the exit status counts.
+        // In the protocol of 7.1, the output is ignored and only the exit status is used.
         let old = case.protocol == Protocol::Legacy;
         let read: &[u8] = if old { b"" } else { &ended.stdout };
         let answer = prepare_verdict::PrepareOutput { exit, stdout: read, cut: refuses_cut && !old };

@@ -29,7 +29,7 @@ pub enum CallEnding {
     NotStarted {
         /// Error of the system call; if an interpreter is missing, the text names it.
         reason: String,
-        /// Interpreter in the first line of the hook, if it does not exist; or `None`.
+        /// Interpreter that the first line of the hook names but that does not exist, or `None`.
         interpreter: Option<String>,
         /// Error number of the system call, or `None` if it is unknown, because recordings do not contain it.
         errno: Option<i32>,
@@ -128,12 +128,12 @@ pub fn call_hook(
     patience: Option<Duration>,
     observe: &mut dyn FnMut(CallProgress<'_>),
 ) -> io::Result<Interruptible<CallOutcome>> {
-    let mut aside = GroupLeaderProcess::start(reactor, &mut spec);
+    let mut group_leader = GroupLeaderProcess::start(reactor, &mut spec);
     let began = clock::monotonic_now();
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
         Err(error) => {
-            if let Some(number) = dismiss_group_leader(&mut aside, reactor)? {
+            if let Some(number) = dismiss_group_leader(&mut group_leader, reactor)? {
                 return Ok(Interruptible::Interrupted(number));
             }
             let ending = CallEnding::not_started(&error);
@@ -150,7 +150,7 @@ pub fn call_hook(
     let mut live = Vec::new();
     loop {
         let event = reactor.next_event(if killed { None } else { notice_at.or(deadline) })?;
-        if aside.as_mut().is_some_and(|aside| aside.record_exit(&event)) {
+        if group_leader.as_mut().is_some_and(|group_leader| group_leader.record_exit(&event)) {
             continue;
         }
         match event {
@@ -182,12 +182,12 @@ pub fn call_hook(
                 if !ended.left_behind.is_empty() {
                     reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
                 }
-                interrupted = interrupted.or(dismiss_group_leader(&mut aside, reactor)?);
+                interrupted = interrupted.or(dismiss_group_leader(&mut group_leader, reactor)?);
                 if let Some(number) = interrupted {
                     return Ok(Interruptible::Interrupted(number));
                 }
                 ended.caller_signal = caller_signal;
-                ended.group_signal = aside.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
+                ended.group_signal = group_leader.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
                 if !live.is_empty() {
                     ended.stderr = live;
                 }
@@ -202,10 +202,10 @@ pub fn call_hook(
 /// Ends the process that leads the hook's process group. Returns the last signal that this program received in the
 /// meantime, or `None`.
 fn dismiss_group_leader(
-    aside: &mut Option<GroupLeaderProcess>,
+    group_leader: &mut Option<GroupLeaderProcess>,
     reactor: &mut Reactor,
 ) -> io::Result<Option<i32>> {
-    let Some(aside) = aside else { return Ok(None) };
-    aside.dismiss(reactor);
-    aside.wait(reactor)
+    let Some(group_leader) = group_leader else { return Ok(None) };
+    group_leader.dismiss(reactor);
+    group_leader.wait(reactor)
 }

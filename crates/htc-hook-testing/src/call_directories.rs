@@ -46,7 +46,7 @@ impl CallDirectories {
     pub fn create(
         case: &Case,
         owner: Option<&ProcessIdentity>,
-        around: &VerdictInputs<'_>,
+        inputs: &VerdictInputs<'_>,
     ) -> io::Result<Self> {
         let root = ScratchDirectory::create("htc-hook-test.")?;
         if case.hook.caller() != HookCaller::Starter {
@@ -56,7 +56,7 @@ impl CallDirectories {
                 root,
                 directory,
                 scratch: None,
-                case: case.completed_by_caller(None, around),
+                case: case.completed_by_caller(None, inputs),
             });
         }
         // The layout is that of a scratch directory in EXECUTE: `dir_PID/scratch`.
@@ -64,11 +64,11 @@ impl CallDirectories {
         files::make_directory(&outer, 0o755, None)?;
         let scratch = outer.join("scratch");
         files::make_directory(&scratch, 0o700, owner)?;
-        let case = case.completed_by_caller(Some(&scratch), around);
+        let case = case.completed_by_caller(Some(&scratch), inputs);
         files::replace_file(&scratch.join(JOB_AD_FILE), &job_ad_bytes(&case), 0o644, owner)?;
         files::replace_file(
             &scratch.join(MACHINE_AD_FILE),
-            &machine_ad_bytes(&case, around.quirks),
+            &machine_ad_bytes(&case, inputs.quirks),
             0o644,
             owner,
         )?;
@@ -81,16 +81,16 @@ impl CallDirectories {
     ///
     /// # Errors
     /// Returns errors of the file system.
-    pub fn reuse_or_create(mut self, case: &Case, around: &VerdictInputs<'_>) -> io::Result<Self> {
+    pub fn reuse_or_create(mut self, case: &Case, inputs: &VerdictInputs<'_>) -> io::Result<Self> {
         let fits = self.scratch.is_some() == (case.hook.caller() == HookCaller::Starter);
         if !fits || !self.is_untouched().unwrap_or(false) {
             drop(self);
-            return CallDirectories::create(case, None, around);
+            return CallDirectories::create(case, None, inputs);
         }
-        self.case = case.completed_by_caller(self.scratch.as_deref(), around);
+        self.case = case.completed_by_caller(self.scratch.as_deref(), inputs);
         if let Some(scratch) = &self.scratch {
             overwrite_file(&scratch.join(JOB_AD_FILE), &job_ad_bytes(&self.case))?;
-            overwrite_file(&scratch.join(MACHINE_AD_FILE), &machine_ad_bytes(&self.case, around.quirks))?;
+            overwrite_file(&scratch.join(MACHINE_AD_FILE), &machine_ad_bytes(&self.case, inputs.quirks))?;
         }
         Ok(self)
     }
@@ -142,9 +142,9 @@ impl CallDirectories {
         &self,
         daemon: HookEnvironment,
         account: Option<&Account>,
-        around: &VerdictInputs<'_>,
+        inputs: &VerdictInputs<'_>,
     ) -> HookEnvironment {
-        let (case, quirks, world) = (&self.case, around.quirks, around.world);
+        let (case, quirks, world) = (&self.case, inputs.quirks, inputs.world);
         let mut environment = daemon;
         let Some(scratch) = &self.scratch else { return environment };
         let execute = self.root();
@@ -170,13 +170,13 @@ impl CallDirectories {
         let pid = pid.filter(|_| ran && state.is_some_and(|state| state != "Exited"));
         // 25.14 sets TMPDIR to the temporary directory of the job once the job has been started.
         let temporary = match ran && hook_tmpdir_decision(quirks).as_reference {
-            true => process::plan_mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
+            true => process::plan_mounts(&inputs.settings.mount_under_scratch, &case.job, scratch, world)
                 .map(|mounts| process::temporary_directory(mounts.as_deref(), scratch, quirks))
                 .unwrap_or_else(|_| scratch.clone()),
             false => scratch.clone(),
         };
         EnvironmentInputs {
-            settings: around.settings,
+            settings: inputs.settings,
             job: &info,
             ad: &case.job,
             machine: &machine,
@@ -231,27 +231,27 @@ mod tests {
     #[test]
     fn a_directory_is_reused_only_if_it_is_unchanged() {
         let (settings, world) = (StarterSettings::default(), RealWorld::new());
-        let around = VerdictInputs { settings: &settings, world: &world, quirks: QuirkMode::Manual };
+        let inputs = VerdictInputs { settings: &settings, world: &world, quirks: QuirkMode::Manual };
         for hook in [HookType::PrepareJob, HookType::FetchWork] {
             let mut case = Case::new(hook);
-            let first = CallDirectories::create(&case, None, &around).unwrap();
+            let first = CallDirectories::create(&case, None, &inputs).unwrap();
             let path = first.directory.clone();
             case.job.set("Short", "x");
             case.job.remove("Requirements");
-            let again = first.reuse_or_create(&case, &around).unwrap();
+            let again = first.reuse_or_create(&case, &inputs).unwrap();
             assert_eq!(again.directory, path);
             if let Some(scratch) = &again.scratch {
                 assert_eq!(std::fs::read(scratch.join(JOB_AD_FILE)).unwrap(), long::print(&again.case().job));
             }
             std::fs::write(again.directory.join("left"), "x").unwrap();
-            let other = again.reuse_or_create(&case, &around).unwrap();
+            let other = again.reuse_or_create(&case, &inputs).unwrap();
             assert_ne!(other.directory, path);
             assert!(!path.exists(), "the old one is gone");
             std::fs::set_permissions(&other.directory, std::fs::Permissions::from_mode(0o777)).unwrap();
             let path = other.directory.clone();
-            assert_ne!(other.reuse_or_create(&case, &around).unwrap().directory, path);
-            let third = CallDirectories::create(&case, None, &around).unwrap();
-            let router = third.reuse_or_create(&Case::new(HookType::JobExit), &around).unwrap();
+            assert_ne!(other.reuse_or_create(&case, &inputs).unwrap().directory, path);
+            let third = CallDirectories::create(&case, None, &inputs).unwrap();
+            let router = third.reuse_or_create(&Case::new(HookType::JobExit), &inputs).unwrap();
             assert!(router.scratch.is_some());
         }
     }

@@ -64,7 +64,7 @@ fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>, err
         Some(name) if name.ends_with('\r') => Finding::new(
             Rule::MissingInterpreter,
             reason,
-            "convert the file to Unix line ends, such as with sed -i 's/\\r$//'",
+            "convert the file to Unix line endings, for example with: sed -i 's/\\r$//'",
         ),
         Some(name) => Finding::new(Rule::MissingInterpreter, reason, install_advice(case, name)),
         None if errno == Some(nix::libc::ETXTBSY) => Finding::new(
@@ -131,24 +131,24 @@ fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterato
         Finding::new(
             Rule::LeftBehind,
             format!("process {} ({name}) is left behind{holds}: {fate}", left.pid),
-            "wait for what the hook starts; a service must be started elsewhere",
+            "wait for the processes that the hook starts; start a service elsewhere",
         )
     })
 }
 
 fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
-    let who = case.hook.caller().name();
+    let caller = case.hook.caller().name();
     let message = match case.caller_waits {
         Some(limit) if outcome.took >= limit => {
-            format!("the {who} waits {} s for it and then continues", limit.as_secs_f64())
+            format!("the {caller} waits {} s for it and then continues", limit.as_secs_f64())
         }
         Some(limit) => {
             let seconds = outcome.took.as_secs_f64();
             let waits = limit.as_secs_f64();
-            format!("the hook has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
+            format!("the hook has not ended within {seconds:.1} s; the {caller} waits {waits} s for it")
         }
         None if case.hook.is_waited_for() => {
-            format!("the hook has not ended, and the {who} waits for it without a limit")
+            format!("the hook has not ended, and the {caller} waits for it without a limit")
         }
         None => "the hook has not ended; the caller does not wait for it, but such processes accumulate"
             .to_owned(),
@@ -157,7 +157,7 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
     Finding::new(
         Rule::RanTooLong,
         message,
-        "limit every command in the hook, such as with timeout -s KILL 60",
+        "limit the run time of every command in the hook, for example with: timeout -s KILL 60",
     )
 }
 
@@ -201,21 +201,21 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
             Finding::new(
                 Rule::StatusCode,
                 format!("the hook {exit}, but its HookStatusCode = 0 overrules that: the job continues"),
-                "do not print HookStatusCode if the exit status should count",
+                "do not print HookStatusCode if the exit status should be used",
             )
         }
         _ if printed && !matches!(exit, Exit::Signal { .. }) && case.hook.caller() == HookCaller::Router => {
             Finding::new(
                 Rule::AnswerDiscarded,
                 format!("the hook {exit}: the router drops its output"),
-                "exit with 0 if the output should count",
+                "exit with 0 if the output should be used",
             )
         }
         _ => return None,
     })
 }
 
-/// Reports problems of the environment that scripts print on standard error.
+/// Reports problems with the environment that a script reports on standard error.
 fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     add_exception_finding(case, stderr, found);
     for line in stderr.lines() {
@@ -231,7 +231,7 @@ fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
             }
         } else if let Some(name) = parse_missing_interpreter(&line) {
             let advice = if name.contains('\r') {
-                "convert the file to Unix line ends, such as with sed -i 's/\\r$//'".to_owned()
+                "convert the file to Unix line endings, for example with: sed -i 's/\\r$//'".to_owned()
             } else if name.contains(' ') {
                 "the whole rest of the first line is treated as one name; write #!/usr/bin/env -S".to_owned()
             } else {
@@ -317,13 +317,13 @@ fn parse_missing_variable(line: &str) -> Option<String> {
 /// Returns the interpreter that `env` cannot find, according to its error message, or `None`. The first line of such
 /// a hook is `#!/usr/bin/env NAME`. The messages of coreutils and busybox are recognized.
 fn parse_missing_interpreter(line: &str) -> Option<String> {
-    let (who, rest) = line.split_once(": ")?;
+    let (program, rest) = line.split_once(": ")?;
     let rest = rest.strip_suffix(": No such file or directory")?;
     let name = rest.strip_prefix("can't execute ").unwrap_or(rest);
     // GNU env quotes the name for a shell, such as 'python3'$'\r'.
     let name = name.replace("'$'\\r'", "\r").replace("''", "");
     let name = name.trim_matches(['\'', '\u{2018}', '\u{2019}', '`']);
-    let is_env = who.rsplit('/').next() == Some("env");
+    let is_env = program.rsplit('/').next() == Some("env");
     (is_env && !name.is_empty()).then(|| name.to_owned())
 }
 
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn an_image_without_effect_is_reported() {
-        let told = |text: &str| {
+        let message_about = |text: &str| {
             let found = findings(HookType::PrepareJob, text.as_bytes(), 0);
             found
                 .into_iter()
@@ -495,7 +495,7 @@ mod tests {
                 .map(|one| one.message)
         };
         let image = "ContainerImage = \"/cvmfs/x\"\nWantContainer = true\n";
-        let message = told(image).unwrap();
+        let message = message_about(image).unwrap();
         assert!(
             message.starts_with(
                 "the job does not run in a container if only ContainerImage and WantContainer are set"
@@ -503,10 +503,10 @@ mod tests {
             "{message}"
         );
         for more in ["WantSandboxImage = true", "WantSIF = Arch == \"X86_64\"", "WantDocker = true"] {
-            assert_eq!(told(&format!("{image}{more}\n")), None, "{more}");
+            assert_eq!(message_about(&format!("{image}{more}\n")), None, "{more}");
         }
-        assert!(told("DockerImage = \"debian\"\nWantDocker = false\n").is_some());
-        assert_eq!(told("Memory = 1\n"), None);
+        assert!(message_about("DockerImage = \"debian\"\nWantDocker = false\n").is_some());
+        assert_eq!(message_about("Memory = 1\n"), None);
     }
 
     #[test]

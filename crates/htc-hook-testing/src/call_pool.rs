@@ -59,7 +59,7 @@ fn begin_call<T>(
     done: &mut dyn FnMut(T, CallOutcome),
 ) -> Option<(ChildId, RunningCall<T>)> {
     let PooledCall { tag, mut spec, patience } = job;
-    let aside = GroupLeaderProcess::start(reactor, &mut spec);
+    let leader = GroupLeaderProcess::start(reactor, &mut spec);
     let began = clock::monotonic_now();
     match reactor.spawn(spec) {
         Ok(child) => {
@@ -69,14 +69,14 @@ fn begin_call<T>(
                 began,
                 deadline,
                 killed: false,
-                group_leader: aside,
+                group_leader: leader,
                 pid,
                 caller_signal: None,
             };
             Some((child, call))
         }
         Err(error) => {
-            aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
+            leader.into_iter().for_each(|mut leader| leader.dismiss(reactor));
             let ending = CallEnding::not_started(&error);
             done(tag, CallOutcome { ending, took: clock::monotonic_now().since(began) });
             None
@@ -95,10 +95,10 @@ fn end_call<T>(
     ended.caller_signal = one.caller_signal;
     ended.group_signal = one.group_leader.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
     let took = clock::monotonic_now().since(one.began);
-    match one.group_leader.filter(|aside| !aside.has_exited()) {
-        Some(mut aside) => {
-            aside.dismiss(reactor);
-            Some(EndedCall { tag: one.tag, execution: ended, took, group_leader: aside })
+    match one.group_leader.filter(|leader| !leader.has_exited()) {
+        Some(mut leader) => {
+            leader.dismiss(reactor);
+            Some(EndedCall { tag: one.tag, execution: ended, took, group_leader: leader })
         }
         None => {
             done(one.tag, CallOutcome { ending: CallEnding::Ran(ended), took });
@@ -178,13 +178,14 @@ pub fn run_pool_from_source<T>(
         if running
             .values_mut()
             .filter_map(|one| one.group_leader.as_mut())
-            .any(|aside| aside.record_exit(&event))
+            .any(|leader| leader.record_exit(&event))
         {
             continue;
         }
         if let Some(at) = finished.iter_mut().position(|one| one.group_leader.record_exit(&event)) {
-            let EndedCall { tag, execution: mut ended, took, group_leader: aside } = finished.swap_remove(at);
-            ended.group_signal = aside.signal_from_hook();
+            let EndedCall { tag, execution: mut ended, took, group_leader: leader } =
+                finished.swap_remove(at);
+            ended.group_signal = leader.signal_from_hook();
             done(tag, CallOutcome { ending: CallEnding::Ran(ended), took });
             continue;
         }

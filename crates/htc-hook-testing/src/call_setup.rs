@@ -1,4 +1,4 @@
-//! Setup of a hook call, with which the call can be made any number of times.
+//! Setup of a hook call; can be used for any number of calls.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -21,7 +21,7 @@ use htc_runner::hook_call::{HookCall, RootHookError, StderrHandling};
 use htc_runner::hook_environment::HookEnvironment;
 use htc_starter::StarterSettings;
 
-/// Properties of a hook call, with which the call can be made any number of times.
+/// Setup of a hook call; can be used for any number of calls.
 pub struct CallSetup {
     /// Access to the operating system.
     pub world: Rc<RealWorld>,
@@ -98,7 +98,7 @@ impl CallSetup {
         }
     }
 
-    /// Sets the hook's path, and checks it in the way of the hook's caller.
+    /// Sets the hook's path, and checks it as the hook's caller does.
     #[must_use]
     pub fn with_hook_path(mut self, path: &Path) -> Self {
         self.path = path.as_os_str().as_bytes().into();

@@ -33,7 +33,7 @@ pub fn caller_environment(world: &dyn World, choice: &ConfigSelection, quirks: Q
 ///
 /// # Errors
 /// A daemon of 25.14 would exit with the defaults on this machine.
-pub fn default_config(who: LookupContext) -> Result<Config, ConfigError> {
+pub fn default_config(context: LookupContext) -> Result<Config, ConfigError> {
     let nothing = LoadOptions {
         file: Some("/dev/null".into()),
         environment: false,
@@ -41,16 +41,16 @@ pub fn default_config(who: LookupContext) -> Result<Config, ConfigError> {
         user_file: false,
         ..LoadOptions::default()
     };
-    Config::load(&RealWorld::new(), &who, &nothing).map(|(config, _)| config)
+    Config::load(&RealWorld::new(), &context, &nothing).map(|(config, _)| config)
 }
 
 /// Returns the starter's default settings, which are read once per thread.
 pub fn default_settings() -> StarterSettings {
     thread_local! {
         static READ: StarterSettings = {
-            let who = LookupContext { subsystem: HookCaller::Starter.subsystem().into(), local_name: "".into() };
+            let context = LookupContext { subsystem: HookCaller::Starter.subsystem().into(), local_name: "".into() };
             let world = RealWorld::new();
-            let read = default_config(who).ok().and_then(|config| {
+            let read = default_config(context).ok().and_then(|config| {
                 StarterSettings::read(&config.view(&world), None, &world).ok()
             });
             read.unwrap_or_default()

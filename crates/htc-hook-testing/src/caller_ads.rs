@@ -53,14 +53,14 @@ const RUN_ATTRIBUTES: [&str; 6] =
 impl Case {
     /// Returns the case with the ads as its caller completes them before it calls the hook. `scratch` is the job's
     /// scratch directory, for starter hooks only.
-    pub fn completed_by_caller(&self, scratch: Option<&Path>, around: &VerdictInputs<'_>) -> Case {
+    pub fn completed_by_caller(&self, scratch: Option<&Path>, inputs: &VerdictInputs<'_>) -> Case {
         let mut case = self.clone();
         if case.recorded_input.is_some() {
             return case;
         }
         match (case.hook, scratch) {
             (HookType::ReplyFetch | HookType::EvictClaim, _) => {
-                case.add_startd_attributes(around.world);
+                case.add_startd_attributes(inputs.world);
                 case.slot = slot::to_internal_ad(&case.slot, &case.policy);
             }
             (
@@ -69,7 +69,7 @@ impl Case {
                 | HookType::UpdateJobInfo
                 | HookType::JobExit,
                 Some(scratch),
-            ) => case.add_starter_attributes(scratch, around),
+            ) => case.add_starter_attributes(scratch, inputs),
             _ => {}
         }
         case
@@ -85,26 +85,26 @@ impl Case {
     }
 
     /// Completes the job as the starter does before it calls the hook.
-    fn add_starter_attributes(&mut self, scratch: &Path, around: &VerdictInputs<'_>) {
+    fn add_starter_attributes(&mut self, scratch: &Path, inputs: &VerdictInputs<'_>) {
         if self.with_shadow {
-            self.job.update(&job_exit::provisioned_resources(&self.slot, around.world));
+            self.job.update(&job_exit::provisioned_resources(&self.slot, inputs.world));
         } else {
-            self.add_startd_attributes(around.world);
+            self.add_startd_attributes(inputs.world);
         }
-        let info = complete_job_ad(&mut self.job, scratch, around.quirks, around.world);
+        let info = complete_job_ad(&mut self.job, scratch, inputs.quirks, inputs.world);
         self.job_before_start = Some(self.job.clone());
-        let state = Context::new(around.world).my(&self.job).string(attr::JOB_STATE);
-        let told = match self.hook {
+        let state = Context::new(inputs.world).my(&self.job).string(attr::JOB_STATE);
+        let is_complete = match self.hook {
             HookType::UpdateJobInfo => state.is_some(),
             HookType::JobExit => state.is_some_and(|state| state == "Exited"),
             _ => true,
         };
         // The starter refuses a job of an unsupported universe, but its hook can still be tested with the given ad.
-        if let (Some(info), false) = (info, told)
-            && let Some(mut sent) = self.simulate_run(info, scratch, around)
+        if let (Some(info), false) = (info, is_complete)
+            && let Some(mut sent) = self.simulate_run(info, scratch, inputs)
         {
             for (name, value) in self.job.sorted() {
-                if !RUN_ATTRIBUTES.iter().any(|told| name.eq_ignore_ascii_case(told.as_bytes())) {
+                if !RUN_ATTRIBUTES.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes())) {
                     sent.insert(name, value.clone());
                 }
             }
@@ -114,16 +114,16 @@ impl Case {
 
     /// Returns the ad that the starter passes to its hook after the start of the job, or after the end of the job
     /// that the given ad describes. Returns `None` if the starter would not call the hook.
-    fn simulate_run(&self, info: JobInfo, scratch: &Path, around: &VerdictInputs<'_>) -> Option<ClassAd> {
+    fn simulate_run(&self, info: JobInfo, scratch: &Path, inputs: &VerdictInputs<'_>) -> Option<ClassAd> {
         let is_exit = self.hook == HookType::JobExit;
         // The starter sends its first update at a whole second of the clock, so it may be later than the configured
         // interval.
-        let first_update = around.settings.initial_update_interval + Duration::from_secs(1);
+        let first_update = inputs.settings.initial_update_interval + Duration::from_secs(1);
         let lasts = if is_exit { JOB_RUN_TIME } else { first_update };
         let lasted = i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX);
-        let present = around.world.now();
+        let present = inputs.world.now();
         let mut now = ClockReading { wall_us: present.wall_us.saturating_sub(lasted), monotonic_us: 0 };
-        match job_exit::read_deferral(&self.job, &info.id(), now.epoch(), around.world) {
+        match job_exit::read_deferral(&self.job, &info.id(), now.epoch(), inputs.world) {
             Deferral::Now => {}
             Deferral::Wait(seconds) => now = now.plus(Duration::from_secs(seconds)),
             Deferral::Missed(_) => return None,
@@ -133,11 +133,11 @@ impl Case {
             exit: is_exit.then(|| BString::from("exit")),
             ..StarterHooks::default()
         };
-        let alone = StarterSetup::minimal(around.world, self.job.clone(), Ok(info), scratch.to_owned());
+        let alone = StarterSetup::minimal(inputs.world, self.job.clone(), Ok(info), scratch.to_owned());
         let mut machine = Starter::new(StarterSetup {
-            quirks: around.quirks,
+            quirks: inputs.quirks,
             machine: Some(self.slot.clone()),
-            settings: around.settings.clone(),
+            settings: inputs.settings.clone(),
             hooks,
             starter_pid: std::process::id(),
             ..alone
@@ -153,12 +153,12 @@ impl Case {
         while let Some(script) = starting_process_is_script(&out) {
             drop(machine.step(now, StarterEvent::ProcessStarted { pid: FAKE_PID }));
             if script {
-                out = self.end_script(&mut machine, now, "Pre", around);
+                out = self.end_script(&mut machine, now, "Pre", inputs);
                 continue;
             }
             now = now.plus(lasts);
             return match is_exit {
-                true => self.simulate_job_end(&mut machine, now, around),
+                true => self.simulate_job_end(&mut machine, now, inputs),
                 false => {
                     drop(machine.step(now, StarterEvent::Timeout));
                     ad_of_first_hook(&machine.step(now, StarterEvent::Measured(sample_usage())))
@@ -175,7 +175,7 @@ impl Case {
         &self,
         machine: &mut Starter<'_>,
         now: ClockReading,
-        around: &VerdictInputs<'_>,
+        inputs: &VerdictInputs<'_>,
     ) -> Option<ClassAd> {
         let request = match self.word.as_slice() {
             b"evict" => Some(StarterCommand::Graceful(Some(StarterVacateReason {
@@ -200,7 +200,7 @@ impl Case {
         let mut out = machine.step(now, StarterEvent::process_ended(exit, usage));
         if starting_process_is_script(&out).is_some() {
             drop(machine.step(now, StarterEvent::ProcessStarted { pid: FAKE_PID }));
-            out = self.end_script(machine, now, "Post", around);
+            out = self.end_script(machine, now, "Post", inputs);
         }
         ad_of_first_hook(&out)
     }
@@ -211,9 +211,9 @@ impl Case {
         machine: &mut Starter<'_>,
         now: ClockReading,
         prefix: &str,
-        around: &VerdictInputs<'_>,
+        inputs: &VerdictInputs<'_>,
     ) -> Vec<StarterAction> {
-        let promised = job_exit::promised_status(&self.job, prefix, around.world);
+        let promised = job_exit::promised_status(&self.job, prefix, inputs.world);
         let exit = promised.and_then(|status| Exit::from_raw(i32::try_from(status).ok()?));
         let exit = exit.unwrap_or(Exit::Code(0));
         machine.step(now, StarterEvent::process_ended(exit, FamilyUsage::default()))

@@ -8,14 +8,14 @@ const KILL_ADVICE: &str = "kill the processes that the hook has started by their
 
 /// Reports a signal that the hook sent to its caller, or to its process group, which includes its caller.
 pub(super) fn signals_caller_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
-    let who = case.hook.caller().name();
+    let caller = case.hook.caller().name();
     let message = match (ended.group_signal, ended.caller_signal) {
         (Some(number), _) => format!(
-            "the hook sends signal {number} to its process group (kill 0), which includes the {who}: this ends the {who} and its job"
+            "the hook sends signal {number} to its process group (kill 0), which includes the {caller}: this ends the {caller} and its job"
         ),
         (None, Some(number)) => {
             format!(
-                "the hook sends signal {number} to its caller, the {who}: this ends the {who} and its job"
+                "the hook sends signal {number} to its caller, the {caller}: this ends the {caller} and its job"
             )
         }
         (None, None) => return None,

@@ -143,7 +143,7 @@ impl Case {
     /// removes one on request of a shadow or on a signal. After a request of a shadow, 25.14 passes `evict` to
     /// JOB_EXIT.
     pub fn reported_word(&self, quirks: QuirkMode) -> &BStr {
-        match self.shadow_reason_quirk(quirks).is_some_and(|untold| untold.as_reference) {
+        match self.shadow_reason_quirk(quirks).is_some_and(|decision| decision.as_reference) {
             true => b"evict".as_bstr(),
             false => self.word.as_bstr(),
         }

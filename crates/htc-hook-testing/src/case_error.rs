@@ -107,12 +107,12 @@ impl CaseError {
 
     /// Returns the message of the error and of its causes in one line.
     pub fn to_message(&self) -> String {
-        let mut told = self.to_string();
+        let mut message = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
-            told += &format!(": {error}");
+            message += &format!(": {error}");
             cause = error.source();
         }
-        told
+        message
     }
 }

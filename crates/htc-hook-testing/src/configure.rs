@@ -106,7 +106,7 @@ pub enum SetupError {
         error: ArgumentError,
     },
     /// No slot has this name.
-    #[error("the configuration makes no slot '{name}' on this machine")]
+    #[error("the configuration defines no slot '{name}' on this machine")]
     NoSlot {
         /// Name of the slot.
         name: String,
@@ -136,7 +136,7 @@ impl SetupError {
             });
             let found = similar_names::nearest(keyword.as_slice(), keywords);
             *misnamed =
-                found.map(|meant| format!("did you mean the keyword {meant}? {meant}{ending} is set"));
+                found.map(|similar| format!("did you mean the keyword {similar}? {similar}{ending} is set"));
         }
         self
     }
@@ -244,10 +244,10 @@ impl CallSetup {
     /// Sets the route of the case from the configuration: the route with the given name, otherwise the one that the router chooses
     /// for the job.
     fn apply_route(&mut self, view: &ConfigView<'_>, options: &CallOptions) -> Result<(), SetupError> {
-        let knobs = router::RouterParameters::load(view, &mut |_| {});
+        let parameters = router::RouterParameters::load(view, &mut |_| {});
         let mut notes = Vec::new();
         let table = RouteTable::load(
-            RouteLoadContext { view, parameters: &knobs, world: &*self.world, quirks: self.quirks },
+            RouteLoadContext { view, parameters: &parameters, world: &*self.world, quirks: self.quirks },
             &mut |note| {
                 // The router also logs each route that it loads.
                 if matches!(note.subject, NoteSubject::RouteRefused(..) | NoteSubject::RouteNotFound(_)) {
@@ -256,7 +256,7 @@ impl CallSetup {
             },
         );
         let Some(name) = &options.route else {
-            self.use_chosen_route(&table, &knobs, options);
+            self.use_chosen_route(&table, &parameters, options);
             return Ok(());
         };
         let Some(route) = table.index_of(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
@@ -278,7 +278,7 @@ impl CallSetup {
     fn use_chosen_route(
         &mut self,
         table: &RouteTable,
-        knobs: &router::RouterParameters,
+        parameters: &router::RouterParameters,
         options: &CallOptions,
     ) {
         if table.routes.is_empty() || options.target_universe.is_some() || options.grid_resource.is_some() {
@@ -286,7 +286,7 @@ impl CallSetup {
         }
         let world = Rc::clone(&self.world);
         let states = table.states_from_queue(None, world.now().epoch(), &*world);
-        let Ok(mut pass) = RoutingPass::new(table, knobs, None, states, &*world) else { return };
+        let Ok(mut pass) = RoutingPass::new(table, parameters, None, states, &*world) else { return };
         let mut job = self.case.job.clone();
         router::forget_routing(&mut job);
         let note = match pass.choose(&job) {
@@ -324,9 +324,9 @@ mod tests {
     use htc_base::quirks::QuirkMode;
     use htc_starter::hooks;
 
-    fn choice(knobs: &[(&str, &str)]) -> ConfigSelection {
-        let knobs = knobs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        ConfigSelection { file: Some("/dev/null".into()), parameters: knobs, no_env: true }
+    fn choice(parameters: &[(&str, &str)]) -> ConfigSelection {
+        let parameters = parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        ConfigSelection { file: Some("/dev/null".into()), parameters, no_env: true }
     }
 
     fn options() -> CallOptions {
@@ -336,25 +336,25 @@ mod tests {
     /// Returns a call configured with the given parameters, and the result of `configure`.
     fn configured(
         hook: HookType,
-        knobs: &[(&str, &str)],
+        parameters: &[(&str, &str)],
         options: &CallOptions,
     ) -> (CallSetup, Result<(), SetupError>) {
         let world = Rc::new(RealWorld::new());
         let mut setup = CallSetup::without_hook(world, Case::new(hook), QuirkMode::Manual);
-        let options = CallOptions { configuration: choice(knobs), ..options.clone() };
-        let done = setup.configure(&options, &mut |_| {});
-        (setup, done)
+        let options = CallOptions { configuration: choice(parameters), ..options.clone() };
+        let result = setup.configure(&options, &mut |_| {});
+        (setup, result)
     }
 
     #[test]
     fn the_hook_is_the_one_that_the_slot_would_call() {
-        let knobs = [
+        let parameters = [
             ("SLOT1_JOB_HOOK_KEYWORD", "ONE"),
             ("ONE_HOOK_FETCH_WORK", "/bin/true"),
             ("ONE_HOOK_FETCH_WORK_TIMEOUT", "5"),
         ];
-        let (setup, done) = configured(HookType::FetchWork, &knobs, &options());
-        done.unwrap();
+        let (setup, result) = configured(HookType::FetchWork, &parameters, &options());
+        result.unwrap();
         assert_eq!((setup.path, setup.case.keyword, setup.refusal), ("/bin/true".into(), "ONE".into(), None));
         assert_eq!(
             setup.ignored_settings,
@@ -366,8 +366,8 @@ mod tests {
 
     #[test]
     fn a_missing_keyword_is_reported_with_the_searched_places() {
-        let (_, done) = configured(HookType::FetchWork, &[], &options());
-        let error = done.unwrap_err();
+        let (_, result) = configured(HookType::FetchWork, &[], &options());
+        let error = result.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("the startd has no keyword, so it calls no hooks\n  "), "{text}");
         assert_eq!(error.hint().as_deref(), Some("name a keyword with --keyword WORD"));
@@ -376,18 +376,18 @@ mod tests {
     #[test]
     fn a_parameter_that_nothing_reads_is_named() {
         let options = CallOptions { keyword: Some("K".to_owned()), ..options() };
-        let (_, done) = configured(HookType::FetchWork, &[("K_HOOK_FETCH_JOB", "/bin/true")], &options);
-        let error = done.unwrap_err();
+        let (_, result) = configured(HookType::FetchWork, &[("K_HOOK_FETCH_JOB", "/bin/true")], &options);
+        let error = result.unwrap_err();
         assert!(error.to_string().starts_with("K_HOOK_FETCH_WORK is not set, so no such hook is called"));
         assert!(error.hint().unwrap().starts_with("K_HOOK_FETCH_JOB is set, but nothing reads it"));
     }
 
     #[test]
     fn one_bad_path_refuses_the_job_for_every_hook() {
-        let knobs = [("K_HOOK_PREPARE_JOB", "/bin/true"), ("K_HOOK_UPDATE_JOB_INFO", "/no/such/hook")];
+        let parameters = [("K_HOOK_PREPARE_JOB", "/bin/true"), ("K_HOOK_UPDATE_JOB_INFO", "/no/such/hook")];
         let options = CallOptions { keyword: Some("K".to_owned()), ..options() };
-        let (setup, done) = configured(HookType::PrepareJob, &knobs, &options);
-        done.unwrap();
+        let (setup, result) = configured(HookType::PrepareJob, &parameters, &options);
+        result.unwrap();
         let config = default_config(setup.config_subject()).unwrap();
         assert!(hooks::find_hooks_of_keyword(b"K", &config.view(&*setup.world), &*setup.world).1.is_none());
         assert!(setup.refusal.unwrap().contains("/no/such/hook"));
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn options_override_the_settings_of_a_route() {
-        let knobs = [
+        let parameters = [
             ("JOB_ROUTER_ROUTE_NAMES", "far"),
             ("JOB_ROUTER_ROUTE_far", "UNIVERSE grid\nGridResource = \"batch slurm\"\nREQUIREMENTS true\n"),
             ("K_HOOK_TRANSLATE_JOB", "/bin/true"),
@@ -405,12 +405,12 @@ mod tests {
             route: Some(route.to_owned()),
             ..options()
         };
-        let (_, done) = configured(HookType::TranslateJob, &knobs, &named("near"));
-        let error = done.unwrap_err();
+        let (_, result) = configured(HookType::TranslateJob, &parameters, &named("near"));
+        let error = result.unwrap_err();
         assert!(error.to_string().starts_with("the configuration has no usable route 'near'"));
         let own = CallOptions { target_universe: Some(5), ..named("far") };
-        let (setup, done) = configured(HookType::TranslateJob, &knobs, &own);
-        match done {
+        let (setup, result) = configured(HookType::TranslateJob, &parameters, &own);
+        match result {
             Ok(()) => {
                 let route = setup.case.route;
                 assert_eq!((route.name, route.universe), ("far".into(), 5));
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_fetch_hook_reads_the_configured_slot() {
-        let knobs = [
+        let parameters = [
             ("STARTD_JOB_HOOK_KEYWORD", "K"),
             ("K_HOOK_FETCH_WORK", "/bin/true"),
             ("START", "Owner == \"alice\""),
@@ -431,13 +431,13 @@ mod tests {
             ("STARTD_ATTRS", "Site"),
             ("Site", "\"here\""),
         ];
-        let (setup, done) = configured(HookType::FetchWork, &knobs, &options());
-        done.unwrap();
+        let (setup, result) = configured(HookType::FetchWork, &parameters, &options());
+        result.unwrap();
         assert_eq!(setup.case.slot.string("Site"), Some("here".into()));
         // If the user gives the slot ad, it is used unchanged.
-        let given = CallOptions { slot_ad: SlotAdSource::FromUser, ..options() };
-        let (setup, done) = configured(HookType::FetchWork, &knobs, &given);
-        done.unwrap();
+        let with_user_ad = CallOptions { slot_ad: SlotAdSource::FromUser, ..options() };
+        let (setup, result) = configured(HookType::FetchWork, &parameters, &with_user_ad);
+        result.unwrap();
         assert!(!setup.case.slot.contains("Site"));
     }
 }

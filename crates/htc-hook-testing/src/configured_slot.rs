@@ -1,4 +1,4 @@
-//! Slot for hooks of the execution point: the configured slot, made in the way of the slot runner, or a built-in
+//! Slot for hooks of the execution point: the configured slot, created as the slot runner creates it, or a built-in
 //! slot.
 
 use std::rc::Rc;
@@ -25,32 +25,33 @@ fn build_execution_point(
     quirks: QuirkMode,
     warn: &mut dyn FnMut(&str),
 ) -> Result<ExecutionPoint, String> {
-    let (mut around, warning) = match StarterProgram::find(None, config, &**world, quirks) {
+    let (mut surroundings, warning) = match StarterProgram::find(None, config, &**world, quirks) {
         Ok(starter) => starter.surroundings(config, &**world, choice),
         Err(error) => (configured_surroundings(config, &**world), Some(error.to_string())),
     };
     warning.iter().for_each(|warning| warn(warning));
-    // Problems of EXECUTE are ignored because no job is run.
-    around.execute_problem = None;
-    around.slot_volumes.values_mut().for_each(|volume| volume.execute_problem = None);
-    match slot::configure(config, &**world, &around, quirks, ExitLimits::default()) {
+    // Problems with EXECUTE do not matter here, because no job is run.
+    surroundings.execute_problem = None;
+    surroundings.slot_volumes.values_mut().for_each(|volume| volume.execute_problem = None);
+    match slot::configure(config, &**world, &surroundings, quirks, ExitLimits::default()) {
         Ok(configured) => {
             let machine = passive_execution_point(configured.settings, Rc::clone(world) as Rc<dyn World>);
             if machine.slots().next().is_none() {
                 return Err(
-                    "the configuration makes no slots here; a built-in static slot is used".to_owned()
+                    "the configuration defines no slots on this machine; a built-in static slot is used"
+                        .to_owned(),
                 );
             }
             Ok(machine)
         }
         Err(error) => Err(format!(
-            "cannot make the slots of the configuration; a built-in static slot is used: {error}"
+            "cannot create the slots of the configuration; a built-in static slot is used: {error}"
         )),
     }
 }
 
-/// Returns the names and ads of the slots that the configuration defines on this machine, as the execution point sends them.
-/// Returns none, with a warning, if no slot can be made.
+/// Returns the names and ads of the slots that the configuration defines on this machine, as the execution point
+/// sends them. If no slot can be created, returns an empty list and calls `warn`.
 pub fn configured_slot_ads(
     config: &Config,
     choice: &ConfigSelection,
@@ -76,11 +77,11 @@ impl CallSetup {
         matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
     }
 
-    /// Uses the configured slot, made in the way of the slot runner. Returns false if no slot can be made, for
+    /// Uses the configured slot, created as the slot runner creates it. Returns false if no slot can be created, for
     /// example because a configuration for another machine needs resources that this machine lacks.
     ///
     /// # Errors
-    /// Slots were made, but none has the given name.
+    /// Slots were created, but none has the given name.
     pub(super) fn use_configured_slot(
         &mut self,
         config: &Config,
@@ -165,9 +166,9 @@ impl CallSetup {
         let hook = self.case.hook;
         if hook == HookType::FetchWork || self.reads_slot_policy() {
             let policy = self.slot_policy(config, options)?;
-            for (name, knob) in [("Start", "START"), ("Rank", "Rank")] {
+            for (name, parameter) in [("Start", "START"), ("Rank", "Rank")] {
                 if let (Some(value), false) =
-                    (policy.get(knob), options.changes.changes_slot_attribute(hook, name))
+                    (policy.get(parameter), options.changes.changes_slot_attribute(hook, name))
                 {
                     self.case.slot.insert(name, value);
                 }

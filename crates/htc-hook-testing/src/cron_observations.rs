@@ -22,12 +22,14 @@ const MAX_RECORDED: usize = 50;
 /// Observations of the runs of one cron job.
 #[derive(Clone, Debug, Default)]
 pub struct CronObservations {
-    /// True if the program was started at least once. The next field is true while the program runs.
+    /// True if the program was started at least once.
     started: bool,
+    /// True while the program is running.
     is_running: bool,
     not_started: Option<String>,
-    /// True if a block was published. The next field is true if a block had no valid line.
+    /// True if a block was published.
     published: bool,
+    /// True if a block had no valid line.
     empty_block: bool,
     bad_lines: Vec<BString>,
     unterminated_line: Option<BString>,
@@ -46,8 +48,8 @@ impl CronObservations {
     }
 
     /// Records an event reported by the cron runner.
-    pub fn record_notice(&mut self, told: &CronNotice) {
-        match told {
+    pub fn record_notice(&mut self, notice: &CronNotice) {
+        match notice {
             CronNotice::Started { .. } => (self.started, self.is_running) = (true, true),
             CronNotice::NotStarted { reason, .. } => self.not_started = Some(reason.clone()),
             CronNotice::Published { block, .. } => {
@@ -102,7 +104,7 @@ impl CronObservations {
             None if !self.started => Verdict::new(Decision::NotStarted, false, "the program is not started")
                 .with_reason(NEVER_STARTED),
             None if self.is_running => {
-                Verdict::new(Decision::StillRunning, false, "the program still runs").with_reason(rules)
+                Verdict::new(Decision::StillRunning, false, "the program is still running").with_reason(rules)
             }
             None if !self.published => {
                 let reason = match self.bad_lines.first() {
@@ -169,26 +171,27 @@ mod tests {
 
     #[test]
     fn words_distinguish_the_ends_of_the_program() {
-        let word = |heard: &CronObservations| heard.verdict(ClassAd::new(), &[]).decision.word();
-        let mut heard = CronObservations::default();
-        assert_eq!(word(&heard), "not-started");
-        heard.record_notice(&CronNotice::Started { name: "A".into(), pid: 1 });
-        assert_eq!(word(&heard), "still-running");
+        let word =
+            |observations: &CronObservations| observations.verdict(ClassAd::new(), &[]).decision.word();
+        let mut observations = CronObservations::default();
+        assert_eq!(word(&observations), "not-started");
+        observations.record_notice(&CronNotice::Started { name: "A".into(), pid: 1 });
+        assert_eq!(word(&observations), "still-running");
         let (exit, took) = (Exit::Code(3), Duration::ZERO);
-        heard.record_notice(&CronNotice::Ended {
+        observations.record_notice(&CronNotice::Ended {
             name: "A".into(),
             exit,
             took,
             stderr: b"x".to_vec(),
             left_behind: Vec::new(),
         });
-        assert_eq!(word(&heard), "nothing-published");
-        assert_eq!(heard.findings()[0].rule, Rule::StatusIgnored);
+        assert_eq!(word(&observations), "nothing-published");
+        assert_eq!(observations.findings()[0].rule, Rule::StatusIgnored);
         let block = htc_slot::cron_ads::CronPublication { attributes: Some(2), ..Default::default() };
-        heard.record_notice(&CronNotice::Published { job: "A".into(), block });
-        assert_eq!(word(&heard), "not-for-slot");
+        observations.record_notice(&CronNotice::Published { job: "A".into(), block });
+        assert_eq!(word(&observations), "not-for-slot");
         let name = "A".into();
         let merged = [CronMerge { name: &name, is_merged: true, rule: "all" }];
-        assert!(heard.verdict(ClassAd::new(), &merged).good);
+        assert!(observations.verdict(ClassAd::new(), &merged).good);
     }
 }

@@ -64,8 +64,8 @@ pub fn run_cron_once(
         skipped: false,
     };
     let mut reactor = Reactor::new(&[])?;
-    let mut play = CronSession::new(plan, surroundings, &[], &world, &mut reactor);
-    let mut tell = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
+    let mut session = CronSession::new(plan, surroundings, &[], &world, &mut reactor);
+    let mut report = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
         CronSessionEvent::Killed(name) => warn(&format!("{name} did not end in time and was killed")),
         CronSessionEvent::OnDemand(name) => {
             warn(&format!("{name} runs only on demand (OnDemand), and nothing starts it"));
@@ -79,10 +79,10 @@ pub fn run_cron_once(
         // Without handled signals, such a signal ends this program.
         CronSessionEvent::Notice(_) | CronSessionEvent::JobBegins | CronSessionEvent::SignalsCaller(_) => {}
     };
-    play.configure(list, &mut tell);
-    while play.run(&mut tell)? == SessionPause::Reconfig {}
-    let (failed, ads) = (play.has_failures(), play.published_ads().clone());
-    drop(play);
+    session.configure(list, &mut report);
+    while session.run(&mut report)? == SessionPause::Reconfig {}
+    let (failed, ads) = (session.has_failures(), session.published_ads().clone());
+    drop(session);
     Ok(Some(CronOutcome { failed, ads }))
 }
 

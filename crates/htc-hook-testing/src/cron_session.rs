@@ -45,11 +45,11 @@ impl CronList {
     /// The configuration names no cron job, or not the job `only`.
     pub fn from_config(
         manager: CronManager,
-        knobs: &dyn ParameterSource,
+        parameters: &dyn ParameterSource,
         only: Option<&str>,
         quirks: QuirkMode,
     ) -> Result<(Self, Vec<Result<String, CronJobError>>), String> {
-        let mut names = manager.job_names(knobs);
+        let mut names = manager.job_names(parameters);
         if let Some(only) = only {
             names.retain(|name| name.eq_ignore_ascii_case(only.as_bytes()));
         }
@@ -59,26 +59,26 @@ impl CronList {
                 None => format!("{}_JOBLIST is empty: there are no jobs", manager.parameter_prefix()),
             });
         }
-        let (auto_publish, odd) = manager.read_auto_publish(knobs);
-        let mut told = Vec::new();
-        told.extend(odd.map(|odd| {
-            Ok(format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.parameter_prefix()))
+        let (auto_publish, invalid_word) = manager.read_auto_publish(parameters);
+        let mut messages = Vec::new();
+        messages.extend(invalid_word.map(|word| {
+            Ok(format!("{}_AUTOPUBLISH = {word}: HTCondor treats it as Never", manager.parameter_prefix()))
         }));
         let (mut jobs, mut skipped) = (Vec::new(), false);
         for name in names {
-            match CronJob::read(manager, &name, knobs, quirks) {
+            match CronJob::read(manager, &name, parameters, quirks) {
                 Ok(job) => {
-                    told.extend(job.warnings.iter().cloned().map(Ok));
+                    messages.extend(job.warnings.iter().cloned().map(Ok));
                     jobs.push(job);
                 }
                 Err(error) => {
                     skipped = true;
-                    told.push(Err(error));
+                    messages.push(Err(error));
                 }
             }
         }
-        let max_load = manager.max_load(knobs);
-        Ok((CronList { jobs, max_load, auto_publish, skipped }, told))
+        let max_load = manager.max_load(parameters);
+        Ok((CronList { jobs, max_load, auto_publish, skipped }, messages))
     }
 }
 
@@ -144,10 +144,11 @@ pub struct CronSession<'a> {
     started: RefCell<BTreeMap<BString, u64>>,
     /// Cron jobs that are waiting for their CONDITION to become true, or that cannot be started.
     blocked: Vec<BString>,
-    /// Real start time of the session. The next fields are the start on the clock of the session, and the total time
-    /// that this clock has skipped.
+    /// Real time at which the session started.
     began: MonotonicTime,
+    /// Time at the start of the session on the session's clock.
     clock_start: ClockReading,
+    /// Total time that the session's clock has skipped.
     skipped: Duration,
     timed_actions: Vec<(Duration, TimedAction)>,
     failed: bool,
@@ -231,17 +232,17 @@ impl<'a> CronSession<'a> {
         self.began.plus(from_start.saturating_sub(self.skipped))
     }
 
-    /// Runs the session to its next pause. Calls `told` with each event.
+    /// Runs the session to its next pause. Calls `report` with each event.
     ///
     /// # Errors
     /// The event loop fails.
-    pub fn run(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
+    pub fn run(&mut self, report: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
         let mut idle_since = clock::monotonic_now();
         loop {
-            self.report_notices(told);
+            self.report_notices(report);
             let end = self.plan.time_limit.map(|limit| self.began.plus(limit));
             if end.is_some_and(|end| end <= clock::monotonic_now()) {
-                return Ok(self.give_up(told));
+                return Ok(self.give_up(report));
             }
             if self.plan.seconds.is_none() && self.has_finished() {
                 return Ok(SessionPause::Ended(None));
@@ -249,8 +250,8 @@ impl<'a> CronSession<'a> {
             if self.timed_actions.first().is_some_and(|moment| moment.0 <= self.elapsed()) {
                 match self.timed_actions.remove(0).1 {
                     TimedAction::Reconfig => return Ok(SessionPause::Reconfig),
-                    TimedAction::JobBegins => self.begin_job(told),
-                    TimedAction::End => return self.shut_down(told),
+                    TimedAction::JobBegins => self.begin_job(report),
+                    TimedAction::End => return self.shut_down(report),
                 }
                 continue;
             }
@@ -269,15 +270,15 @@ impl<'a> CronSession<'a> {
             let deadline = wake.map(|wake| self.to_real_tick(wake)).into_iter().chain(limit).chain(end).min();
             // A program that prints without pause keeps the reactor from timing out, so the limit is also checked
             // here.
-            let over = limit.is_some_and(|limit| limit <= clock::monotonic_now());
-            let event = if over { ReactorEvent::Timeout } else { self.reactor.next_event(deadline)? };
+            let is_expired = limit.is_some_and(|limit| limit <= clock::monotonic_now());
+            let event = if is_expired { ReactorEvent::Timeout } else { self.reactor.next_event(deadline)? };
             match event {
                 ReactorEvent::Timeout if limit.is_some_and(|limit| limit <= clock::monotonic_now()) => {
-                    return Ok(self.give_up(told));
+                    return Ok(self.give_up(report));
                 }
                 ReactorEvent::Timeout => self.send_event(CronEvent::Tick),
                 ReactorEvent::Signal(number) if is_sent_by_hook(number, None, self.reactor) => {
-                    told(self, &CronSessionEvent::SignalsCaller(number));
+                    report(self, &CronSessionEvent::SignalsCaller(number));
                 }
                 ReactorEvent::Signal(number) => {
                     self.reactor.kill_all(SHUTDOWN_GRACE);
@@ -294,25 +295,25 @@ impl<'a> CronSession<'a> {
     }
 
     /// Kills all programs because one has exceeded its time limit.
-    fn give_up(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> SessionPause {
+    fn give_up(&mut self, report: &mut dyn FnMut(&Self, &CronSessionEvent)) -> SessionPause {
         self.timed_out = true;
         for name in self.runner.running_jobs() {
-            told(self, &CronSessionEvent::Killed(name));
+            report(self, &CronSessionEvent::Killed(name));
         }
         self.reactor.kill_all(Duration::ZERO);
         SessionPause::Ended(None)
     }
 
-    fn begin_job(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
+    fn begin_job(&mut self, report: &mut dyn FnMut(&Self, &CronSessionEvent)) {
         let number = self.plan.job_begins.map_or(0, |(_, slot)| slot);
         if let Some(slot) = self.slots.get(number.saturating_sub(1)) {
-            told(self, &CronSessionEvent::JobBegins);
+            report(self, &CronSessionEvent::JobBegins);
             self.runner.ads_mut().begin_job_usage(slot, self.world);
         }
     }
 
     /// Ends the session: asks the programs to end, and kills those that are still running after `SHUTDOWN_GRACE`.
-    fn shut_down(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
+    fn shut_down(&mut self, report: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
         self.send_event(CronEvent::ShutDown { fast: false });
         let deadline = clock::monotonic_now().plus(SHUTDOWN_GRACE);
         while self.runner.running_count() > 0 {
@@ -323,16 +324,16 @@ impl<'a> CronSession<'a> {
             }
         }
         self.reactor.kill_all(Duration::ZERO);
-        self.report_notices(told);
+        self.report_notices(report);
         Ok(SessionPause::Ended(None))
     }
 
     /// Applies a configuration, at the start or after [`SessionPause::Reconfig`].
-    pub fn configure(&mut self, list: CronList, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
+    pub fn configure(&mut self, list: CronList, report: &mut dyn FnMut(&Self, &CronSessionEvent)) {
         self.failed |= list.skipped;
         let demanded = self.manager == CronManager::Benchmarks;
         for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand && !demanded) {
-            told(self, &CronSessionEvent::OnDemand(job.name.clone()));
+            report(self, &CronSessionEvent::OnDemand(job.name.clone()));
         }
         self.call_runner(|runner, at| {
             runner.configure(list.jobs, list.max_load, list.auto_publish, at);
@@ -386,11 +387,11 @@ impl<'a> CronSession<'a> {
     }
 
     /// Passes on the events of the runner, and updates the state of the session.
-    fn report_notices(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
+    fn report_notices(&mut self, report: &mut dyn FnMut(&Self, &CronSessionEvent)) {
         let all: Vec<CronNotice> = self.runner.take_notices().collect();
         for one in all {
             let event = CronSessionEvent::Notice(one);
-            told(self, &event);
+            report(self, &event);
             let CronSessionEvent::Notice(one) = event else { continue };
             match one {
                 CronNotice::NotStarted { name, .. } | CronNotice::Note(CronNote::NeverFits { name }) => {
@@ -438,7 +439,7 @@ mod tests {
 
     #[test]
     fn listed_jobs_are_read_and_skipped_ones_reported() {
-        let knobs = |name: &[u8]| -> Option<BString> {
+        let parameters = |name: &[u8]| -> Option<BString> {
             let value = match name {
                 b"STARTD_CRON_JOBLIST" => "A B",
                 b"STARTD_CRON_A_EXECUTABLE" => "/bin/a",
@@ -448,13 +449,18 @@ mod tests {
             };
             Some(value.into())
         };
-        let read = |only| CronList::from_config(CronManager::Startd, &knobs, only, QuirkMode::Manual);
-        let (list, told) = read(None).unwrap();
+        let read = |only| CronList::from_config(CronManager::Startd, &parameters, only, QuirkMode::Manual);
+        let (list, messages) = read(None).unwrap();
         assert_eq!(list.jobs.iter().map(|job| job.name.to_string()).collect::<Vec<_>>(), ["A"]);
         assert!(list.skipped && list.auto_publish == AutoPublish::Never);
-        assert_eq!(told[0], Ok("STARTD_CRON_AUTOPUBLISH = sometimes: it counts as Never".to_owned()));
+        assert_eq!(
+            messages[0],
+            Ok("STARTD_CRON_AUTOPUBLISH = sometimes: HTCondor treats it as Never".to_owned())
+        );
         assert!(
-            told[1].as_ref().is_err_and(|skipped| skipped.to_string().contains("STARTD_CRON_B_EXECUTABLE"))
+            messages[1]
+                .as_ref()
+                .is_err_and(|skipped| skipped.to_string().contains("STARTD_CRON_B_EXECUTABLE"))
         );
         assert!(!read(Some("a")).unwrap().0.skipped);
         assert_eq!(read(Some("C")).unwrap_err(), "STARTD_CRON_JOBLIST does not name 'C'");

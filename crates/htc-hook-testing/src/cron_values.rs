@@ -1,4 +1,4 @@
-//! Check of the values that cron jobs publish, by the rules that lint has for values in files.
+//! Check of the values that cron jobs publish, with the rules that the linter applies to values in files.
 
 use htc_base::text::caseless;
 use htc_classad::ClassAd;

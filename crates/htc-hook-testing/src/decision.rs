@@ -81,8 +81,8 @@ impl Decision {
         if Decision::all_words().any(|word| word == text) {
             return Ok(());
         }
-        let meant = similar_names::nearest(text, Decision::all_words());
-        let hint = meant.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
+        let similar = similar_names::nearest(text, Decision::all_words());
+        let hint = similar.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
         let words: Vec<&str> = Decision::all_words().collect();
         Err(format!("unknown verdict{hint}: the verdicts are {}", words.join(", ")))
     }

@@ -46,7 +46,7 @@ impl Mutation {
         let names = ad.sorted();
         let (name, _) = names.get(random.next_below(names.len()))?;
         let text = |bytes: &[u8]| Some(Expr::literal(Value::Str(bytes.into())));
-        let (what, value) = match random.next_below(17) {
+        let (description, value) = match random.next_below(17) {
             0 => ("missing", None),
             1 => ("undefined", Some(Expr::literal(Value::Undefined))),
             2 => ("error", Some(Expr::literal(Value::Error))),
@@ -65,7 +65,7 @@ impl Mutation {
             15 => ("a list", Expr::parse(b"{ 1, \"two\", undefined }").ok()),
             _ => ("blanks around", text(b"  two  words  ")),
         };
-        Some(Mutation { name: (*name).to_owned(), value, description: what })
+        Some(Mutation { name: (*name).to_owned(), value, description })
     }
 
     /// Applies the change to an ad.
@@ -78,23 +78,23 @@ impl Mutation {
 }
 
 /// Returns a smaller ad for which `shows` still returns true. Removes attributes in groups of decreasing size, and
-/// calls `shows` at most `most` times.
-pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+/// calls `shows` at most `max_calls` times.
+pub fn remove_attributes(ad: &ClassAd, max_calls: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
-    let mut asked = 0;
+    let mut calls = 0;
     let mut size = best.len().div_ceil(2);
-    while size > 0 && asked < most {
+    while size > 0 && calls < max_calls {
         let names: Vec<BString> = best.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
         let mut smaller = false;
         for group in names.chunks(size) {
-            if asked >= most {
+            if calls >= max_calls {
                 break;
             }
             let mut without = best.clone();
             for name in group {
                 without.remove(name);
             }
-            asked += 1;
+            calls += 1;
             if shows(&without) {
                 best = without;
                 smaller = true;
@@ -111,21 +111,21 @@ pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&Class
 }
 
 /// Returns an ad with shorter strings for which `shows` still returns true. Truncates each string by bisection, and
-/// calls `shows` at most `most` times for all strings together.
-pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+/// calls `shows` at most `max_calls` times for all strings together.
+pub fn shorten_strings(ad: &ClassAd, max_calls: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
-    let mut asked = 0;
+    let mut calls = 0;
     let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
     for name in names {
         let Some(Value::Str(text)) = ad.literal(&name) else { continue };
         let text: &[u8] = text.as_ref();
         // Bisection: `shows` is true for `text[..enough]`, and assumed to be false for `text[..too_short]`.
         let (mut too_short, mut enough) = (0, text.len());
-        while enough - too_short > 1 && asked < most {
+        while enough - too_short > 1 && calls < max_calls {
             let middle = too_short + (enough - too_short) / 2;
             let mut shorter = best.clone();
             shorter.insert(&name, Expr::literal(Value::Str(text[..middle].into())));
-            asked += 1;
+            calls += 1;
             if shows(&shorter) {
                 (best, enough) = (shorter, middle);
             } else {

@@ -115,10 +115,12 @@ impl<'a> FuzzSearch<'a> {
             &mut |(case, mutations, _place), outcome| {
                 advance();
                 let search = &mut *shared.borrow_mut();
-                let what = failure_signature(search.setup, &search.baseline_rules, &case, &outcome);
-                if let Some(what) = what.filter(|what| Some(what) != search.baseline_failure.as_ref()) {
+                let failure = failure_signature(search.setup, &search.baseline_rules, &case, &outcome);
+                if let Some(failure) =
+                    failure.filter(|failure| Some(failure) != search.baseline_failure.as_ref())
+                {
                     let trouble =
-                        search.failures.entry(what).or_insert(FuzzFailure { case, mutations, calls: 0 });
+                        search.failures.entry(failure).or_insert(FuzzFailure { case, mutations, calls: 0 });
                     trouble.calls += 1;
                 }
             },
@@ -146,8 +148,8 @@ impl<'a> FuzzSearch<'a> {
         Some(PooledCall { tag: (case, mutations, place), spec, patience: self.setup.patience })
     }
 
-    /// Reduces the ad of a call that showed the failure `what`, to a smaller ad that shows the same failure.
-    pub fn shrink_failure(&mut self, reactor: &mut Reactor, what: &str, case: &Case) -> ShrunkAd {
+    /// Reduces the ad of a call that showed the given failure to a smaller ad that shows the same failure.
+    pub fn shrink_failure(&mut self, reactor: &mut Reactor, failure: &str, case: &Case) -> ShrunkAd {
         let until = clock::monotonic_now().plus(MAX_SHRINK_TIME);
         let mut interrupted = None;
         let mut shows = |ad: &ClassAd| {
@@ -155,12 +157,12 @@ impl<'a> FuzzSearch<'a> {
             if ad.is_empty() || interrupted.is_some() || clock::monotonic_now() >= until {
                 return false;
             }
-            let mut asked = case.clone();
-            *asked.subject_mut() = ad.clone();
-            match self.repeat_call(reactor, &asked) {
+            let mut smaller_case = case.clone();
+            *smaller_case.subject_mut() = ad.clone();
+            match self.repeat_call(reactor, &smaller_case) {
                 Ok(Interruptible::Finished(outcome)) => {
-                    failure_signature(self.setup, &self.baseline_rules, &asked, &outcome).as_deref()
-                        == Some(what)
+                    failure_signature(self.setup, &self.baseline_rules, &smaller_case, &outcome).as_deref()
+                        == Some(failure)
                 }
                 Ok(Interruptible::Interrupted(signal)) => {
                     interrupted = Some(signal);

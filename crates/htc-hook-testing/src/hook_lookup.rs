@@ -1,4 +1,4 @@
-//! Lookup of a hook in the way of its caller: keyword, path, arguments and time-out.
+//! Lookup of a hook as its caller does it: keyword, path, arguments and time-out.
 
 use std::rc::Rc;
 
@@ -14,16 +14,16 @@ use htc_slot as slot;
 use htc_starter::{JobRefusal, hooks, refused_job_exit_hook_decision};
 
 impl CallSetup {
-    /// Finds the keyword, path, arguments and time-out of the hook in the way of its caller.
+    /// Finds the keyword, path, arguments and time-out of the hook as its caller does.
     pub(super) fn look_up_hook(
         &mut self,
-        knobs: &dyn ParameterSource,
+        parameters: &dyn ParameterSource,
         options: &CallOptions,
     ) -> Result<(), SetupError> {
         let hook = self.case.hook;
         let found = match &options.keyword {
             Some(keyword) => Some(keyword.as_str().into()),
-            None => self.find_keyword(knobs, &options.slot),
+            None => self.find_keyword(parameters, &options.slot),
         };
         let Some(keyword) = found else {
             if options.hook.is_some() {
@@ -33,15 +33,15 @@ impl CallSetup {
         };
         self.case.keyword = keyword.clone();
         if options.hook.is_none() {
-            self.find_path(knobs, &keyword)?;
+            self.find_path(parameters, &keyword)?;
         }
         if hook.caller() == HookCaller::Starter {
-            self.check_other_hooks(knobs, &keyword, options);
+            self.check_other_hooks(parameters, &keyword, options);
         }
         if !options.has_arguments {
-            self.read_arguments(knobs, &keyword)?;
+            self.read_arguments(parameters, &keyword)?;
         }
-        self.read_timeout(knobs, &keyword);
+        self.read_timeout(parameters, &keyword);
         Ok(())
     }
 
@@ -51,12 +51,12 @@ impl CallSetup {
     }
 
     /// Returns the keyword that the caller finds for the slot and the job, or `None`.
-    fn find_keyword(&mut self, knobs: &dyn ParameterSource, slot: &str) -> Option<BString> {
+    fn find_keyword(&mut self, parameters: &dyn ParameterSource, slot: &str) -> Option<BString> {
         let (clock, quirks) = (Rc::clone(&self.world), self.quirks);
         let world = &*clock;
         let of_slot = || {
             let parent = slot.split_once('_').map(|(parent, _)| parent);
-            keyword::startd_keyword(slot, parent, knobs, quirks)
+            keyword::startd_keyword(slot, parent, parameters, quirks)
         };
         let lookup = match self.case.hook.caller() {
             HookCaller::Startd => of_slot(),
@@ -68,21 +68,21 @@ impl CallSetup {
                     slot::add_hook_keyword(&mut job, &fetched_under, world);
                     self.case.fetching_keyword = fetched_under;
                 }
-                keyword::starter_keyword(HookCaller::Starter, &job, knobs, world, quirks)
+                keyword::starter_keyword(HookCaller::Starter, &job, parameters, world, quirks)
             }
             HookCaller::Shadow => {
-                keyword::starter_keyword(HookCaller::Shadow, &self.case.job, knobs, world, quirks)
+                keyword::starter_keyword(HookCaller::Shadow, &self.case.job, parameters, world, quirks)
             }
-            HookCaller::Router => keyword::router_keyword(&self.case.job, knobs, world),
+            HookCaller::Router => keyword::router_keyword(&self.case.job, parameters, world),
         };
         self.lookup_log.extend(lookup.steps.iter().map(ToString::to_string));
         lookup.keyword
     }
 
     /// Reads the configured arguments, if hooks of this type can have any.
-    fn read_arguments(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
+    fn read_arguments(&mut self, parameters: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
         let Some(knob) = self.case.hook.arguments_parameter(keyword) else { return Ok(()) };
-        let Some(text) = knobs.get(&knob) else { return Ok(()) };
+        let Some(text) = parameters.get(&knob) else { return Ok(()) };
         match arguments::parse_v2_raw(&text) {
             Ok(words) => {
                 self.lookup_log.push(format!("{knob} gives {}", counted(words.len(), "argument")));
@@ -96,19 +96,19 @@ impl CallSetup {
     }
 
     /// Reads the time-out that the caller has for the hook.
-    fn read_timeout(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) {
+    fn read_timeout(&mut self, parameters: &dyn ParameterSource, keyword: &[u8]) {
         let hook = self.case.hook;
         let time_out = BString::from(format!("{}_TIMEOUT", hook.path_parameter(keyword)));
-        if hook.timeout_parameter(keyword).is_none() && knobs.get(&time_out).is_some() {
+        if hook.timeout_parameter(keyword).is_none() && parameters.get(&time_out).is_some() {
             self.ignored_settings.push(format!(
                 "{time_out} is set, but nothing reads it: the caller waits for this hook without a limit"
             ));
         }
         if self.case.protocol == Protocol::Current {
-            let (waits, bad) = caller_timeout(hook, keyword, knobs, &*self.world);
+            let (waits, bad) = caller_timeout(hook, keyword, parameters, &*self.world);
             if let (Some(waits), Some(bad), Some(limit)) = (waits, bad, hook.timeout_parameter(keyword)) {
                 self.ignored_settings.push(format!(
-                    "{} is '{bad}', which is not a number of seconds: it counts as {}",
+                    "{} is '{bad}', which is not a number of seconds: the caller uses {}",
                     limit.parameter,
                     waits.as_secs()
                 ));
@@ -117,11 +117,11 @@ impl CallSetup {
         }
     }
 
-    /// Reads the path of the hook from the configuration.
-    fn find_path(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
+    /// Finds the path of the hook in the configuration.
+    fn find_path(&mut self, parameters: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
         let hook = self.case.hook;
         let path_check::HookPathSearch { found, refused } =
-            path_check::search_hook_path(&*self.world, knobs, keyword, hook);
+            path_check::search_hook_path(&*self.world, parameters, keyword, hook);
         for (knob, refusal) in &refused {
             self.lookup_log.push(refusal.reference_message(knob));
         }
@@ -130,7 +130,7 @@ impl CallSetup {
                 if let Some((_, refusal)) = refused {
                     self.ignored_settings.push(format!("{refusal}; {knob} is used"));
                 }
-                let origin = knobs.origin(&knob).map(|place| format!(" ({place})")).unwrap_or_default();
+                let origin = parameters.origin(&knob).map(|place| format!(" ({place})")).unwrap_or_default();
                 self.lookup_log.push(format!("{knob} is '{path}'{origin}"));
                 self.path = path;
             }
@@ -143,7 +143,7 @@ impl CallSetup {
                     knob: hook.path_parameter(keyword),
                     keyword: keyword.into(),
                     tried: self.lookup_steps(),
-                    misnamed: misnamed_parameter(knobs, keyword, hook),
+                    misnamed: misnamed_parameter(parameters, keyword, hook),
                 });
             }
         }
@@ -152,9 +152,9 @@ impl CallSetup {
 
     /// Checks the other hooks of the starter, because an invalid path or invalid arguments of any hook make the
     /// starter refuse the job. Whether JOB_EXIT is then called depends on a quirk.
-    fn check_other_hooks(&mut self, knobs: &dyn ParameterSource, keyword: &[u8], options: &CallOptions) {
+    fn check_other_hooks(&mut self, parameters: &dyn ParameterSource, keyword: &[u8], options: &CallOptions) {
         let hook = self.case.hook;
-        let (_, refusal) = hooks::find_hooks_of_keyword(keyword, knobs, &*self.world);
+        let (_, refusal) = hooks::find_hooks_of_keyword(keyword, parameters, &*self.world);
         let Some(refusal) = refusal.filter(|_| self.refusal.is_none()) else { return };
         let own = matches!(&refusal, JobRefusal::Hook { parameter, .. } if hook.path_parameter(keyword) == parameter.as_str());
         if own && options.hook.is_some() {
@@ -173,7 +173,7 @@ impl CallSetup {
 
 /// Searches for a parameter whose name is from an old manual or a common mistake. Returns a hint with the correct
 /// name, or `None`.
-fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookType) -> Option<String> {
+fn misnamed_parameter(parameters: &dyn ParameterSource, keyword: &[u8], hook: HookType) -> Option<String> {
     let keyword = keyword.as_bstr();
     let name = hook.name();
     let mut wrong = vec![
@@ -195,7 +195,7 @@ fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookTyp
         HookType::JobExit => wrong.push((format!("{keyword}_HOOK_EXIT"), "the hook's name is JOB_EXIT")),
         _ => {}
     }
-    wrong.into_iter().find(|(name, _)| knobs.get(name.as_bytes()).is_some()).map(|(name, why)| {
+    wrong.into_iter().find(|(name, _)| parameters.get(name.as_bytes()).is_some()).map(|(name, why)| {
         format!("{name} is set, but nothing reads it: {why}; call it {}", hook.path_parameter(keyword))
     })
 }

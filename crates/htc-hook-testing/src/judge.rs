@@ -30,9 +30,9 @@ pub fn judge_call(
         CallEnding::Refused { reason } => refused_path_verdict(case, reason, quirks),
         CallEnding::NotStarted { reason, .. } => not_started_verdict(case, path, reason, quirks),
         CallEnding::Ran(ended) => {
-            let late = case.caller_waits.is_some_and(|limit| outcome.took > limit);
+            let is_late = case.caller_waits.is_some_and(|limit| outcome.took > limit);
             match ended.exit {
-                Some(exit) if !late => AnsweredCall { case, ended, exit, path, world, quirks }.verdict(),
+                Some(exit) if !is_late => AnsweredCall { case, ended, exit, path, world, quirks }.verdict(),
                 _ => still_running_verdict(case, outcome.took),
             }
         }
@@ -90,7 +90,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
             let verdict = match stops.as_reference {
                 true => Verdict::new(Decision::Stuck, false, "the slot treats the fetch as still running")
                     .with_next("the slot never fetches again until the startd is restarted"),
-                false => Verdict::new(no_work, false, "the fetch counts as one without data")
+                false => Verdict::new(no_work, false, "the fetch is treated as one that returned no job")
                     .with_next("the slot tries again after FetchWorkDelay"),
             };
             verdict.with_quirk(stops.quirk)
@@ -134,20 +134,20 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
 
 /// Returns the verdict on a hook that did not end within the time limit of its caller or of this program.
 fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
-    let still = |says: &str| Verdict::new(Decision::StillRunning, false, says);
+    let still_running = |action: &str| Verdict::new(Decision::StillRunning, false, action);
     let verdict = match case.hook {
         HookType::JobExit | HookType::ShadowPrepareJob => return timeout_verdict(case, took),
-        HookType::FetchWork => still("the slot waits and does not fetch again").with_next(
+        HookType::FetchWork => still_running("the slot waits and does not fetch again").with_next(
             "an idle claim waits; at shutdown the hook is killed, and a job that it has taken from the queue may be lost",
         ),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
-            still("the job is not started and the slot is blocked")
+            still_running("the job is not started and the slot is blocked")
                 .with_next("the slot stays blocked until the job is vacated; then JOB_EXIT is called with 'evict', and the hook is killed")
         }
-        HookType::TranslateJob => still("the job stays claimed; each poll tries to call the hook again, and fails")
+        HookType::TranslateJob => still_running("the job stays claimed; each poll tries to call the hook again, and fails")
             .with_next("meanwhile the removal of the source job is not noticed"),
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
-            still("the job stays in its state")
+            still_running("the job stays in its state")
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
             return not_awaited_verdict(case, took);
@@ -180,17 +180,17 @@ fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     };
     match case.caller_waits {
         Some(limit) if took < limit => {
-            let (says, then) = match exits {
+            let (action, next_step) = match exits {
                 true => ("the cleanup waits for the hook", "the starter continues without the hook"),
                 false => ("the shadow waits for the hook", "the shadow does not start the job"),
             };
-            Verdict::new(Decision::StillRunning, false, says)
+            Verdict::new(Decision::StillRunning, false, action)
                 .with_reason(format!("no answer within {:.1} s", took.as_secs_f64()))
-                .with_next(format!("after {} s {then}", limit.as_secs_f64()))
+                .with_next(format!("after {} s {next_step}", limit.as_secs_f64()))
         }
         Some(limit) if exits => {
-            let why = format!("timed out waiting for hook to exit, after {} s", limit.as_secs_f64());
-            Verdict::new(Decision::TimedOut, false, format!("{why}: the cleanup continues without it"))
+            let reason = format!("timed out waiting for hook to exit, after {} s", limit.as_secs_f64());
+            Verdict::new(Decision::TimedOut, false, format!("{reason}: the cleanup continues without it"))
                 .with_reason(case.word.to_string())
                 .with_next("the starter exits and kills the hook")
         }

@@ -45,15 +45,17 @@ pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict
             case.output_limit
         );
         let advice = match is_answer_used(case) {
-            true => "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
+            true => {
+                "print only what changes, or raise PIPE_BUFFER_MAX in the configuration of the daemon that calls the hook"
+            }
             false => "print less: further writes fail and may end the hook",
         };
         found.push(Finding::new(Rule::OutputCut, message, advice));
     }
     if !is_answer_used(case) {
         if let Some((_, span)) = hook_output::output_lines(text).next() {
-            let who = case.hook.caller().name();
-            let message = format!("the {who} ignores the output of {}", case.hook.name());
+            let caller = case.hook.caller().name();
+            let message = format!("the {caller} ignores the output of {}", case.hook.name());
             let advice = "nothing printed here has an effect; write to a file or to standard error";
             found.push(Finding::new(Rule::IgnoredOutput, message, advice).with_place(span));
         }
@@ -88,7 +90,7 @@ fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
     for (name, why) in [
         ("Cmd", "there is nothing to run"),
         ("JobUniverse", "the starter assumes 5 (vanilla)"),
-        ("Owner", "the job's account cannot be found where the startd runs as root"),
+        ("Owner", "a startd that runs as root cannot determine the job's account"),
     ] {
         let user = name == "Owner" && (job.contains("User") || job.contains("OsUser"));
         if !job.contains(name) && !user {
@@ -132,7 +134,7 @@ fn span_of_attribute(text: &[u8], wanted: &str) -> Option<Span> {
 /// (`Starter::SpawnJob`).
 fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let Some(job) = verdict.result_ads.last() else { return };
-    // The value of an expression is unknown here, so it counts as true.
+    // The value of an expression is unknown here, so it is treated as true.
     let is_wanted = |name: &str| {
         job.get(name).is_some_and(|value| {
             !matches!(value.as_literal(), Some(Value::Bool(false) | Value::Int(0) | Value::Undefined))
@@ -197,7 +199,8 @@ fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: b
     Finding::new(rule, format!("{what}: {consequence}"), advice).with_place(bad.error_span())
 }
 
-/// Returns the line with quotes around its value if this is a path without quotes; a shell's `export` is left out.
+/// Returns the line with quotes around its value if the value is a path without quotes. The word `export` of a shell
+/// is left out.
 fn quote_path(line: &[u8]) -> Option<BString> {
     let (name, value) = line.split_once_str("=")?;
     let name = name.trim();
@@ -226,7 +229,7 @@ fn is_unclosed_string(value: &[u8]) -> bool {
 /// Checks each line of the output that the caller reads.
 fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let end = verdict.bad_line.as_ref().map_or(text.len(), |bad| bad.span.start as usize);
-    let mut seen: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
+    let mut earlier_values: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
     let gap = text.find(b"\n\n").filter(|_| case.hook == HookType::FetchWork);
     for (_, span) in hook_output::output_lines(text) {
         if span.start as usize >= end {
@@ -239,13 +242,15 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
         let (name, value) = (name.trim_end_with(|c| c == ' '), &value[indent..]);
         let name_span = Span::new(span.start as usize, span.start as usize + name.len());
         let parsed = Expr::parse_prefix(value, Dialect::old_syntax()).ok();
-        let behind = parsed.as_ref().map_or(&b""[..], |(_, used)| value[*used..].trim_start());
-        if !behind.trim().is_empty() {
+        let rest_of_line = parsed.as_ref().map_or(&b""[..], |(_, used)| value[*used..].trim_start());
+        if !rest_of_line.trim().is_empty() {
             let message = format!("the value of {} ends before this text, which is ignored", name.as_bstr());
             let advice = suggest_quantity(name, value)
                 .unwrap_or_else(|| "print one expression per line; quote strings".to_owned());
             let finding = Finding::new(Rule::TextAfterValue, message, advice);
-            found.push(finding.with_place(Span::new(start + value.len() - behind.len(), span.end as usize)));
+            found.push(
+                finding.with_place(Span::new(start + value.len() - rest_of_line.len(), span.end as usize)),
+            );
         }
         if !is_attribute_name(name) {
             let consequence = match case.hook.caller() {
@@ -257,7 +262,7 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
             found.push(Finding::new(Rule::BadName, message, advice).with_place(name_span));
         }
         let key = name.to_ascii_lowercase();
-        let is_repeated = seen.get(&key).is_some_and(|before| *before != value);
+        let is_repeated = earlier_values.get(&key).is_some_and(|before| *before != value);
         let follows_gap = gap.is_some_and(|gap| span.start as usize > gap);
         if is_repeated && follows_gap {
             // One finding about the second job is enough.
@@ -274,7 +279,7 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
                 Finding::new(Rule::PrintedTwice, message, "print each attribute once").with_place(name_span),
             );
         }
-        seen.insert(key, BString::from(value));
+        earlier_values.insert(key, BString::from(value));
         let value = parsed.map(|(value, _)| value);
         found.extend(
             PrintedAttribute { case, name: name.as_bstr(), value, place: name_span }.findings(verdict),
@@ -345,18 +350,18 @@ impl PrintedAttribute<'_> {
     /// Returns all findings about the attribute.
     fn findings(&self, verdict: &Verdict) -> impl Iterator<Item = Finding> {
         let all = [
-            self.mistaken_value(verdict),
-            self.set_too_late(),
-            self.frozen_expression(),
-            self.ignored_attribute(verdict),
-            self.refused_attribute(verdict),
-            self.private_attribute(),
+            self.check_value(verdict),
+            self.check_set_in_time(),
+            self.check_frozen_expression(),
+            self.check_ignored_attribute(verdict),
+            self.check_refused_attribute(verdict),
+            self.check_private_attribute(),
         ];
-        all.into_iter().chain([self.ineffective_status_code()]).flatten()
+        all.into_iter().chain([self.check_status_code()]).flatten()
     }
 
-    /// Reports a value that lint would report in a file.
-    fn mistaken_value(&self, verdict: &Verdict) -> Option<Finding> {
+    /// Reports a value that the linter would report in a file.
+    fn check_value(&self, verdict: &Verdict) -> Option<Finding> {
         // HookStatusCode is reported by a rule of its own.
         if caseless::eq(self.name, b"HookStatusCode") {
             return None;
@@ -369,7 +374,7 @@ impl PrintedAttribute<'_> {
     }
 
     /// Reports an attribute that the caller read before the hook ran.
-    fn set_too_late(&self) -> Option<Finding> {
+    fn check_set_in_time(&self) -> Option<Finding> {
         let PrintedAttribute { case, name, .. } = self;
         let is_among = |list: &[&str]| list.iter().any(|early| caseless::eq(name, early.as_bytes()));
         let transferred = case.hook == HookType::PrepareJob && is_among(&READ_BY_TRANSFER);
@@ -382,11 +387,11 @@ impl PrintedAttribute<'_> {
         let (what, advice) = match transferred {
             true => (
                 "input is transferred earlier",
-                "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job ad is created",
+                "set it in PREPARE_JOB_BEFORE_TRANSFER, in the submit file or in the fetch hook",
             ),
             false => (
                 "the job ad changes, but the job runs as before",
-                "set it where the job ad is created (fetch hook, submit file)",
+                "set it in the submit file or in the fetch hook",
             ),
         };
         Some(self.new_finding(Rule::TooLate, format!("{name} was read before the hook ran: {what}"), advice))
@@ -394,7 +399,7 @@ impl PrintedAttribute<'_> {
 
     /// Reports an expression, such as Requirements, that the hook has replaced by a literal. A program that parses
     /// the whole ad and prints it again may do this by mistake.
-    fn frozen_expression(&self) -> Option<Finding> {
+    fn check_frozen_expression(&self) -> Option<Finding> {
         let before = self.case.subject().get(self.name).filter(|_| self.case.hook != HookType::FetchWork);
         let is_expression = before.is_some_and(|before| before.as_literal().is_none());
         let is_value = self.value.as_ref().is_some_and(|after| after.as_literal().is_some());
@@ -409,7 +414,7 @@ impl PrintedAttribute<'_> {
     }
 
     /// Reports an attribute that has no effect because the caller sets it.
-    fn ignored_attribute(&self, verdict: &Verdict) -> Option<Finding> {
+    fn check_ignored_attribute(&self, verdict: &Verdict) -> Option<Finding> {
         let PrintedAttribute { case, name, .. } = self;
         let is_ignored = verdict.ignored_attributes.iter().any(|ignored| caseless::eq(ignored, name));
         (is_ignored && !self.is_prepare_hook()).then(|| {
@@ -420,7 +425,7 @@ impl PrintedAttribute<'_> {
     }
 
     /// Reports an attribute that the queue refuses.
-    fn refused_attribute(&self, verdict: &Verdict) -> Option<Finding> {
+    fn check_refused_attribute(&self, verdict: &Verdict) -> Option<Finding> {
         let name = self.name;
         let is_refused =
             verdict.refused_attribute.as_ref().is_some_and(|refused| caseless::eq(refused, name));
@@ -438,7 +443,7 @@ impl PrintedAttribute<'_> {
         self.is_prepare_hook() || self.case.hook == HookType::ShadowPrepareJob
     }
 
-    fn private_attribute(&self) -> Option<Finding> {
+    fn check_private_attribute(&self) -> Option<Finding> {
         let name = self.name;
         (is_private(name) && self.is_status_code_used()).then(|| {
             let message = format!("{name} is private: neither the job nor any other hook can see it");
@@ -447,7 +452,7 @@ impl PrintedAttribute<'_> {
     }
 
     /// Reports a HookStatusCode that the caller ignores.
-    fn ineffective_status_code(&self) -> Option<Finding> {
+    fn check_status_code(&self) -> Option<Finding> {
         if !caseless::eq(self.name, b"HookStatusCode") {
             return None;
         }
@@ -456,9 +461,11 @@ impl PrintedAttribute<'_> {
                 format!("nothing reads HookStatusCode from {}", self.case.hook.name())
             }
             Some(Value::Int(code)) if code < 0 && self.is_prepare_hook() => {
-                "a negative HookStatusCode is ignored: the exit status counts".to_owned()
+                "a negative HookStatusCode is ignored: the exit status is used".to_owned()
             }
-            Some(Value::Str(_)) => "a HookStatusCode in quotes is ignored: the exit status counts".to_owned(),
+            Some(Value::Str(_)) => {
+                "a HookStatusCode in quotes is ignored: the exit status is used".to_owned()
+            }
             _ => return None,
         };
         let advice = match self.case.hook {

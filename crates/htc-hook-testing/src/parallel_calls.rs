@@ -48,8 +48,8 @@ pub fn call_hooks_in_parallel<E: From<CallError>>(
     // First error of a closure, which ends the calls.
     let failure = RefCell::new(None);
     let running: RefCell<HashMap<usize, (CallSetup, PendingCall)>> = RefCell::default();
-    let finished = RefCell::new(|number: usize, setup: &CallSetup, shown: CallReport| {
-        if let Err(error) = done(number, setup, shown) {
+    let finished = RefCell::new(|number: usize, setup: &CallSetup, report: CallReport| {
+        if let Err(error) = done(number, setup, report) {
             failure.borrow_mut().get_or_insert(error);
         }
     });
@@ -58,8 +58,8 @@ pub fn call_hooks_in_parallel<E: From<CallError>>(
             number += 1;
             let (begun, mut spec) = setup.begin_call()?;
             if let Some(outcome) = setup.refused_outcome() {
-                let shown = setup.end_call(begun, outcome);
-                finished.borrow_mut()(number, &setup, shown);
+                let report = setup.end_call(begun, outcome);
+                finished.borrow_mut()(number, &setup, report);
                 if failure.borrow().is_some() {
                     return Ok(None);
                 }
@@ -88,8 +88,8 @@ pub fn call_hooks_in_parallel<E: From<CallError>>(
         },
         &mut |number: usize, outcome: CallOutcome| {
             let Some((setup, begun)) = running.borrow_mut().remove(&number) else { return };
-            let shown = setup.end_call(begun, outcome);
-            finished.borrow_mut()(number, &setup, shown);
+            let report = setup.end_call(begun, outcome);
+            finished.borrow_mut()(number, &setup, report);
         },
     )
     .map_err(CallError::EventLoop)?;

@@ -25,7 +25,7 @@ use htc_runner::events::describe_exit;
 /// Recorded hook call.
 #[derive(Clone, Debug, Default)]
 pub struct CallRecord {
-    /// Name of the directory for a record that was read, or of the hook for a record to be written.
+    /// For a record that was read, the name of its directory; for a record to be written, the name of the hook.
     pub name: String,
     /// Hook type, or `None` if it is unknown.
     pub hook: Option<HookType>,

@@ -203,8 +203,8 @@ impl HookStreams {
     /// Returns true if the output streams have ended, and the input stream has ended or `INPUT_DRAIN_TIME` has
     /// passed.
     fn are_drained(&self, since: Duration) -> bool {
-        let done = |number: usize| self.pumps[number].as_ref().is_none_or(StreamPump::is_done);
-        done(1) && done(2) && (done(0) || since > INPUT_DRAIN_TIME)
+        let is_done = |number: usize| self.pumps[number].as_ref().is_none_or(StreamPump::is_done);
+        is_done(1) && is_done(2) && (is_done(0) || since > INPUT_DRAIN_TIME)
     }
 
     fn store_in(&self, record: &mut CallRecord) {

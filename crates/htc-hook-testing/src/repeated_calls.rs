@@ -35,8 +35,8 @@ fn comparable_answer(outcome: &CallOutcome, root: &Path) -> (Option<Exit>, Vec<u
 fn first_difference(before: &[u8], after: &[u8]) -> String {
     let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
     let (before, after) = (lines(before), lines(after));
-    let most = before.len().max(after.len());
-    for at in 0..most {
+    let length = before.len().max(after.len());
+    for at in 0..length {
         let (left, right) = (before.get(at), after.get(at));
         if left != right {
             let show = |line: Option<&String>| match line {
@@ -83,8 +83,8 @@ const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
         help: "the HOME of a daemon is root's, or that of the job's account in starter hooks",
     },
     SurroundingsProbe {
-        change: |environment, own| {
-            for (name, value) in own {
+        change: |environment, variables| {
+            for (name, value) in variables {
                 if !environment.variables.contains(name) {
                     environment.variables.set(name.clone(), value.clone());
                 }
@@ -142,9 +142,9 @@ impl CallSetup {
         reactor: &mut Reactor,
         times: u32,
         keep: Option<&Path>,
-        shown: &mut CallReport,
+        report: &mut CallReport,
     ) -> Result<Interruptible<()>, CallError> {
-        let first = comparable_answer(&shown.outcome, &shown.root);
+        let first = comparable_answer(&report.outcome, &report.root);
         let mut varies = false;
         for number in 2..=times {
             let again = match self.run_call(reactor, |_| {})? {
@@ -157,7 +157,7 @@ impl CallSetup {
             let other = comparable_answer(&again.outcome, &again.root);
             if other != first && !varies {
                 varies = true;
-                shown.findings.push(Finding::new(
+                report.findings.push(Finding::new(
                     Rule::Varies,
                     format!("call {number} answers differently: {}", first_difference(&first.1, &other.1)),
                     SURROUNDINGS_PROBES[0].help,
@@ -178,18 +178,18 @@ impl CallSetup {
     pub fn probe_dependencies(
         &self,
         reactor: &mut Reactor,
-        shown: &mut CallReport,
+        report: &mut CallReport,
     ) -> Result<Interruptible<()>, CallError> {
-        let first = comparable_answer(&shown.outcome, &shown.root);
+        let first = comparable_answer(&report.outcome, &report.root);
         let elsewhere = tempfile::tempdir()?;
         std::fs::set_permissions(elsewhere.path(), std::fs::Permissions::from_mode(0o777))?;
-        let own = self.world.environment().into_iter();
-        let own: Vec<(BString, BString)> =
-            own.map(|(name, value)| (name.into_vec().into(), value.into_vec().into())).collect();
+        let variables = self.world.environment().into_iter();
+        let variables: Vec<(BString, BString)> =
+            variables.map(|(name, value)| (name.into_vec().into(), value.into_vec().into())).collect();
         for probe in &SURROUNDINGS_PROBES {
             let place = self.create_directories()?;
             let mut environment = self.hook_environment(&place);
-            (probe.change)(&mut environment, &own);
+            (probe.change)(&mut environment, &variables);
             let mut spec = self.child_spec(&place, environment)?;
             if probe.in_other_directory {
                 spec.cwd = Some(elsewhere.path().to_owned());
@@ -204,7 +204,7 @@ impl CallSetup {
             }
             let how = first_difference(&first.1, &other.1);
             let text = format!("{} answers differently: {how}", probe.description);
-            shown.findings.push(Finding::new(probe.rule, text, probe.help));
+            report.findings.push(Finding::new(probe.rule, text, probe.help));
             if probe.rule == Rule::Varies {
                 break;
             }

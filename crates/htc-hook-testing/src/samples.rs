@@ -77,8 +77,8 @@ pub fn routed_job_ad(source: &ClassAd, route: &[u8]) -> ClassAd {
 }
 
 fn build_sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<ClassAd> {
-    let (_, own) = kinds.iter().find(|(name, _)| *name == kind)?;
-    Some(with_lines(common.clone(), own))
+    let (_, attributes) = kinds.iter().find(|(name, _)| *name == kind)?;
+    Some(with_lines(common.clone(), attributes))
 }
 
 /// Inserts lines in long form into an ad. All lines of the samples are valid, which a test checks.

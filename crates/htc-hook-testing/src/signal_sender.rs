@@ -11,8 +11,8 @@ pub(super) fn is_sent_by_hook(number: i32, hook: Option<i32>, reactor: &Reactor)
     if hook == Some(sender) {
         return true;
     }
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
-    sender != own && is_in_family(own, Some(sender))
+    let own_pid = i32::try_from(std::process::id()).unwrap_or_default();
+    sender != own_pid && is_in_family(own_pid, Some(sender))
 }
 
 /// Returns true if a process is the process `root` or one of its descendants.

@@ -1,5 +1,5 @@
-//! Results of a call that depend on how the hook's process is started. The daemons of 25.14 start hooks with nearly all
-//! signals blocked and SIGPIPE ignored (quirk `hooks-spawned-as-daemons`), so that such a hook ends in another way there.
+//! Results of a call that depend on how the hook's process is started. The daemons of 25.14 start hooks with nearly
+//! all signals blocked and SIGPIPE ignored (quirk `hooks-spawned-as-daemons`), so such a hook ends differently there.
 
 use bstr::ByteSlice;
 
@@ -11,7 +11,7 @@ use htc_base::process::Exit;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_runner::hook_call::is_blocked_by_daemon;
 
-/// Maximum number of lines of a script that are named.
+/// Maximum number of script lines that a message names.
 const MAX_NAMED_LINES: usize = 3;
 
 /// Call that has ended, with the way in which its process was started.
@@ -49,14 +49,14 @@ impl SpawnDependence<'_> {
         let mut found = Vec::new();
         if let Some(number) = self.fatal_blocked_signal() {
             let message = format!(
-                "signal {number} ended the hook; HTCondor 25.14 starts hooks with it blocked, and the hook may run on"
+                "signal {number} ended the hook; HTCondor 25.14 starts hooks with it blocked, so the hook may continue there"
             );
             let advice = "end the hook with exit; --quirks reference calls it as 25.14 does";
             found.push(Finding::new(Rule::BlockedSignal, message, advice));
         }
         for number in lines_with_weak_timeout(script).into_iter().take(MAX_NAMED_LINES) {
             let message = format!(
-                "line {number} of the hook calls timeout, whose SIGTERM is blocked in the hooks of HTCondor 25.14: the command runs on"
+                "line {number} of the hook calls timeout, whose SIGTERM is blocked in the hooks of HTCondor 25.14: the command continues"
             );
             found.push(Finding::new(Rule::BlockedSignal, message, "write timeout -s KILL"));
         }
@@ -100,7 +100,7 @@ fn lines_with_weak_timeout(script: &[u8]) -> Vec<usize> {
     lines.filter(|(_, line)| has_weak_timeout(line)).map(|(number, _)| number).collect()
 }
 
-/// Returns true if a line calls timeout(1), in a shell or as words of a list, without `-s KILL` or `-k`.
+/// Returns true if a line calls timeout(1) without `-s KILL` or `-k`, as a shell command or as elements of a list.
 fn has_weak_timeout(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     if line.starts_with(b"#") {

@@ -62,8 +62,8 @@ impl StandaloneCronJob {
     }
 }
 
-/// Creates the context in which a daemon runs its cron jobs, and the daemon's directory, which is removed when the
-/// second value is dropped.
+/// Creates the context in which a daemon runs its cron jobs, and the daemon's directory. Dropping the returned
+/// directory removes it.
 ///
 /// # Errors
 /// The directory cannot be created.

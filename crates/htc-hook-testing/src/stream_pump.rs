@@ -45,20 +45,20 @@ impl StreamCapture {
 pub(super) struct StreamPump {
     kept: Arc<Mutex<StreamCapture>>,
     done: Arc<AtomicBool>,
-    /// Pipe end that is closed when the hook has ended, which informs the thread.
+    /// Pipe end that is closed when the hook has ended. Closing it informs the thread.
     alive: Option<OwnedFd>,
 }
 
 impl StreamPump {
-    /// Starts to forward the stream. When writing fails, the source is closed; but if `read_on` is true, the rest of
+    /// Starts to forward the stream. If writing fails, the source is closed; but if `read_on` is true, the rest of
     /// the source is read and captured.
     pub(super) fn start(from: File, to: File, read_on: bool) -> std::io::Result<Self> {
         let (ended, alive) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let (kept, done) = (Arc::new(Mutex::new(StreamCapture::default())), Arc::new(AtomicBool::new(false)));
-        let (keep, tell) = (Arc::clone(&kept), Arc::clone(&done));
+        let (capture, set_done) = (Arc::clone(&kept), Arc::clone(&done));
         std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
-            forward_stream(from, to, read_on, &keep, &ended);
-            tell.store(true, Ordering::Release);
+            forward_stream(from, to, read_on, &capture, &ended);
+            set_done.store(true, Ordering::Release);
         })?;
         Ok(StreamPump { kept, done, alive: Some(alive) })
     }
@@ -85,7 +85,7 @@ fn forward_stream(mut from: File, to: File, read_on: bool, kept: &Mutex<StreamCa
     // For an input, reading one byte more than the maximum shows that the capture is truncated.
     let mut left = if read_on { MAX_CAPTURED_BYTES + 1 } else { MAX_BYTES_AFTER_END };
     loop {
-        let (ready, over) = {
+        let (ready, has_ended) = {
             let mut set =
                 [PollFd::new(from.as_fd(), PollFlags::POLLIN), PollFd::new(ended.as_fd(), PollFlags::POLLIN)];
             match poll(&mut set, PollTimeout::NONE) {
@@ -103,7 +103,7 @@ fn forward_stream(mut from: File, to: File, read_on: bool, kept: &Mutex<StreamCa
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(_) => return,
         };
-        if over {
+        if has_ended {
             left = left.saturating_sub(count);
         }
         kept.lock().unwrap_or_else(PoisonError::into_inner).append(&buffer[..count]);

@@ -146,7 +146,7 @@ pub struct SuiteCase {
     pub text: CaseText,
 }
 
-/// Error of reading or writing a suite file.
+/// Error while a suite file is read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     /// A file or directory cannot be read.

@@ -41,27 +41,27 @@ pub struct CaseResult {
     pub source: (PathBuf, usize),
 }
 
-pub(super) fn failed_result(case: &SuiteCase, why: String) -> CaseResult {
+pub(super) fn failed_result(case: &SuiteCase, reason: String) -> CaseResult {
     CaseResult {
         name: case.name.clone(),
-        failures: vec![why],
+        failures: vec![reason],
         source: case.source.clone(),
         ..CaseResult::default()
     }
 }
 
-/// Returns the result of a case that was skipped for the reason `why`.
-pub(super) fn skipped_result(case: &SuiteCase, why: String) -> CaseResult {
-    CaseResult { failures: Vec::new(), skipped: Some(why), ..failed_result(case, String::new()) }
+/// Returns the result of a case that was skipped for the given reason.
+pub(super) fn skipped_result(case: &SuiteCase, reason: String) -> CaseResult {
+    CaseResult { failures: Vec::new(), skipped: Some(reason), ..failed_result(case, String::new()) }
 }
 
 pub(super) fn judge_case(case: &SuiteCase, ready: &CallableHookCase, outcome: &CallOutcome) -> CaseResult {
     let setup = &ready.setup;
-    let judged = judge_call(ready.directories.case(), outcome, &setup.path, &*setup.world, setup.quirks);
-    let findings = find_problems(ready.directories.case(), outcome, &judged);
+    let verdict = judge_call(ready.directories.case(), outcome, &setup.path, &*setup.world, setup.quirks);
+    let findings = find_problems(ready.directories.case(), outcome, &verdict);
     let subject = ready.directories.case().subject();
-    let came = CallResult { subject, outcome: outcome.clone(), judged, findings: &findings };
-    compare_with_expectations(case, &ready.wanted, came, &*setup.world)
+    let result_of_call = CallResult { subject, outcome: outcome.clone(), verdict, findings: &findings };
+    compare_with_expectations(case, &ready.wanted, result_of_call, &*setup.world)
 }
 
 /// Result of a hook call that is compared with expectations.
@@ -69,7 +69,7 @@ pub(super) struct CallResult<'a> {
     /// Input ad of the call.
     pub(super) subject: &'a ClassAd,
     pub(super) outcome: CallOutcome,
-    pub(super) judged: Verdict,
+    pub(super) verdict: Verdict,
     pub(super) findings: &'a [Finding],
 }
 
@@ -77,12 +77,12 @@ pub(super) struct CallResult<'a> {
 pub(super) fn compare_with_expectations(
     case: &SuiteCase,
     wanted: &ParsedExpectations,
-    came: CallResult<'_>,
+    result_of_call: CallResult<'_>,
     world: &dyn World,
 ) -> CaseResult {
-    let CallResult { subject, outcome, judged, findings } = came;
-    let mut differences = compare_call(wanted, &outcome, &judged, findings);
-    let result = judged.result_ads.first().unwrap_or(subject);
+    let CallResult { subject, outcome, verdict, findings } = result_of_call;
+    let mut differences = compare_call(wanted, &outcome, &verdict, findings);
+    let result = verdict.result_ads.first().unwrap_or(subject);
     let unmet = expectation::unmet_expectations(&wanted.expectations, result, subject, world);
     differences.extend(unmet.into_iter().map(|text| ("result", text)));
     let (unmet, failures) = differences.into_iter().unzip();
@@ -93,7 +93,7 @@ pub(super) fn compare_with_expectations(
         failures,
         unmet,
         skipped: None,
-        verdict: Some(judged),
+        verdict: Some(verdict),
         outcome: Some(outcome),
         findings: words,
         source: case.source.clone(),
@@ -105,7 +105,7 @@ pub(super) fn has_nothing_running(outcome: &CallOutcome) -> bool {
     matches!(&outcome.ending, CallEnding::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.pipe_held_open)
 }
 
-/// Differences from the expectations: the name of the key in `expect`, and a description.
+/// Differences from the expectations. Each has the name of the key in `expect` and a description.
 #[derive(Default)]
 struct ExpectationDifferences(Vec<(&'static str, String)>);
 
@@ -120,11 +120,11 @@ impl ExpectationDifferences {
 fn compare_call(
     wanted: &ParsedExpectations,
     outcome: &CallOutcome,
-    judged: &Verdict,
+    verdict: &Verdict,
     findings: &[Finding],
 ) -> Vec<(&'static str, String)> {
     let mut wrong = ExpectationDifferences::default();
-    compare_verdict(&wanted.expect, judged, &mut wrong);
+    compare_verdict(&wanted.expect, verdict, &mut wrong);
     match &outcome.ending {
         CallEnding::Ran(ended) => compare_run(wanted, ended, &mut wrong),
         _ => compare_uncalled(&wanted.expect, &mut wrong),
@@ -138,25 +138,25 @@ fn compare_call(
     wrong.0
 }
 
-fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut ExpectationDifferences) {
-    let got = || match judged.reason.is_empty() {
-        true => judged.decision.to_string(),
-        false => format!("{} ({})", judged.decision, judged.reason),
+fn compare_verdict(expect: &Expect, verdict: &Verdict, wrong: &mut ExpectationDifferences) {
+    let got = || match verdict.reason.is_empty() {
+        true => verdict.decision.to_string(),
+        false => format!("{} ({})", verdict.decision, verdict.reason),
     };
     match &expect.verdict {
-        Some(wanted) if wanted != judged.decision.word() => wrong.add("verdict", wanted, &got()),
-        None if !judged.good => wrong.add("verdict", &"a success", &got()),
+        Some(wanted) if wanted != verdict.decision.word() => wrong.add("verdict", wanted, &got()),
+        None if !verdict.good => wrong.add("verdict", &"a success", &got()),
         _ => {}
     }
-    let (code, subcode) = judged.hold.unzip();
+    let (code, subcode) = verdict.hold.unzip();
     let codes = [("hold code", expect.code, code), ("hold subcode", expect.subcode, subcode)];
     for (what, wanted, got) in codes {
         if let Some(wanted) = wanted.filter(|wanted| got != Some(*wanted)) {
             wrong.add(what, &wanted, &got.map_or_else(|| "none".to_owned(), |code| code.to_string()));
         }
     }
-    if let Some(reason) = expect.reason.as_ref().filter(|reason| !judged.reason.contains(reason.as_str())) {
-        wrong.add("reason", reason, &judged.reason);
+    if let Some(reason) = expect.reason.as_ref().filter(|reason| !verdict.reason.contains(reason.as_str())) {
+        wrong.add("reason", reason, &verdict.reason);
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct CallableCronCase {
     _files: Option<ScratchDirectory>,
 }
 
-/// Returns the cron manager that a case type stands for, or `None` for other types.
+/// Returns the cron manager of a case type, or `None` for other types.
 pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
     match kind {
         "startd-cron" => Some(CronManager::Startd),
@@ -50,26 +50,26 @@ pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
 
 /// Rejects a hook case that has keys which are valid only for cron jobs.
 pub(super) fn refuse_cron_keys(text: &CaseText) -> Result<(), CaseError> {
-    let said = [
+    let cron_keys = [
         ("prefix", text.prefix.is_some()),
         ("mode", text.mode.is_some()),
         ("runs", text.runs.is_some()),
         ("slots", text.slots.is_some()),
         ("metrics", text.metrics.is_some()),
     ];
-    match said.iter().find(|one| one.1) {
+    match cron_keys.iter().find(|one| one.1) {
         Some((name, _)) => Err(CaseError::OnlyForCron(name)),
         None => Ok(()),
     }
 }
 
-/// Prepares the cron job of a case, and the ad into which it publishes.
+/// Prepares the cron job of a case, and the ad to which its attributes are published.
 pub(super) fn prepare_cron_case(
     manager: CronManager,
-    laid: PreparedCase,
+    prepared: PreparedCase,
     base: &Path,
 ) -> Result<CallableCronCase, CaseError> {
-    let PreparedCase { text, path, files, timeout, quirks, wanted } = laid;
+    let PreparedCase { text, path, files, timeout, quirks, wanted } = prepared;
     if wanted.expect.stdout.is_some() {
         return Err(CaseError::CronOutput);
     }
@@ -143,34 +143,34 @@ pub(super) fn run_cron_case(
     set_variables(&mut environment, &extra, &prepend);
     let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;
     let began = clock::monotonic_now();
-    let mut play = CronSession::new(plan, surroundings, &slots, world, reactor);
-    let mut heard = CronObservations::default();
-    let mut hear = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
-        CronSessionEvent::Notice(told) => heard.record_notice(told),
-        CronSessionEvent::SignalsCaller(number) => heard.record_caller_signal(*number),
+    let mut session = CronSession::new(plan, surroundings, &slots, world, reactor);
+    let mut observations = CronObservations::default();
+    let mut record_event = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
+        CronSessionEvent::Notice(notice) => observations.record_notice(notice),
+        CronSessionEvent::SignalsCaller(number) => observations.record_caller_signal(*number),
         CronSessionEvent::OnDemand(_) | CronSessionEvent::JobBegins | CronSessionEvent::Killed(_) => {}
     };
-    play.configure(list, &mut hear);
-    if let SessionPause::Ended(Some(signal)) = play.run(&mut hear)? {
+    session.configure(list, &mut record_event);
+    if let SessionPause::Ended(Some(signal)) = session.run(&mut record_event)? {
         return Ok(Interruptible::Interrupted(signal));
     }
     let took = clock::monotonic_now().since(began);
     let [before] = &slots;
     let mut after = before.clone();
-    let merged = merge_published(play.published_ads(), manager, &mut after, world);
+    let merged = merge_published(session.published_ads(), manager, &mut after, world);
     if manager == CronManager::Startd {
         convert_usage_for_sending(
             &mut after,
-            i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX).max(1),
+            i64::try_from(session.elapsed().as_secs()).unwrap_or(i64::MAX).max(1),
             false,
             world,
         );
     }
-    let mut findings = heard.findings();
-    findings.extend(published_value_findings(play.published_ads(), before));
-    let judged = heard.verdict(after, &merged);
-    let outcome = heard.outcome(took);
-    let came = CallResult { subject: before, outcome, judged, findings: &findings };
-    let result = suite_compare::compare_with_expectations(case, &wanted, came, world);
+    let mut findings = observations.findings();
+    findings.extend(published_value_findings(session.published_ads(), before));
+    let verdict = observations.verdict(after, &merged);
+    let outcome = observations.outcome(took);
+    let result_of_call = CallResult { subject: before, outcome, verdict, findings: &findings };
+    let result = suite_compare::compare_with_expectations(case, &wanted, result_of_call, world);
     Ok(Interruptible::Finished(result))
 }

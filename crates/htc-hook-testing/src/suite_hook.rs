@@ -27,14 +27,14 @@ pub(super) struct CallableHookCase {
 /// Prepares the call of a hook. If `spare` contains the directories of a finished call, they are reused.
 pub(super) fn prepare_hook_case(
     how: &SuiteSettings,
-    laid: PreparedCase,
+    prepared: PreparedCase,
     hook: HookType,
     case: &SuiteCase,
     world: &Rc<RealWorld>,
     spare: Option<CallDirectories>,
 ) -> Result<CallableHookCase, CaseError> {
     let base = case.base.as_path();
-    let PreparedCase { text, path, files, timeout, quirks, wanted } = laid;
+    let PreparedCase { text, path, files, timeout, quirks, wanted } = prepared;
     let built = build_case(&text, hook, base)?;
     let extra = text.env.iter().flatten();
     let setup = CallSetup {
@@ -58,20 +58,20 @@ pub(super) fn prepare_hook_case(
 /// Creates the inputs of the call from the keys of the case, with its ads.
 fn build_case(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
     let mut case = Case::new(hook);
-    let given = |inline: &Option<String>, file: &Option<String>| read_given_ad(inline, file, base);
+    let read_ad = |inline: &Option<String>, file: &Option<String>| read_given_ad(inline, file, base);
     if let Some(kind) = &text.sample_job {
         case.job = samples::job_ad(kind).ok_or_else(|| CaseError::Sample("job", kind.clone()))?;
     }
     if let Some(kind) = &text.sample_slot {
         case.slot = samples::slot_ad(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?;
     }
-    if let Some(job) = given(&text.job, &text.job_file)? {
+    if let Some(job) = read_ad(&text.job, &text.job_file)? {
         case.job = job;
     }
-    if let Some(slot) = given(&text.slot, &text.slot_file)? {
+    if let Some(slot) = read_ad(&text.slot, &text.slot_file)? {
         case.slot = slot;
     }
-    case.routed = match given(&text.routed, &None)? {
+    case.routed = match read_ad(&text.routed, &None)? {
         Some(routed) => routed,
         None => samples::routed_job_ad(&case.job, &case.route.name),
     };

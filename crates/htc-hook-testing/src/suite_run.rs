@@ -144,17 +144,17 @@ fn make_callable(
     world: &Rc<RealWorld>,
     spare: Option<CallDirectories>,
 ) -> Result<CasePreparation, CaseError> {
-    let laid = match prepare_case(how, case)? {
-        CaseRequirements::Met(laid) => *laid,
+    let prepared = match prepare_case(how, case)? {
+        CaseRequirements::Met(prepared) => *prepared,
         CaseRequirements::Missing(reason) => return Ok(CasePreparation::Skipped(reason)),
     };
-    let kind = laid.text.kind.as_deref().ok_or(CaseError::NoType)?;
+    let kind = prepared.text.kind.as_deref().ok_or(CaseError::NoType)?;
     if let Some(manager) = suite_cron::parse_cron_manager(kind) {
-        return suite_cron::prepare_cron_case(manager, laid, &case.base).map(CasePreparation::Cron);
+        return suite_cron::prepare_cron_case(manager, prepared, &case.base).map(CasePreparation::Cron);
     }
     let hook = HookType::from_name(kind.as_bytes()).ok_or_else(|| CaseError::UnknownType(kind.to_owned()))?;
-    suite_cron::refuse_cron_keys(&laid.text)?;
-    suite_hook::prepare_hook_case(how, laid, hook, case, world, spare).map(CasePreparation::Hook)
+    suite_cron::refuse_cron_keys(&prepared.text)?;
+    suite_hook::prepare_hook_case(how, prepared, hook, case, world, spare).map(CasePreparation::Hook)
 }
 
 fn pooled_call(number: usize, ready: &CallableHookCase) -> Result<PooledCall<usize>, CaseError> {

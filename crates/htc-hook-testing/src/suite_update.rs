@@ -34,13 +34,13 @@ struct CasePlace {
 
 /// Writes the actual result of each failed case into its `expect` in the suite file; the rest of the file is
 /// unchanged. A case with parameters, or with expectations in `[defaults]`, is not updated, because its text applies
-/// to several cases; `tell` is called with a message about it. Returns the names of the cases that will pass.
+/// to several cases; `report` is called with a message about it. Returns the names of the cases that will pass.
 ///
 /// # Errors
 /// A file cannot be read or written, or is no longer a valid suite.
 pub fn update_suites(
     done: &[CaseResult],
-    tell: &mut dyn FnMut(String),
+    report: &mut dyn FnMut(String),
 ) -> Result<BTreeSet<String>, SuiteError> {
     let mut updated = BTreeSet::new();
     let mut files: BTreeMap<&Path, Vec<&CaseResult>> = BTreeMap::new();
@@ -71,14 +71,14 @@ pub fn update_suites(
                         .filter(|name| one.unmet.contains(name))
                         .collect();
                     if left.is_empty() {
-                        tell(format!("updated: {}", one.name));
+                        report(format!("updated: {}", one.name));
                         updated.insert(one.name.clone());
                     } else {
                         let left = left.join(", ");
-                        tell(format!("not updated, edit by hand: {}: the expected {left}", one.name));
+                        report(format!("not updated, edit by hand: {}: the expected {left}", one.name));
                     }
                 }
-                Err(why) => tell(format!("not updated: {}: {why}", one.name)),
+                Err(why) => report(format!("not updated: {}: {why}", one.name)),
             }
         }
         edits.sort_by_key(|edit| std::cmp::Reverse(edit.0.start));
@@ -117,7 +117,7 @@ fn case_edit(
         return Err("its expectations are not written as one table in braces");
     }
     let new = current_expectations(expect.get_ref(), verdict, outcome, &one.findings);
-    // If the new table is equal to the old one, its text is kept as it is formatted.
+    // If the new table is equal to the old one, the text and its formatting are kept.
     let is_changed = expect.get_ref().as_table() != Some(&new);
     Ok(is_changed.then(|| (range, to_inline_table(&new))))
 }

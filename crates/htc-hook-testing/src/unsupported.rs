@@ -14,14 +14,18 @@ pub fn find_unsupported(case: &Case, verdict: &Verdict, world: &dyn World) -> Ve
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
     );
     let Some(result) = verdict.result_ads.first().filter(|_| prepares) else { return Vec::new() };
-    let with = if case.with_shadow { AccessPointRole::Shadow } else { AccessPointRole::Absent };
-    let before: Vec<String> =
-        unsupported::unsupported_requests(&case.job, with, world).into_iter().map(|told| told.line).collect();
-    let told = unsupported::unsupported_requests(result, with, world).into_iter().map(|told| told.line);
-    let told = told.filter(|line| !before.contains(line));
+    let role = if case.with_shadow { AccessPointRole::Shadow } else { AccessPointRole::Absent };
+    let before: Vec<String> = unsupported::unsupported_requests(&case.job, role, world)
+        .into_iter()
+        .map(|request| request.line)
+        .collect();
+    let added =
+        unsupported::unsupported_requests(result, role, world).into_iter().map(|request| request.line);
+    let added = added.filter(|line| !before.contains(line));
     let refused = unsupported::refused_request(result, world)
         .filter(|_| unsupported::refused_request(&case.job, world).is_none());
-    told.chain(refused)
+    added
+        .chain(refused)
         .map(|line| Finding::new(Rule::UnsupportedHere, line, "a pool supports it; try this job in a pool"))
         .collect()
 }

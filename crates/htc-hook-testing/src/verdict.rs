@@ -61,7 +61,7 @@ impl Verdict {
         }
     }
 
-    /// Returns true if the caller or the job ends up differently than with another verdict.
+    /// Returns true if the caller or the job ends up in a different state than with the other verdict.
     pub fn differs_from(&self, other: &Verdict) -> bool {
         self.decision != other.decision
             || self.action != other.action

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use super::Verdict;
 use htc_classad::ClassAd;
 
-/// Maximum number of distinct values of one attribute that are counted separately in a group. Further values are
-/// counted only together.
+/// Maximum number of distinct values of one attribute that are counted separately in a group. All further values
+/// share one count.
 const MAX_VALUES: usize = 64;
 /// Maximum number of groups. When it is reached, a verdict that fits no group is counted without its reason.
 const MAX_GROUPS: usize = 200;

@@ -46,7 +46,7 @@ fn an_unknown_slot_is_refused_with_the_configured_slots() {
     for words in [&["fetch", "--slot", "slot3"][..], &["reply", "./h", "reject", "--slot", "3"]] {
         let Some((status, _, err)) = call(words) else { return };
         assert_eq!(status, 2, "{err}");
-        assert!(err.contains("the configuration makes no slot 'slot3' on this machine"), "{err}");
+        assert!(err.contains("the configuration defines no slot 'slot3' on this machine"), "{err}");
         assert!(err.contains("hint: the slots are: slot1, slot2\n"), "{err}");
     }
     let (_, _, err) = call(&["fetch", "--slot", "2"]).unwrap();

@@ -81,7 +81,7 @@ fn the_queue_of_the_quickstart_keeps_the_contract() {
         assert_eq!(output.status.code(), Some(0), "{said}");
         // REPLY_FETCH of the quickstart moves rejected jobs to another directory.
         let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
-        assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them put aside"), "{said}");
+        assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them set aside"), "{said}");
         assert!(said.contains("exit records are expected in queue/done\n"), "{said}");
     }
     // The test used a copy, so no file of the original queue was moved.
@@ -128,7 +128,7 @@ fn in_place_uses_the_queue_itself_and_excuses_no_loss() {
     queue(home.path(), &lose);
     let Some((said, status)) = drive(home.path(), &["--in-place"]) else { return };
     assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("never handed out: 1 of 40 jobs (39 are done)"), "{said}");
+    assert!(said.contains("never handed out: 1 of 40 jobs (39 have finished)"), "{said}");
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
 }
 
@@ -136,7 +136,7 @@ fn in_place_uses_the_queue_itself_and_excuses_no_loss() {
 #[test]
 fn hooks_that_always_return_jobs_are_stopped_and_reported() {
     for (take, begin) in [
-        ("cat new/1", "is handed out twice, although it was done"),
+        ("cat new/1", "is handed out twice, although it had finished"),
         ("echo hello world", "FETCH_WORK prints something that is not a job"),
         ("echo \"ClusterId = $$\"; echo \"ProcId = $(date +1%N)\"; echo 'Cmd = \"x\"'", "of a queue of 40"),
     ] {

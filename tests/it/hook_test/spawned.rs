@@ -32,7 +32,7 @@ fn a_hook_that_is_still_running_is_limited_with_a_signal_that_is_not_blocked() {
     let call = ["prepare", "./h", "--sample-job", "vanilla", "--timeout", "0.5"];
     let Some((status, _, said)) = told(home.path(), &call) else { return };
     assert_eq!(status, 124, "{said}");
-    assert!(said.contains("such as with timeout -s KILL 60") && said.contains(QUIRK), "{said}");
+    assert!(said.contains("for example with: timeout -s KILL 60") && said.contains(QUIRK), "{said}");
     // The caller of an update hook does not wait for it.
     let call = ["update", "./h", "--sample-job", "vanilla", "--timeout", "0.5"];
     let (_, _, said) = told(home.path(), &call).unwrap();

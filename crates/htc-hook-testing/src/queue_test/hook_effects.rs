@@ -59,7 +59,7 @@ impl HookEffects {
     }
 
     /// Records that REPLY_FETCH has set a rejected job aside, if it has moved the job's file. A copy of the job in a
-    /// log does not count.
+    /// log is not a sign of that.
     pub(super) fn record_rejection(&mut self, job: &ClassAd, before: &FileSnapshot, after: &FileSnapshot) {
         let Some(command) = job.string("Cmd").filter(|command| !command.is_empty()) else { return };
         let moved = after.gone_since(before).next().is_some();
@@ -68,7 +68,7 @@ impl HookEffects {
     }
 
     /// Records the effects of a call of JOB_EXIT, which must write something that names the job. Returns a message if
-    /// it wrote no such thing, or `None`.
+    /// it did not, or `None` if it did.
     pub(super) fn record_exit(
         &mut self,
         names: &JobNames,
@@ -101,9 +101,9 @@ impl HookEffects {
             return None;
         }
         let list = |paths: Vec<&Path>| {
-            let shown: Vec<_> =
+            let paths: Vec<_> =
                 paths.iter().take(3).map(|path| relative(path).display().to_string()).collect();
-            shown.join(", ")
+            paths.join(", ")
         };
         let gone: Vec<&Path> = after.gone_since(before).collect();
         Some(match (written.is_empty(), gone.is_empty()) {
@@ -185,9 +185,9 @@ fn read_pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(
     let Ok(file) = std::fs::File::open(path) else { return };
     let mut held = Vec::new();
     while (&file).take(READ_SIZE as u64).read_to_end(&mut held).is_ok_and(|read| read > 0) {
-        let seen = whole(&held).max(held.len().saturating_sub(READ_SIZE));
-        see(&held[..seen]);
-        held.drain(..seen);
+        let length = whole(&held).max(held.len().saturating_sub(READ_SIZE));
+        see(&held[..length]);
+        held.drain(..length);
     }
     see(&held);
 }
@@ -254,7 +254,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let root = home.path();
         std::fs::create_dir(root.join("done")).unwrap();
-        let look = || FileSnapshot::of_directory(root);
+        let snapshot = || FileSnapshot::of_directory(root);
         for list in [false, true] {
             let record = |number: i64| {
                 // No word of the file name is a name of the job.
@@ -265,14 +265,14 @@ mod tests {
             };
             let mut effects =
                 HookEffects { changes_queue_here: true, queue_names_jobs: true, ..HookEffects::default() };
-            let before = look();
+            let before = snapshot();
             assert!(
-                effects.record_exit(&job(7), root, &before, &look()).unwrap().contains("changes no file")
+                effects.record_exit(&job(7), root, &before, &snapshot()).unwrap().contains("changes no file")
             );
             for number in [7, 8] {
-                let before = look();
+                let before = snapshot();
                 record(number);
-                assert_eq!(effects.record_exit(&job(number), root, &before, &look()), None);
+                assert_eq!(effects.record_exit(&job(number), root, &before, &snapshot()), None);
             }
             let place = if list { "log" } else { "done" };
             assert_eq!(effects.record_places(), BTreeSet::from([PathBuf::from(place)]));

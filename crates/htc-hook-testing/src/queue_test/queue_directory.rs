@@ -46,8 +46,8 @@ impl QueueDirectory {
     }
 
     /// Copies the directory of the configuration. In text files (configuration, scripts, ads), absolute paths of the
-    /// original are replaced by those of the copy. Symbolic links into the original lead into the copy.
-    /// Copying ends with an error at the time `end`.
+    /// original are replaced by those of the copy. Symbolic links into the original lead into the copy. Copying fails
+    /// at the time `end`.
     pub(super) fn copy_of(config_file: &Path, end: Option<MonotonicTime>) -> Result<Self, QueueError> {
         let original = DirectoryNames::of_config(config_file)?;
         let copy = tempfile::Builder::new().prefix("htc-hook-queue.").tempdir()?;
@@ -134,7 +134,7 @@ fn replace_path(text: &[u8], path: &[u8], by: &[u8]) -> Vec<u8> {
 struct TreeCopier<'a> {
     original: &'a DirectoryNames,
     root: &'a Path,
-    /// Time at which copying ends with an error, or `None` for no limit.
+    /// Time at which copying fails, or `None` for no limit.
     end: Option<MonotonicTime>,
 }
 
@@ -162,7 +162,7 @@ impl TreeCopier<'_> {
         Ok(())
     }
 
-    /// Returns an error if the time has ended.
+    /// Returns an error if the time limit has expired.
     fn check_time(&self) -> Result<(), QueueError> {
         match self.end {
             Some(end) if clock::monotonic_now() >= end => Err(QueueError::CopyTimedOut),

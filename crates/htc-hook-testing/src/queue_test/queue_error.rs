@@ -22,15 +22,15 @@ pub enum QueueError {
         source: io::Error,
     },
     /// The directory has too many files to be copied.
-    #[error("'{}' holds too many files to be copied", path.display())]
+    #[error("'{}' contains too many files to be copied", path.display())]
     TooManyFiles {
         /// Directory at which the limit was reached.
         path: PathBuf,
     },
-    /// The time limit ended before the directory was copied.
-    #[error("the time limit ended before the directory was copied")]
+    /// The time limit expired before the directory was copied.
+    #[error("the time limit expired before the directory was copied")]
     CopyTimedOut,
-    /// A symbolic link leads to a directory outside of the copied directory, which the hooks would change.
+    /// A symbolic link leads out of the copied directory, so hooks would change the original files.
     #[error("'{}' is a link to '{}': the hooks would work on that, not on a copy", link.display(), target.display())]
     LinkElsewhere {
         /// Path of the link.

@@ -41,9 +41,9 @@ impl QueueHooks {
     pub(super) fn from_config(test: &QueueTest<'_>, directory: &QueueDirectory) -> Result<Self, QueueError> {
         let world = test.world;
         let load = |subsystem: &str| {
-            let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
+            let context = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
             let options = LoadOptions { file: Some(directory.config_file.clone()), ..test.load.clone() };
-            Config::load(world, &who, &options).map(|(config, _)| config)
+            Config::load(world, &context, &options).map(|(config, _)| config)
         };
         let (startd, starter) = (load("STARTD")?, load("STARTER")?);
         let policy = read_slot_policy(startd.view(world), startd.view(world), test.quirks)?;

@@ -56,7 +56,7 @@ impl JobProgress {
         }
         let twice = match (self.held_by, self.finished) {
             (Some(other), _) => Some(format!("while slot{} runs it", other + 1)),
-            (None, true) => Some("although it was done".to_owned()),
+            (None, true) => Some("although it had finished".to_owned()),
             _ => None,
         };
         (self.must_return, self.set_aside) = (false, false);
@@ -87,8 +87,8 @@ struct FinishedCall {
 
 impl FinishedCall {
     /// Returns a line about the call for the history of a job.
-    fn story_line(&self, what: &str) -> String {
-        format!("{} {what}{}", self.name, describe_exit(self.exit, self.killed))
+    fn story_line(&self, event: &str) -> String {
+        format!("{} {event}{}", self.name, describe_exit(self.exit, self.killed))
     }
 }
 
@@ -100,9 +100,9 @@ pub(super) struct RoundDriver<'a> {
     /// Expression that identifies a job, or `None` to use the names in its ad.
     pub id: Option<&'a Expr>,
     pub world: &'a RealWorld,
-    /// Snapshot of the files before the next call; used only if one call is made at a time. The next field is a
-    /// snapshot of the original directory.
+    /// Snapshot of the files before the next call; used only if one call is made at a time.
     pub files: FileSnapshot,
+    /// Snapshot of the original directory before the next call.
     pub original: FileSnapshot,
     /// True if the queue handed out jobs with equal ads, which the test cannot distinguish.
     pub has_equal_jobs: bool,
@@ -470,8 +470,8 @@ impl<'a> RoundDriver<'a> {
             .collect()
     }
 
-    fn add_violation(&mut self, what: String) {
-        self.violations.push(what);
+    fn add_violation(&mut self, text: String) {
+        self.violations.push(text);
         if self.violations.len() >= MAX_VIOLATIONS {
             self.stop_round();
         }
@@ -495,15 +495,15 @@ impl<'a> RoundDriver<'a> {
             .collect();
         for id in owed {
             let known = self.jobs.get(&id).cloned().unwrap_or_default();
-            let what = if known.evicted { "evicted" } else { "rejected" };
+            let reason = if known.evicted { "evicted" } else { "rejected" };
             let story = self.job_story(&id);
-            self.add_violation(format!("job {id} was {what} and is not handed out again{story}"));
+            self.add_violation(format!("job {id} was {reason} and is not handed out again{story}"));
         }
         let finished = self.jobs.values().filter(|known| known.finished).count();
         let lost = unseen.saturating_sub(self.lost_fetches);
         if let (Some(jobs), 1.., false) = (self.round.jobs, lost, self.has_equal_jobs) {
             self.add_violation(format!(
-                "never handed out: {lost} of {} ({finished} are done)",
+                "never handed out: {lost} of {} ({finished} have finished)",
                 counted(jobs, "job")
             ));
         }

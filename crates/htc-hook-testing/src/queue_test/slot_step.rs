@@ -26,7 +26,7 @@ pub(super) enum SlotStep {
 pub(super) struct StepTag {
     pub slot: usize,
     pub step: SlotStep,
-    /// True if the test kills the hook before it ends by itself.
+    /// True if the test kills the hook before it ends on its own.
     pub is_killed: bool,
     /// Directories for a starter hook, which are removed after the call.
     pub directories: Option<CallDirectories>,

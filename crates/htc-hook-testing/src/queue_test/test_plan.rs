@@ -32,7 +32,7 @@ pub struct QueueTest<'a> {
     pub keyword: Option<BString>,
     /// Time after which a hook is killed because it is considered to hang.
     pub patience: Duration,
-    /// Maximum time of copying the directory once, or `None` for no limit.
+    /// Maximum duration of one copy of the directory, or `None` for no limit.
     pub copy_time: Option<Duration>,
     /// Quirks of 25.14 to reproduce, which affect the keyword and the environment of the hooks.
     pub quirks: QuirkMode,
@@ -43,7 +43,7 @@ pub struct QueueTest<'a> {
 }
 
 impl QueueTest<'_> {
-    /// Returns the time at which a copy that begins now ends with an error, or `None` for no limit.
+    /// Returns the time at which a copy that begins now fails, or `None` for no limit.
     pub(super) fn copy_end(&self) -> Option<MonotonicTime> {
         self.copy_time.map(|time| clock::monotonic_now().plus(time))
     }

@@ -176,8 +176,7 @@ impl QueueTest<'_> {
         let slots = drive.round.slots;
         let calls = CallFactory::new(self, drive.hooks, drive.directory.config_file.clone(), slots)?;
         let drive = RefCell::new(drive);
-        // Error of a call that cannot be built, for example because a directory cannot be created; it ends the
-        // round.
+        // Error of a call that cannot be built, for example because a directory cannot be created. It ends the round.
         let failure = RefCell::new(None);
         let interrupted = run_pool(
             reactor,
