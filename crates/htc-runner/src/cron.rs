@@ -141,10 +141,10 @@ pub struct CronRunner {
 
 impl CronRunner {
     /// Creates a runner without jobs.
-    pub fn new(surroundings: CronContext) -> Self {
-        let quirks = surroundings.quirks;
+    pub fn new(context: CronContext) -> Self {
+        let quirks = context.quirks;
         CronRunner {
-            context: surroundings,
+            context,
             schedule: CronSchedule::new(quirks),
             ads: CronAds::new(quirks),
             auto_publish: AutoPublish::default(),

@@ -15,14 +15,14 @@ use toml::de::{DeInteger, DeTable, DeValue};
 pub enum DeserializeFault {
     /// A table has an unknown key; `known` lists the valid keys.
     UnknownKey {
-        /// The key.
+        /// Name of the unknown key.
         name: String,
         /// The valid keys of the table.
         known: &'static [&'static str],
     },
     /// A word is not one of the valid words.
     UnknownWord {
-        /// The word.
+        /// The invalid word.
         word: String,
         /// The valid words.
         known: &'static [&'static str],

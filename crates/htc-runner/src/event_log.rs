@@ -197,11 +197,11 @@ struct OpenLogFile {
 
 impl EventLog {
     /// Creates an event log with the given parameters, written by the given account.
-    pub fn new(knobs: EventLogParameters, identity: Option<ProcessIdentity>, now: ClockReading) -> Self {
+    pub fn new(parameters: EventLogParameters, identity: Option<ProcessIdentity>, now: ClockReading) -> Self {
         let uid = identity.as_ref().map_or_else(|| nix::unistd::getuid().as_raw(), |identity| identity.uid);
         let (seconds, micros) = (now.epoch(), now.wall_us.rem_euclid(1_000_000));
         let id = format!("{uid}.{}.{seconds}.{micros}.", std::process::id());
-        EventLog { parameters: knobs, identity, id, open_file: None }
+        EventLog { parameters, identity, id, open_file: None }
     }
 
     /// Returns the path of the event log.
@@ -326,7 +326,7 @@ impl EventLog {
             // 25.14 continues without a lock if the lock file cannot be created (`FakeFileLock`).
             Err(_) => Ok(None),
         };
-        // If the lock cannot be taken, the event is written to the file although that is too large.
+        // If the lock cannot be taken, the event is written although the file is too large.
         let Ok(_lock) = lock else { return Ok(false) };
         match self.is_too_large(now, world)? {
             Some(true) => {}

@@ -236,16 +236,17 @@ impl RunnerEvent {
 
     /// Returns the tone of the event.
     pub fn tone(&self) -> EventTone {
-        let said = |words: &[&str]| self.verdict.as_deref().is_some_and(|verdict| words.contains(&verdict));
+        let is_verdict_among =
+            |words: &[&str]| self.verdict.as_deref().is_some_and(|verdict| words.contains(&verdict));
         match self.kind {
             RunnerEventKind::HookFailed | RunnerEventKind::CronFailed => EventTone::Failure,
             RunnerEventKind::Warning | RunnerEventKind::HookStderr | RunnerEventKind::CronStderr => {
                 EventTone::Warning
             }
-            RunnerEventKind::Job if said(&["succeeded"]) => EventTone::Success,
-            RunnerEventKind::Job if said(&["failed"]) => EventTone::Failure,
-            RunnerEventKind::Verdict if said(&["accepted"]) => EventTone::Success,
-            RunnerEventKind::Verdict if said(&["rejected", "bad-output", "accepted-lost"]) => {
+            RunnerEventKind::Job if is_verdict_among(&["succeeded"]) => EventTone::Success,
+            RunnerEventKind::Job if is_verdict_among(&["failed"]) => EventTone::Failure,
+            RunnerEventKind::Verdict if is_verdict_among(&["accepted"]) => EventTone::Success,
+            RunnerEventKind::Verdict if is_verdict_among(&["rejected", "bad-output", "accepted-lost"]) => {
                 EventTone::Failure
             }
             _ => EventTone::Plain,
@@ -376,8 +377,8 @@ impl EventStream {
     }
 
     /// Sets the style of readable lines: their time and colours.
-    pub fn with_style(mut self, look: LineStyle) -> Self {
-        self.style = look;
+    pub fn with_style(mut self, style: LineStyle) -> Self {
+        self.style = style;
         self
     }
 

@@ -67,7 +67,8 @@ pub struct HookCall {
     pub quirks: QuirkMode,
 }
 
-/// Error: the hook would run as root, which the reference refuses (`Create_Process` with a final privilege state).
+/// Error of a hook call that would run as root. The reference refuses such a call (`Create_Process` with a final
+/// privilege state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a hook must not run as root; name another account")]
 pub struct RootHookError;

@@ -154,7 +154,7 @@ pub struct HookEnvironment {
 }
 
 impl HookEnvironment {
-    /// Returns the environment of every hook of a daemon that was started with the variables `own`.
+    /// Returns the environment of every hook of a daemon that was started with the given variables.
     pub fn from_daemon(own: impl IntoIterator<Item = (BString, BString)>, quirks: QuirkMode) -> Self {
         let mut made = HookEnvironment::default();
         made.variables.set(DEFAULT_ZONE.0, DEFAULT_ZONE.1);

@@ -14,8 +14,8 @@ const SLOP: u64 = 50;
 /// Returns the limits that every daemon sets when it starts: core files of unlimited size, or no core files if
 /// CREATE_CORE_FILES is false (`check_core_files` of `daemon_core_main.cpp`). Only the first letter or digit of that
 /// parameter matters (`param_boolean_crufty`).
-pub fn daemon_limits(knobs: &dyn ParameterSource) -> Vec<ResourceLimit> {
-    let text = knobs.get(b"CREATE_CORE_FILES").unwrap_or_default();
+pub fn daemon_limits(parameters: &dyn ParameterSource) -> Vec<ResourceLimit> {
+    let text = parameters.get(b"CREATE_CORE_FILES").unwrap_or_default();
     let none = matches!(text.first(), Some(b'f' | b'F' | b'0'));
     vec![core_limit(none.then_some(0))]
 }

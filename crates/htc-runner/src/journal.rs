@@ -436,7 +436,7 @@ mod tests {
     }
 
     /// After a kill or a power failure during compaction, either the old journal still exists, possibly with a part
-    /// of the new file beside it, or only the new journal exists.
+    /// of the new file next to it, or only the new journal exists.
     #[test]
     fn compaction_may_be_interrupted_at_any_point() {
         let (_directory, path) = place();

@@ -13,7 +13,7 @@ use htc_os::clock;
 /// connection to the startd. Here there is no such connection.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watch over the parent process.
+/// Watcher of the parent process.
 #[derive(Debug)]
 pub struct ParentWatch {
     pid: Pid,

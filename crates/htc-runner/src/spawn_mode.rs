@@ -6,8 +6,8 @@ use htc_base::quirks::{Quirk, QuirkMode};
 /// Mode of starting hooks and cron jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpawnMode {
-    /// True to start children in the way of 25.14's daemons: nearly all signals blocked, SIGPIPE ignored, the
-    /// daemon's sockets and session key inherited, and TZ unset in the first child.
+    /// True to start children as 25.14's daemons do: nearly all signals blocked, SIGPIPE ignored, the daemon's
+    /// sockets and session key inherited, and TZ unset in the first child.
     pub(crate) as_daemon: bool,
     closes_unused: bool,
 }

@@ -29,7 +29,7 @@ static SEPARATE: LazyLock<bool> = LazyLock::new(|| {
     output.is_ok_and(|output| output.status.success())
 });
 
-/// Abilities of this machine.
+/// Capabilities of this machine.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     /// True if the recorded accounts exist for the program under test.
@@ -39,7 +39,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Determines the abilities; checks that must be omitted are added to `left_out`.
+    /// Determines the capabilities; checks that must be omitted are added to `left_out`.
     pub fn probe(left_out: &mut Vec<String>) -> Self {
         let real = fs::read_to_string("/proc/sys/kernel/hostname")
             .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned());

@@ -408,7 +408,7 @@ NotSick = 1 == 1";
     }
 }
 
-/// The starter is queried for its abilities with the configuration of the slots.
+/// The starter is queried for its capabilities with the configuration of the slots.
 #[test]
 fn another_starter_is_queried_with_the_configuration_of_the_command_line() {
     let point = Point::new().arguments(["--param", "SOME_KNOB=a b"]);

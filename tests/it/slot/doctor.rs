@@ -111,7 +111,7 @@ fn obstacles_to_the_start_of_jobs_are_reported() {
 fn a_starter_without_reported_abilities_is_a_note() {
     let (status, notes) = told(&healthy().knob("STARTER = /bin/false"), "note");
     assert_eq!(status, Some(0));
-    let found = notes.iter().any(|(_, found)| found.contains("does not report its abilities"));
+    let found = notes.iter().any(|(_, found)| found.contains("does not report its capabilities"));
     assert!(found, "{notes:?}");
 }
 

@@ -51,7 +51,7 @@ fn a_starter_gets_the_arguments_and_the_job_of_the_reference() {
     assert_eq!(read("where"), format!("{}\n", point.path("execute").display()));
 }
 
-/// The configured starter is another program, so its abilities are unknown.
+/// The configured starter is another program, so its capabilities are unknown.
 #[test]
 fn unsupported_settings_are_named_at_the_start_of_a_run() {
     let point = Point::new()

@@ -198,7 +198,7 @@ fn a_volume_is_encrypted_if_configuration_or_job_requests_it() {
     assert!(!called(&place).iter().any(|line| line.contains("crypt")), "{:?}", called(&place));
     let ran = Place::new().knob("BASE_CGROUP =").run(&ad);
     assert!(
-        ran.told.contains("is not encrypted though EncryptExecuteDirectory asks for that"),
+        ran.told.contains("is not encrypted although EncryptExecuteDirectory requests it"),
         "{}",
         ran.told
     );

@@ -73,7 +73,7 @@ fn a_killed_shadow_hook_is_waited_for_and_its_output_reported() {
     heard(&place.path("iwd/calls.up"));
     send(&child, nix::sys::signal::Signal::SIGTERM);
     let ran = place.finish(child);
-    assert!(ran.told.contains("it was asked to end; it said: waiting"), "{}", ran.told);
+    assert!(ran.told.contains("it was asked to end; it printed on standard error: waiting"), "{}", ran.told);
     assert!(ran.left.is_empty());
 }
 

@@ -21,18 +21,18 @@ use htc_os::identity;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends a request to the program that listens at `socket`, followed by the ad whose length the request gives, and
-/// waits for the answer. `who` is the name of that program in error messages.
+/// waits for the answer. `listener_name` is the name of that program in error messages.
 ///
 /// # Errors
 /// No process listens at the socket, the listener is neither root nor the caller's account, or the answer is not
 /// valid.
 pub fn send_request<A: DeserializeOwned>(
     socket: &Path,
-    who: &str,
+    listener_name: &str,
     request: &impl Serialize,
     ad: &[u8],
 ) -> io::Result<A> {
-    let mut stream = connect(socket, who)?;
+    let mut stream = connect(socket, listener_name)?;
     let listener = getsockopt(&stream, PeerCredentials)?.uid();
     if listener != 0 && listener != identity::effective_uid() && identity::effective_uid() != 0 {
         let text = format!(
@@ -76,7 +76,7 @@ pub fn send_without_reply(path: &Path, request: &impl Serialize) -> io::Result<(
 }
 
 /// Connects to the socket, with clear errors for a path that is a symbolic link or not a socket.
-fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
+fn connect(socket: &Path, listener_name: &str) -> io::Result<UnixStream> {
     check_length(socket)?;
     let kind = socket.symlink_metadata()?.file_type();
     if kind.is_symlink() {
@@ -94,7 +94,7 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_TIMEOUT.as_secs().cast_signed()))?;
     socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
         Errno::ECONNREFUSED => {
-            let text = format!("no process listens on the socket any more: the {who} has ended");
+            let text = format!("no process listens on the socket any more: the {listener_name} has ended");
             io::Error::new(io::ErrorKind::ConnectionRefused, text)
         }
         errno => describe_timeout(errno.into()),

@@ -72,15 +72,15 @@ struct RequestHeader {
 
 /// Returns the line and the ad of a request, or an error for the client if the request is not valid. Returns `None`
 /// if more bytes are needed.
-fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
+fn parse_complete_request(received: &[u8], ended: bool) -> Option<RequestBytes> {
     let bad = |why: &str| Some(Err(invalid_request_message(why)));
-    let end = match memchr::memchr(b'\n', said) {
+    let end = match memchr::memchr(b'\n', received) {
         Some(at) => at,
-        None if said.len() > MAX_REQUEST_LENGTH => return bad("it is too long"),
-        None if ended => said.len(),
+        None if received.len() > MAX_REQUEST_LENGTH => return bad("it is too long"),
+        None if ended => received.len(),
         None => return None,
     };
-    let line = said[..end].trim_ascii();
+    let line = received[..end].trim_ascii();
     let ad_length = match parse_request::<RequestHeader>(line) {
         Ok(RequestHeader { ad_length: serde_json::Value::Null }) => 0,
         Ok(RequestHeader { ad_length }) => match ad_length.as_u64().and_then(|it| usize::try_from(it).ok()) {
@@ -94,7 +94,7 @@ fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
     if ad_length > MAX_AD_LENGTH {
         return Some(Err(format!("the job ad is too long ({ad_length} bytes)")));
     }
-    let ad = said.get(end + 1..).unwrap_or_default();
+    let ad = received.get(end + 1..).unwrap_or_default();
     match ad.get(..ad_length) {
         Some(ad) => Some(Ok((line.to_vec(), ad.to_vec()))),
         None if ended => Some(Err("the job ad is incomplete".to_owned())),
@@ -119,8 +119,8 @@ pub struct ControlSocket {
     listener: UnixListener,
     /// Token for watching the listener, or `None` while no more clients are accepted.
     token: Option<WatchToken>,
-    /// Time at which the listener is watched again, because `accept` failed or clients are to be disconnected for
-    /// waiting ones; or `None`.
+    /// Time from which the listener is watched again, or `None` while it is watched: `accept` failed, or the server
+    /// waits to disconnect clients with incomplete requests because other clients are waiting.
     resume_at: Option<MonotonicTime>,
     /// Path of the socket, which is removed when this value is dropped, or `None` for an inherited socket.
     path: Option<PathBuf>,
@@ -140,13 +140,13 @@ struct ControlClient {
     /// Time from which the client is disconnected if its request is incomplete and other clients are waiting.
     gives_way_at: MonotonicTime,
     /// True once the client has sent its whole request.
-    has_asked: bool,
+    has_whole_request: bool,
 }
 
 impl ControlClient {
     /// Returns true if the client has not sent its whole request.
-    fn is_silent(&self) -> bool {
-        !self.has_asked
+    fn has_incomplete_request(&self) -> bool {
+        !self.has_whole_request
     }
 }
 
@@ -164,19 +164,19 @@ pub struct ClientRequest {
 }
 
 impl ControlSocket {
-    /// Listens at `path`, where it replaces a socket that no process listens at. `who` is this program's name in
+    /// Listens at `path`, where it replaces a socket that no process listens at. `listener_name` is this program's name in
     /// messages.
     ///
     /// # Errors
     /// The path is too long or is not a socket, another account can write the directory, or another process listens
     /// there.
-    pub fn open(path: &Path, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
+    pub fn open(path: &Path, listener_name: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
         check_length(path)?;
         check_directory(path)?;
         match path.symlink_metadata() {
             Ok(metadata) if metadata.file_type().is_socket() => {
                 if UnixStream::connect(path).is_ok() {
-                    let text = format!("another {who} listens on this socket");
+                    let text = format!("another {listener_name} listens on this socket");
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
                 }
                 std::fs::remove_file(path)?;
@@ -188,46 +188,43 @@ impl ControlSocket {
             }
             Err(_) => {}
         }
-        Self::from_listener(bind(path)?, Some(path.to_owned()), who, reactor)
+        Self::from_listener(bind(path)?, Some(path.to_owned()), listener_name, reactor)
     }
 
     /// Listens at the socket that the parent process passed as descriptor `number`; clients that are already
-    /// connected to it are served. `who` is this program's name in messages.
+    /// connected to it are served. `listener_name` is this program's name in messages.
     ///
     /// # Errors
     /// The descriptor is not open or is not a listening socket.
-    pub fn open_inherited(number: i32, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
+    pub fn open_inherited(
+        number: i32,
+        listener_name: &'static str,
+        reactor: &mut Reactor,
+    ) -> io::Result<Self> {
         let descriptor = os::duplicate_descriptor(number)?;
         if !getsockopt(&descriptor, AcceptConn)? {
             let text = "no process listens at that socket: call listen(2) first";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        Self::from_listener(UnixListener::from(descriptor), None, who, reactor)
+        Self::from_listener(UnixListener::from(descriptor), None, listener_name, reactor)
     }
 
     fn from_listener(
         listener: UnixListener,
         path: Option<PathBuf>,
-        who: &'static str,
+        listener_name: &'static str,
         reactor: &mut Reactor,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let token = Some(reactor.watch(listener.as_fd(), Interest::Read)?);
-        Ok(ControlSocket {
-            listener,
-            token,
-            resume_at: None,
-            path,
-            listener_name: who,
-            clients: BTreeMap::new(),
-        })
+        Ok(ControlSocket { listener, token, resume_at: None, path, listener_name, clients: BTreeMap::new() })
     }
 
     /// Handles a readable or writable descriptor and returns a request that has become complete, or `None`. If
     /// clients were accepted, the first one's data is read at once.
     pub fn handle_readiness(&mut self, token: WatchToken, reactor: &mut Reactor) -> Option<ClientRequest> {
         let token = if Some(token) == self.token { self.accept(reactor)? } else { token };
-        let ControlClient { stream, received: said, unsent: rest, uid, has_asked, .. } =
+        let ControlClient { stream, received, unsent: rest, uid, has_whole_request, .. } =
             self.clients.get_mut(&token)?;
         if !rest.is_empty() {
             match stream.write(rest) {
@@ -242,21 +239,21 @@ impl ControlSocket {
         let ended = match stream.read(&mut buffer) {
             Ok(0) => true,
             Ok(count) => {
-                said.extend_from_slice(&buffer[..count]);
+                received.extend_from_slice(&buffer[..count]);
                 false
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
             Err(_) => {
-                said.clear();
+                received.clear();
                 true
             }
         };
-        if ended && said.trim_ascii().is_empty() {
+        if ended && received.trim_ascii().is_empty() {
             self.drop_client(token, reactor);
             return None;
         }
-        let request = parse_complete_request(said, ended)?;
-        *has_asked = true;
+        let request = parse_complete_request(received, ended)?;
+        *has_whole_request = true;
         Some(ClientRequest { client: token, uid, request })
     }
 
@@ -288,7 +285,7 @@ impl ControlSocket {
                     unsent: Vec::new(),
                     deadline: now.plus(CLIENT_TIMEOUT),
                     gives_way_at: now.plus(SILENT_GRACE),
-                    has_asked: false,
+                    has_whole_request: false,
                 };
                 Ok((token, client))
             });
@@ -310,7 +307,7 @@ impl ControlSocket {
             reactor.unwatch(token);
         }
         // The next readiness of the listener shows whether more clients are waiting.
-        let gives_way = self.clients.values().filter(|client| client.is_silent());
+        let gives_way = self.clients.values().filter(|client| client.has_incomplete_request());
         let gives_way = gives_way.map(|client| client.gives_way_at).min();
         self.resume_at = [self.resume_at, gives_way].into_iter().flatten().min();
         first
@@ -319,7 +316,8 @@ impl ControlSocket {
     /// Disconnects the clients whose requests have been incomplete for longer than `SILENT_GRACE`.
     fn drop_silent_clients(&mut self, reactor: &mut Reactor) {
         let now = clock::monotonic_now();
-        let gives_way = |client: &ControlClient| client.is_silent() && client.gives_way_at <= now;
+        let gives_way =
+            |client: &ControlClient| client.has_incomplete_request() && client.gives_way_at <= now;
         let silent = self.clients.iter().filter(|(_, client)| gives_way(client)).map(|(token, _)| *token);
         for token in silent.collect::<Vec<_>>() {
             reactor.unwatch(token);
@@ -334,10 +332,10 @@ impl ControlSocket {
 
     /// Disconnects clients that have exceeded their time limit, and accepts clients again after a pause.
     pub fn check_timeouts(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
-        let late =
+        let expired =
             |(token, client): (&WatchToken, &ControlClient)| (client.deadline <= now).then_some(*token);
-        let late: Vec<WatchToken> = self.clients.iter().filter_map(late).collect();
-        for token in late {
+        let expired: Vec<WatchToken> = self.clients.iter().filter_map(expired).collect();
+        for token in expired {
             self.drop_client(token, reactor);
         }
         if self.resume_at.is_some_and(|again| again <= now) {

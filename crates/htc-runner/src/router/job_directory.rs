@@ -52,7 +52,7 @@ pub struct JobDirectory {
     jobs: BTreeMap<JobId, JobEntry>,
     entered: u64,
     next_cluster: i32,
-    /// Last error reported for each unusable file, so that it is reported once.
+    /// Last error reported for each unusable file. Kept so that each error is reported only once.
     reported_errors: BTreeMap<JobId, String>,
     /// Files whose names are not those of job files; each is reported once.
     reported_names: BTreeSet<OsString>,
@@ -149,7 +149,7 @@ impl JobDirectory {
         seen.sort_unstable();
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
         self.reported_errors.retain(|id, _| seen.binary_search(id).is_ok());
-        self.withhold_noted_sources(noted, copies, note);
+        self.withhold_possibly_submitted(noted, copies, note);
         // Jobs first seen in the same pass are ordered by id.
         fresh.sort_unstable();
         for id in fresh {
@@ -211,7 +211,7 @@ impl JobDirectory {
     }
 
     /// Withholds the source jobs that may have been submitted, and reports each once.
-    fn withhold_noted_sources(
+    fn withhold_possibly_submitted(
         &mut self,
         mut noted: BTreeSet<JobId>,
         copies: Option<&JobDirectory>,
@@ -473,7 +473,7 @@ impl JobDirectory {
         let path = self.path.join(CLUSTER_COUNTER_FILE);
         let mut text = String::new();
         match open_regular_file(&path, OpenOptions::new().read(true)) {
-            // The file contains only a number, so 64 bytes suffice; an invalid number counts as 1.
+            // The file contains only a number, so 64 bytes suffice. An invalid number is treated as 1.
             Ok(file) => match file.take(64).read_to_string(&mut text) {
                 Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
                 Ok(_) | Err(_) => {}
@@ -502,7 +502,7 @@ impl JobDirectory {
         &mut self,
         id: JobId,
         done: bool,
-        knobs: &RouterParameters,
+        parameters: &RouterParameters,
         world: &dyn World,
     ) -> Result<(), YieldError> {
         let mut ad = match self.read_current_job(id) {
@@ -512,7 +512,7 @@ impl JobDirectory {
         };
         let context = Context::new(world).my(&ad);
         let is = |name: &str, wanted: &[u8]| context.string(name).is_some_and(|text| text == wanted);
-        if !is("Managed", b"External") || !is("ManagedManager", &knobs.name) {
+        if !is("Managed", b"External") || !is("ManagedManager", &parameters.name) {
             return Err(YieldError::NotOurs);
         }
         let status = context.int("JobStatus");
@@ -531,7 +531,7 @@ impl JobDirectory {
         ad.set("Managed", managed);
         ad.set("ManagedManager", "");
         match status {
-            Some(JobStatus::HELD) if copied && knobs.release_on_hold => {
+            Some(JobStatus::HELD) if copied && parameters.release_on_hold => {
                 ad.remove("HoldCopiedFromTargetJob");
                 idle(&mut ad);
             }
@@ -553,9 +553,9 @@ mod tests {
         fs::write(place.path().join("1.0.ad"), "A = 010\n").unwrap();
         for strict in [false, true] {
             let mut directory = JobDirectory::new(place.path(), Dialect::new_syntax().strict(strict));
-            let mut told = 0;
-            directory.refresh(None, &mut |_| told += 1).unwrap();
-            assert_eq!((directory.jobs().len(), told), if strict { (1, 0) } else { (0, 1) });
+            let mut reports = 0;
+            directory.refresh(None, &mut |_| reports += 1).unwrap();
+            assert_eq!((directory.jobs().len(), reports), if strict { (1, 0) } else { (0, 1) });
         }
     }
 
@@ -566,13 +566,16 @@ mod tests {
             fs::write(place.path().join(name), "A = 1\n").unwrap();
         }
         let mut directory = JobDirectory::new(place.path(), Dialect::new_syntax());
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         for _ in 0..2 {
-            directory.refresh(None, &mut |text| told.push(text)).unwrap();
+            directory.refresh(None, &mut |text| reports.push(text)).unwrap();
         }
         assert_eq!(directory.jobs().len(), 1);
-        told.sort();
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("7.ad' is not read") && told[1].contains("notes' is not read"), "{told:?}");
+        reports.sort();
+        assert_eq!(reports.len(), 2, "{reports:?}");
+        assert!(
+            reports[0].contains("7.ad' is not read") && reports[1].contains("notes' is not read"),
+            "{reports:?}"
+        );
     }
 }

@@ -205,10 +205,10 @@ impl LiveRouter<'_> {
                 self.handle_event(RouterEvent::PeriodicExpressionsDue)?;
                 next_periodic = clock::monotonic_now().plus(periodic);
             }
-            if let Some(knob) = shutdown.check_if_due(world) {
-                log(&format!("{knob} is true: the router stops, and its jobs stay routed"));
+            if let Some(parameter) = shutdown.check_if_due(world) {
+                log(&format!("{parameter} is true: the router stops, and its jobs stay routed"));
                 self.stop_submissions()?;
-                return Ok(Some(knob));
+                return Ok(Some(parameter));
             }
             self.handle_event(RouterEvent::Poll)?;
             if let ControlFlow::Break(()) = self.wait(next_poll)? {
@@ -301,20 +301,20 @@ impl LiveRouter<'_> {
     ) -> Option<RouterEvent> {
         let log = self.options.log;
         let complaint = stderr.trim().as_bstr();
-        let tell = |who: String| {
+        let report = |who: String| {
             if !complaint.is_empty() {
                 log(&format!("{who} printed on standard error: {complaint}"));
             }
         };
         if let Some(submission) = self.submissions.remove(&child) {
-            tell(format!("the submit command of {}", submission.source));
+            report(format!("the submit command of {}", submission.source));
             return Some(self.submission_ended(&submission, exit, &stdout.bytes));
         }
         if let Some(copying) = self.copying.remove(&child) {
             return Some(self.copying_ended(copying, exit, stderr));
         }
         let RunningRouterHook { call, killed, .. } = self.running_hooks.remove(&child)?;
-        tell(format!("{} of {}", call.hook.name(), call.source));
+        report(format!("{} of {}", call.hook.name(), call.source));
         let answer = FinishedHookCall {
             dialect: Dialect::of_world(self.options.world),
             hook: call.hook,
@@ -376,14 +376,14 @@ impl LiveRouter<'_> {
             let now = self.options.world.now();
             let actions = {
                 let frozen = FrozenClockWorld { world: self.options.world, now };
-                let around = RouterContext {
+                let context = RouterContext {
                     queue: &self.directory,
                     copies: self.copies_directory.as_ref().unwrap_or(&self.directory),
                     config: Some(self.options.view),
                     parameters: self.options.view,
                     world: &frozen,
                 };
-                self.router.handle_event(now, event, &around)
+                self.router.handle_event(now, event, &context)
             };
             for action in actions {
                 events.extend(self.perform_action(action)?);
@@ -444,11 +444,11 @@ impl LiveRouter<'_> {
             },
             RouterAction::RemoveCopy(copy, reason) => self.remove_copy(copy, &reason, now),
             RouterAction::YieldSource(id, done) => {
-                let given = match self.update_source(id, Vec::new()) {
+                let result = match self.update_source(id, Vec::new()) {
                     Ok(()) => self.directory.yield_job(id, done, self.router.parameters(), world),
                     Err(_) => Err(YieldError::WriteFailed),
                 };
-                Some(RouterEvent::YieldResult(id, given))
+                Some(RouterEvent::YieldResult(id, result))
             }
             RouterAction::UserLog(id, ad, body) => {
                 for error in self.write_user_log_event(id, &ad, body) {

@@ -21,12 +21,12 @@ impl ShutdownConditions {
     /// Reads the conditions from the configuration; logs a condition that is not a valid expression.
     pub(super) fn new(view: &ConfigView<'_>, name: &[u8], world: &dyn World, log: &dyn Fn(&str)) -> Self {
         let mut conditions = Vec::new();
-        for knob in ["DAEMON_SHUTDOWN_FAST", "DAEMON_SHUTDOWN"] {
-            let Some(text) = view.text(knob).filter(|text| !text.is_empty()) else { continue };
+        for parameter in ["DAEMON_SHUTDOWN_FAST", "DAEMON_SHUTDOWN"] {
+            let Some(text) = view.text(parameter).filter(|text| !text.is_empty()) else { continue };
             match Expr::parse_with(&text, Dialect::of_world(world).old()) {
-                Ok(expr) => conditions.push((knob, expr)),
+                Ok(expr) => conditions.push((parameter, expr)),
                 Err(error) => {
-                    log(&format!("{knob} is not a valid expression and never ends the router: {error}"))
+                    log(&format!("{parameter} is not a valid expression and never ends the router: {error}"))
                 }
             }
         }
@@ -48,6 +48,6 @@ impl ShutdownConditions {
         self.ad.set("MyCurrentTime", world.now().epoch());
         let context = Context::new(world).my(&self.ad);
         let holds = |(_, expr): &&(&str, Expr)| context.eval(expr).truth() == Some(true);
-        self.conditions.iter().find(holds).map(|(knob, _)| *knob)
+        self.conditions.iter().find(holds).map(|(parameter, _)| *parameter)
     }
 }

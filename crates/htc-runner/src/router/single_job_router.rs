@@ -82,13 +82,13 @@ impl<'a> SingleJobRouter<'a> {
         id: &str,
         job: &ClassAd,
         watcher: &mut dyn TranslationWatcher,
-        tell: &mut dyn FnMut(RoutingNotice<'_>),
+        report: &mut dyn FnMut(RoutingNotice<'_>),
     ) -> io::Result<RoutingOutcome> {
         let world = self.translator.world;
         let in_place = route.edit_job_in_place.is_true(job, world);
         let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
         // The claim is recorded only in the queue, so the hook and the routed job do not contain it.
-        let mut ad = match self.call_translate_hook(route, job, in_place, tell)? {
+        let mut ad = match self.call_translate_hook(route, job, in_place, report)? {
             HookTranslation::Ad(answer) => answer,
             HookTranslation::NoHook => job.clone(),
             HookTranslation::NoAd(outcome) => return Ok(outcome),
@@ -104,12 +104,12 @@ impl<'a> SingleJobRouter<'a> {
         };
         if let Err(error) = made {
             if let TranslateError::Transform { failure, .. } = &error {
-                tell(RoutingNotice::TransformFailure(failure));
+                report(RoutingNotice::TransformFailure(failure));
             }
             return Ok(RoutingOutcome::GivenBack(error.to_string()));
         }
         if in_place {
-            tell(RoutingNotice::Edited(job, &ad));
+            report(RoutingNotice::Edited(job, &ad));
             return Ok(RoutingOutcome::Edited(Box::new(ad)));
         }
         let mut source = job.clone();
@@ -127,12 +127,12 @@ impl<'a> SingleJobRouter<'a> {
         route: &Route,
         source: &ClassAd,
         in_place: bool,
-        tell: &mut dyn FnMut(RoutingNotice<'_>),
+        report: &mut dyn FnMut(RoutingNotice<'_>),
     ) -> io::Result<HookTranslation> {
         let hook = HookType::TranslateJob;
         if !self.calls_hooks {
             if let Ok(path) = self.hooks.path(hook, source) {
-                tell(RoutingNotice::WouldCall(path.as_ref()));
+                report(RoutingNotice::WouldCall(path.as_ref()));
             }
             return Ok(HookTranslation::NoHook);
         }
@@ -145,7 +145,7 @@ impl<'a> SingleJobRouter<'a> {
         let Some(reactor) = &mut self.reactor else { return Ok(HookTranslation::NoHook) };
         let stdin = HookRunner::stdin(hook, &route.description(), source, source);
         Ok(match self.hooks.run(reactor, hook, source, stdin) {
-            Ok(called) => self.judge_hook_output(&called, source, in_place, tell),
+            Ok(called) => self.judge_hook_output(&called, source, in_place, report),
             Err(NoHookReason::NotConfigured) => HookTranslation::NoHook,
             Err(NoHookReason::Refused(reason) | NoHookReason::Failed(reason)) => {
                 HookTranslation::NoAd(RoutingOutcome::GivenBack(reason))
@@ -159,7 +159,7 @@ impl<'a> SingleJobRouter<'a> {
         called: &CompletedHook,
         source: &ClassAd,
         in_place: bool,
-        tell: &mut dyn FnMut(RoutingNotice<'_>),
+        report: &mut dyn FnMut(RoutingNotice<'_>),
     ) -> HookTranslation {
         if called.timed_out {
             let limit = self.hooks.limit.unwrap_or_default().as_secs();
@@ -181,7 +181,7 @@ impl<'a> SingleJobRouter<'a> {
         let verdict = judge_hook_call(&answer, self.translator.quirks);
         let stderr = called.stderr.trim().as_bstr();
         if !stderr.is_empty() {
-            tell(RoutingNotice::HookStderr(stderr));
+            report(RoutingNotice::HookStderr(stderr));
         }
         let reason = || {
             let word = verdict.decision.word();
@@ -206,7 +206,7 @@ mod tests {
     use htc_testing::config_of;
 
     /// Routes a job with a hook that is only reported; returns the outcome and the reports.
-    fn routed(statements: &str, job: &str) -> (RoutingOutcome, Vec<String>) {
+    fn route_once(statements: &str, job: &str) -> (RoutingOutcome, Vec<String>) {
         let text = format!(
             "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n{statements}@r\n\
              JOB_ROUTER_HOOK_KEYWORD = MINE\nMINE_HOOK_TRANSLATE_JOB = /bin/true\n"
@@ -225,9 +225,9 @@ mod tests {
             DaemonEnvironment::from_program(&world, &ConfigSelection::default()).for_hooks(quirks);
         let hooks =
             HookRunner { knobs: &view, world: &world, environment, limit: None, directory: None, quirks };
-        let mut told = Vec::new();
-        let mut tell = |it: RoutingNotice<'_>| {
-            told.push(match it {
+        let mut reports = Vec::new();
+        let mut report = |it: RoutingNotice<'_>| {
+            reports.push(match it {
                 RoutingNotice::WouldCall(path) => format!("would call {path}"),
                 RoutingNotice::HookStderr(text) => format!("says {text}"),
                 RoutingNotice::TransformFailure(_) => "fails".to_owned(),
@@ -237,28 +237,28 @@ mod tests {
         let job = ClassAd::parse_new(job.as_bytes(), Dialect::new_syntax()).unwrap();
         let mut work = SingleJobRouter::new(translator, hooks, false);
         let outcome =
-            work.route(&table.routes[0], "1.0", &job, &mut SilentWatcher::default(), &mut tell).unwrap();
-        (outcome, told)
+            work.route(&table.routes[0], "1.0", &job, &mut SilentWatcher::default(), &mut report).unwrap();
+        (outcome, reports)
     }
 
     #[test]
     fn a_job_is_claimed_and_copied_without_its_hook() {
         let job = "[ ClusterId = 1; ProcId = 0; Owner = \"ana\"; JobUniverse = 5 ]";
-        let (outcome, told) = routed("SET Site \"there\"\n", job);
+        let (outcome, reports) = route_once("SET Site \"there\"\n", job);
         let RoutingOutcome::Routed(pair) = outcome else { panic!("{outcome:?}") };
         assert_eq!(pair.0.string("Managed"), Some("External".into()));
         assert_eq!(pair.1.string("Site"), Some("there".into()));
-        assert_eq!(told, ["would call /bin/true"]);
+        assert_eq!(reports, ["would call /bin/true"]);
     }
 
     #[test]
     fn a_job_is_edited_in_place_or_released() {
         let job = "[ ClusterId = 1; ProcId = 0; Owner = \"ana\"; JobUniverse = 5 ]";
-        let (outcome, told) = routed("EditJobInPlace = true\nSET Site \"there\"\n", job);
+        let (outcome, reports) = route_once("EditJobInPlace = true\nSET Site \"there\"\n", job);
         let RoutingOutcome::Edited(edited) = outcome else { panic!("{outcome:?}") };
         assert_eq!((edited.string("Site"), edited.contains("Managed")), (Some("there".into()), false));
-        assert_eq!(told, ["would call /bin/true", "4 becomes 5"]);
-        let (outcome, _) = routed("", "[ ClusterId = 1; ProcId = 0; JobUniverse = 5 ]");
+        assert_eq!(reports, ["would call /bin/true", "4 becomes 5"]);
+        let (outcome, _) = route_once("", "[ ClusterId = 1; ProcId = 0; JobUniverse = 5 ]");
         assert_eq!(outcome, RoutingOutcome::GivenBack("the job has no Owner".into()));
     }
 }

@@ -73,11 +73,11 @@ pub(super) fn submit_child_spec(argv: &[BString], ad: &ClassAd, options: &Router
     spec
 }
 
-/// Interprets the end of a submit command; `told` is true if the command got SIGTERM.
-pub(super) fn parse_outcome(exit: Exit, stdout: &[u8], told: bool) -> Result<JobId, SubmissionError> {
+/// Interprets the end of a submit command; `got_sigterm` is true if the command got SIGTERM.
+pub(super) fn parse_outcome(exit: Exit, stdout: &[u8], got_sigterm: bool) -> Result<JobId, SubmissionError> {
     match exit {
         Exit::Code(0) => {}
-        _ if told => {
+        _ if got_sigterm => {
             return Err(SubmissionError::Unclear("the submit command took too long and was killed".into()));
         }
         // A shell exits with 128 plus the number of the signal that ended its command.
@@ -133,8 +133,9 @@ mod tests {
 
     #[test]
     fn only_a_command_that_failed_by_itself_has_submitted_nothing() {
-        let is_failure =
-            |exit, told| matches!(parse_outcome(exit, b"", told), Err(SubmissionError::Failed(_)));
+        let is_failure = |exit, got_sigterm| {
+            matches!(parse_outcome(exit, b"", got_sigterm), Err(SubmissionError::Failed(_)))
+        };
         assert!(is_failure(Exit::Code(1), false) && is_failure(Exit::Code(127), false));
         assert!(!is_failure(Exit::Code(1), true) && !is_failure(Exit::Code(143), false));
         assert!(!is_failure(Exit::Signal { number: 9, core_dumped: false }, false));

@@ -37,7 +37,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Returns the contents of a token file without the line end. `issuer` issued the token, `now` is the time in seconds
+/// Returns the contents of a token file without the newline. `issuer` issued the token, `now` is the time in seconds
 /// since the epoch, and `id` is the token's id.
 pub fn sign_token(order: &TokenSpec, signing_key: &[u8], issuer: &[u8], now: i64, id: &[u8]) -> String {
     let kid = if order.signing_key.is_empty() { POOL_KEY_NAME } else { order.signing_key.as_slice() };

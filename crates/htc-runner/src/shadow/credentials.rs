@@ -30,8 +30,8 @@ pub struct HookCredentials {
 
 /// Prefix of the names of credential directories.
 const DIRECTORY_PREFIX: &str = "_condor_creds.cluster";
-/// Suffix of a lock file next to a credential directory, which is locked while its shadow is alive. A real shadow
-/// does not create such a file, so its credentials are never removed by this program.
+/// Suffix of the lock file next to a credential directory. The file is locked while the shadow of the directory is
+/// alive. A real shadow does not create such a file, so its credentials are never removed by this program.
 const LOCK_SUFFIX: &str = ".htc-lock";
 
 impl HookCredentials {
@@ -56,11 +56,11 @@ impl HookCredentials {
         let lock = create_directory(&directory).map_err(failed)?;
         let made = HookCredentials { directory, _lock: lock };
         let secrets = read_all_credentials(ad, &made.directory, view, world)?;
-        let laid = secrets
+        let written = secrets
             .iter()
             .try_for_each(|secret| secret.write_target(0o400, owner))
             .and_then(|()| made.grant_access(owner));
-        laid.map_err(|error| format!("'{}': {error}", made.directory.display()))?;
+        written.map_err(|error| format!("'{}': {error}", made.directory.display()))?;
         Ok(Some(made))
     }
 

@@ -37,28 +37,29 @@ pub struct ShadowHookSettings {
 /// Finds the hook (`ShadowHookMgr::initialize`).
 pub fn find_shadow_hook(
     ad: &ClassAd,
-    knobs: &dyn ParameterSource,
+    parameters: &dyn ParameterSource,
     world: &dyn World,
     quirks: QuirkMode,
 ) -> ShadowHookSettings {
-    let Some(keyword) = keyword::starter_keyword(HookCaller::Shadow, ad, knobs, world, quirks).keyword else {
+    let Some(keyword) = keyword::starter_keyword(HookCaller::Shadow, ad, parameters, world, quirks).keyword
+    else {
         return ShadowHookSettings::default();
     };
     let refused = |reason: String| ShadowHookSettings {
         complaint: Some(format!("{} is not called: {reason}", HOOK_TYPE.path_parameter(&keyword))),
         ..ShadowHookSettings::default()
     };
-    let path = match path_check::configured_path(world, knobs, &keyword, HOOK_TYPE) {
+    let path = match path_check::configured_path(world, parameters, &keyword, HOOK_TYPE) {
         Ok(None) => return ShadowHookSettings::default(),
         Ok(Some(path)) => path,
         Err(refusal) => return refused(refusal.to_string()),
     };
-    let text = HOOK_TYPE.arguments_parameter(&keyword).and_then(|knob| knobs.get(&knob));
+    let text = HOOK_TYPE.arguments_parameter(&keyword).and_then(|parameter| parameters.get(&parameter));
     let arguments = match text.map(|text| arguments::parse_v2_raw(&text)).transpose() {
         Ok(words) => words.unwrap_or_default(),
         Err(error) => return refused(error.to_string()),
     };
-    let (limit, _) = caller_timeout(HOOK_TYPE, &keyword, knobs, world);
+    let (limit, _) = caller_timeout(HOOK_TYPE, &keyword, parameters, world);
     ShadowHookSettings { hook: Some(ShadowHook { path, arguments }), limit, complaint: None }
 }
 
@@ -169,8 +170,8 @@ pub(super) fn call_hook(
         if let Some(first) = given_up {
             // The hook did not end after SIGKILL, or waiting was aborted a second time. A request of the user takes
             // precedence over the time limit.
-            let asked = [first, reason].into_iter().find(|reason| *reason != WaitAborted::TimedOut);
-            return Ok(asked.unwrap_or(WaitAborted::TimedOut).to_outcome(String::new()));
+            let user_request = [first, reason].into_iter().find(|reason| *reason != WaitAborted::TimedOut);
+            return Ok(user_request.unwrap_or(WaitAborted::TimedOut).to_outcome(String::new()));
         }
         reactor.send_signal(child, libc::SIGKILL, SignalScope::Family);
         given_up = Some(reason);

@@ -86,16 +86,16 @@ impl ShadowObserver<'_> {
                     let recorded = self.history.record_transfer(now, &record, self.world);
                     self.report_unrecorded(recorded);
                 }
-                ShadowAction::RequestEnd(ask) => {
+                ShadowAction::RequestEnd(request) => {
                     // A starter of the local universe waits for its job without a limit.
                     self.observations.hard_kill_at =
                         (!self.local).then(|| clock::monotonic_now().plus(self.max_vacate_time));
-                    requests.extend(self.shadow_reason_request(ask));
-                    requests.push(self.starter_request(ask));
+                    requests.extend(self.shadow_reason_request(request));
+                    requests.push(self.starter_request(request));
                 }
-                ShadowAction::RequestEndAtOnce(ask) => {
+                ShadowAction::RequestEndAtOnce(request) => {
                     self.observations.hard_kill_at = None;
-                    requests.extend(self.shadow_reason_request(ask));
+                    requests.extend(self.shadow_reason_request(request));
                     requests
                         .push(StarterCommand::Fast(self.deactivation_reason("Claim deactivated forcibly")));
                 }
@@ -116,8 +116,8 @@ impl ShadowObserver<'_> {
     /// Returns the command for the starter. In a pool the startd informs the starter only that the claim was
     /// deactivated, so all requests of a shadow become a soft end. A starter of the local universe knows the reason,
     /// and sends the corresponding signal.
-    fn starter_request(&self, ask: JobEndRequest) -> StarterCommand {
-        match ask {
+    fn starter_request(&self, request: JobEndRequest) -> StarterCommand {
+        match request {
             JobEndRequest::Hold if self.local => StarterCommand::Hold(None),
             JobEndRequest::Remove if self.local => StarterCommand::Remove(None),
             JobEndRequest::Requeue => StarterCommand::Requeue,
@@ -135,8 +135,8 @@ impl ShadowObserver<'_> {
 
     /// Returns the command that passes the shadow's own reason to the starter, for the argument of JOB_EXIT; or
     /// `None` if the deactivation of the claim is the only reason.
-    fn shadow_reason_request(&self, ask: JobEndRequest) -> Option<StarterCommand> {
-        let reason = match ask {
+    fn shadow_reason_request(&self, request: JobEndRequest) -> Option<StarterCommand> {
+        let reason = match request {
             JobEndRequest::Hold => ShadowReason::Hold,
             JobEndRequest::Remove => ShadowReason::Remove,
             JobEndRequest::Vacate | JobEndRequest::Requeue => return None,
@@ -199,8 +199,8 @@ impl StarterObserver for ShadowObserver<'_> {
         Ok(requests)
     }
 
-    fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand> {
-        let event = match seen {
+    fn observe(&mut self, now: ClockReading, observation: StarterObservation<'_>) -> Vec<StarterCommand> {
+        let event = match observation {
             // The shadow already knows the attributes of the starter's first update.
             StarterObservation::Started => ShadowEvent::Updated(Box::default()),
             StarterObservation::TransferStarted(way) => ShadowEvent::Transfer(way),

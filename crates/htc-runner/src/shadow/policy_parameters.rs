@@ -27,13 +27,14 @@ impl PolicyParameters {
         };
         // The value is needed only for a held job, but an invalid value is reported before the run.
         int("SYSTEM_MAX_RELEASES", -1)?;
-        let knobs = PolicyParameters {
+        let parameters = PolicyParameters {
             interval: int("PERIODIC_EXPR_INTERVAL", 60)?,
             max_vacate_time: Duration::from_secs(int("MachineMaxVacateTime", 600)?.max(0).unsigned_abs()),
             removes_gracefully: view.boolean("GRACEFULLY_REMOVE_JOBS")?.is_none_or(|setting| setting.value),
         };
         let bad = user_policy::invalid_policies(view, view.world());
-        let told = |name| format!("{name} is not a valid expression: it is ignored, as in a pool");
-        Ok((knobs, bad.into_iter().map(told).collect()))
+        let invalid_expression_text =
+            |name| format!("{name} is not a valid expression: it is ignored, as in a pool");
+        Ok((parameters, bad.into_iter().map(invalid_expression_text).collect()))
     }
 }

@@ -48,13 +48,13 @@ struct TransferAttributes {
 }
 
 impl TransferAttributes {
-    fn from_parameters(knobs: &dyn ParameterSource) -> Self {
+    fn from_parameters(parameters: &dyn ParameterSource) -> Self {
         let names = |parameter: &[u8]| {
-            // A parameter for one class of transfers replaces the parameter for all classes, even if it is set to
-            // nothing.
-            let is_set = knobs.origin(parameter).is_some() || knobs.get(parameter).is_some();
+            // A parameter for one class of transfers replaces the parameter for all classes, even if its value is
+            // empty.
+            let is_set = parameters.origin(parameter).is_some() || parameters.get(parameter).is_some();
             let parameter = if is_set { parameter } else { b"TRANSFER_JOB_ATTRS" };
-            let listed = knobs.get(parameter).unwrap_or_default();
+            let listed = parameters.get(parameter).unwrap_or_default();
             let names = list::split(&listed).map(BString::from);
             names.chain(["RemoteHost".into()]).collect()
         };
@@ -126,14 +126,17 @@ struct HistoryFile {
 impl RunHistory {
     /// Reads the configuration. Also returns a message if the configuration asks for a record of runs that cannot be
     /// written.
-    pub(super) fn from_parameters(knobs: &dyn ParameterSource, world: &dyn World) -> (Self, Option<String>) {
+    pub(super) fn from_parameters(
+        parameters: &dyn ParameterSource,
+        world: &dyn World,
+    ) -> (Self, Option<String>) {
         let mut history = RunHistory {
             directory: None,
-            file: HistoryFile::from_parameters(knobs),
-            spawn_attributes: spawn_attributes(knobs),
-            transfer_attributes: TransferAttributes::from_parameters(knobs),
+            file: HistoryFile::from_parameters(parameters),
+            spawn_attributes: spawn_attributes(parameters),
+            transfer_attributes: TransferAttributes::from_parameters(parameters),
         };
-        let Some(directory) = knobs.get(DIRECTORY_PARAMETER.as_bytes()) else { return (history, None) };
+        let Some(directory) = parameters.get(DIRECTORY_PARAMETER.as_bytes()) else { return (history, None) };
         let path = Path::new(OsStr::from_bytes(&directory)).to_owned();
         match world.stat(&path) {
             Ok(status) if status.kind == FileKind::Directory => {
@@ -222,8 +225,8 @@ impl RunHistory {
 }
 
 /// Reads SPAWN_JOB_ATTRS; returns `None` if all attributes are recorded.
-fn spawn_attributes(knobs: &dyn ParameterSource) -> Option<Vec<BString>> {
-    let listed = knobs.get(b"SPAWN_JOB_ATTRS").unwrap_or_default();
+fn spawn_attributes(parameters: &dyn ParameterSource) -> Option<Vec<BString>> {
+    let listed = parameters.get(b"SPAWN_JOB_ATTRS").unwrap_or_default();
     if listed.trim().eq_ignore_ascii_case(b"all") {
         return None;
     }
@@ -234,12 +237,13 @@ fn spawn_attributes(knobs: &dyn ParameterSource) -> Option<Vec<BString>> {
 impl HistoryFile {
     /// Reads the parameters of the history file of all jobs; returns `None` if JOB_EPOCH_HISTORY is undefined or has
     /// its default value, because the default file in SPOOL belongs to the schedd.
-    fn from_parameters(knobs: &dyn ParameterSource) -> Option<Self> {
-        let path = knobs.get(FILE_PARAMETER.as_bytes())?;
+    fn from_parameters(parameters: &dyn ParameterSource) -> Option<Self> {
+        let path = parameters.get(FILE_PARAMETER.as_bytes())?;
         let is_default =
-            knobs.origin(FILE_PARAMETER.as_bytes()).is_some_and(|place| place.starts_with("<Default>"));
-        let number =
-            |name: &[u8]| knobs.get(name).and_then(|text| text.to_str().ok()?.trim().parse::<u64>().ok());
+            parameters.origin(FILE_PARAMETER.as_bytes()).is_some_and(|place| place.starts_with("<Default>"));
+        let number = |name: &[u8]| {
+            parameters.get(name).and_then(|text| text.to_str().ok()?.trim().parse::<u64>().ok())
+        };
         (!is_default).then(|| HistoryFile {
             path: Path::new(OsStr::from_bytes(&path)).to_owned(),
             max_size: number(b"MAX_EPOCH_HISTORY_LOG").unwrap_or(20 * 1024 * 1024),

@@ -55,7 +55,7 @@ pub struct ShadowRunInputs<'w> {
     pub clock_skew_us: i64,
     /// Socket for commands to hold, remove or release the job.
     pub control: Option<ControlSocket>,
-    /// Watch over the process with which the job ends.
+    /// Watches the process whose exit ends the job.
     pub parent: Option<ParentWatch>,
     /// Maximum total time of the run.
     pub timeout: Option<Duration>,
@@ -85,13 +85,13 @@ type RunPlanner<'p, 'w> = &'p mut dyn FnMut(ClassAd) -> Result<Plan<'w>, String>
 /// # Errors
 /// Fails if the reactor cannot wait.
 pub fn run<'w>(
-    play: ShadowRunInputs<'w>,
+    inputs: ShadowRunInputs<'w>,
     planner: RunPlanner<'_, 'w>,
     reactor: &mut Reactor,
     stream: &mut EventStream,
     say: &mut dyn FnMut(&str),
 ) -> io::Result<ShadowRunOutcome> {
-    let mut playing = ShadowRun::new(play);
+    let mut playing = ShadowRun::new(inputs);
     playing.handle_event(ShadowEvent::Begin);
     loop {
         playing.observer.messages.drain(..).for_each(|line| say(&line));
@@ -135,7 +135,7 @@ struct ShadowRun<'w> {
 
 impl<'w> ShadowRun<'w> {
     /// Creates the run of a job, before its first starter.
-    fn new(play: ShadowRunInputs<'w>) -> Self {
+    fn new(inputs: ShadowRunInputs<'w>) -> Self {
         let ShadowRunInputs {
             mut setup,
             machine,
@@ -145,16 +145,16 @@ impl<'w> ShadowRun<'w> {
             hook_limit,
             hook_credentials,
             ..
-        } = play;
+        } = inputs;
         let ShadowRunInputs {
             max_vacate_time: vacate, clock_skew_us: skew_us, control, parent, timeout, ..
-        } = play;
+        } = inputs;
         let (world, quirks, local) = (setup.world, setup.quirks, setup.local);
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         if let Some(opened) = &mut log
             && let Err(error) = opened.open(owner.as_ref())
         {
-            told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
+            messages.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
             // Without the job's own log, the event log of all jobs is still written.
             setup.log_unavailable = true;
         }
@@ -162,7 +162,7 @@ impl<'w> ShadowRun<'w> {
             true => Default::default(),
             false => RunHistory::from_parameters(setup.parameters, world),
         };
-        told.extend(unrecorded);
+        messages.extend(unrecorded);
         let companion = ShadowObserver {
             shadow: Shadow::new(setup),
             log,
@@ -172,7 +172,7 @@ impl<'w> ShadowRun<'w> {
             pending_actions: Vec::new(),
             wake_at: None,
             max_vacate_time: vacate,
-            messages: told,
+            messages,
             history,
             observations: RunObservations::default(),
         };
@@ -220,8 +220,8 @@ impl<'w> ShadowRun<'w> {
             Err(why) => {
                 // As in the reference, the hook is not called without its job's credentials
                 // (`ShadowHookMgr::tryHookPrepareJob`).
-                let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
-                self.observer.messages.push(told);
+                let message = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
+                self.observer.messages.push(message);
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::NoCredentials));
                 return Ok(());
             }
@@ -239,18 +239,18 @@ impl<'w> ShadowRun<'w> {
         self.observer.messages.extend(credentials.and_then(HookCredentials::remove));
         let it_said =
             |said: &str| Some(format!("it printed on standard error: {said}")).filter(|_| !said.is_empty());
-        let said = match &answer {
+        let text = match &answer {
             ShadowHookOutcome::Failed(reason) | ShadowHookOutcome::TimedOut(reason) => Some(reason.clone()),
             ShadowHookOutcome::Stopped(_, complaint) if complaint.is_empty() => {
                 Some("it was asked to end".to_owned())
             }
             ShadowHookOutcome::Stopped(_, complaint) => {
-                Some(format!("it was asked to end; it said: {complaint}"))
+                Some(format!("it was asked to end; it printed on standard error: {complaint}"))
             }
             ShadowHookOutcome::Ended { complaint, .. } => it_said(complaint),
         };
-        let tell = |said| format!("SHADOW_PREPARE_JOB '{}': {said}", hook::display_path(hook));
-        self.observer.messages.extend(said.map(tell));
+        let describe = |text| format!("SHADOW_PREPARE_JOB '{}': {text}", hook::display_path(hook));
+        self.observer.messages.extend(text.map(describe));
         match answer {
             ShadowHookOutcome::Ended { exit, stdout, .. } => {
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::Exited(exit, stdout)))
@@ -308,12 +308,13 @@ impl<'w> ShadowRun<'w> {
         self.last_run = None;
         let Some(plan) = self.plan_run(ad, planner) else { return Ok(()) };
         let world = self.observer.world;
-        let beside = ControlInputs {
+        let control_inputs = ControlInputs {
             observer: Some(&mut self.observer),
             control: self.control.as_mut(),
             parent: self.parent.as_mut(),
         };
-        let finished = starter::run_starter(plan.machine, plan.context, world, reactor, stream, beside)?;
+        let finished =
+            starter::run_starter(plan.machine, plan.context, world, reactor, stream, control_inputs)?;
         self.starter_ended(finished);
         Ok(())
     }
@@ -366,14 +367,14 @@ impl<'w> ShadowRun<'w> {
             JobOutcome::Ran(exit) => Some(exit),
             JobOutcome::NotStarted => None,
         };
-        let asked = self.observer.observations.evicted || finished.requested;
-        self.exit = exit.filter(|_| !asked);
+        let was_requested = self.observer.observations.evicted || finished.requested;
+        self.exit = exit.filter(|_| !was_requested);
         let last = finished.requested;
         let reason = finished.not_started.clone();
         self.last_run = Some(finished);
         self.handle_event(ShadowEvent::Ended(StarterEnd {
             exit,
-            end_requested: asked,
+            end_requested: was_requested,
             reason,
             is_last_run: last,
         }));

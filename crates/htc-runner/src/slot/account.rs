@@ -19,7 +19,7 @@ pub struct HookAccount {
 /// Warning about the account of the hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookAccountWarning {
-    /// CONDOR_IDS is not set and there is no account `condor`, so hooks run as root.
+    /// CONDOR_IDS is not set and no account is named `condor`, so hooks run as root.
     HooksRunAsRoot,
 }
 

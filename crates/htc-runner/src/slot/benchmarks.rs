@@ -70,8 +70,8 @@ impl LiveExecutionPoint<'_> {
     }
 
     fn report_benchmarks(&mut self) {
-        let told: Vec<_> = self.benchmarks.take_notices().collect();
-        let (changed, _) = self.report_cron_notices(told);
+        let notices: Vec<_> = self.benchmarks.take_notices().collect();
+        let (changed, _) = self.report_cron_notices(notices);
         if changed {
             self.waiting_events
                 .push_back(StartdEvent::BenchmarksPublished(Box::new(self.benchmarks.ads().clone())));

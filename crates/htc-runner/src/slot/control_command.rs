@@ -119,8 +119,8 @@ impl SlotControlRequest {
         quirks: QuirkMode,
     ) -> Result<Option<StartdEvent>, String> {
         let dialect = Dialect::new_syntax();
-        let asked = RequestContext { ad, uid: identity::effective_uid(), lease: 0, host, quirks, dialect };
-        Ok(match self.into_command(asked).map_err(|refusal| refusal.text)? {
+        let context = RequestContext { ad, uid: identity::effective_uid(), lease: 0, host, quirks, dialect };
+        Ok(match self.into_command(context).map_err(|refusal| refusal.text)? {
             Command::Event(event)
             | Command::Claim(event)
             | Command::Drain(event)
@@ -320,7 +320,7 @@ mod tests {
     fn a_user_cannot_run_a_job_under_another_account() {
         let request = || SlotControlRequest::parse(br#"{"command":"claim","slot":"slot1"}"#).unwrap();
         let other = identity::effective_uid() + 1;
-        let asked = |uid, strict| RequestContext {
+        let context = |uid, strict| RequestContext {
             ad: b"Cmd = 010\n".to_vec(),
             uid,
             lease: 9,
@@ -328,15 +328,15 @@ mod tests {
             quirks: QuirkMode::Manual,
             dialect: Dialect::new_syntax().strict(strict),
         };
-        let refused = request().into_command(asked(other, true));
+        let refused = request().into_command(context(other, true));
         assert!(refused.unwrap_err().text.contains(&format!("not as uid {other}")));
         // Strict mode comes from the configuration; only strict mode accepts leading zeros.
-        let refused = request().into_command(asked(other - 1, false)).unwrap_err();
+        let refused = request().into_command(context(other - 1, false)).unwrap_err();
         assert!(
             refused.kind == RefusalKind::Input && refused.text.starts_with("the job's ad:1:"),
             "{refused:?}"
         );
-        assert!(request().into_command(asked(other - 1, true)).is_ok());
+        assert!(request().into_command(context(other - 1, true)).is_ok());
     }
 
     #[test]

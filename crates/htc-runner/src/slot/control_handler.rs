@@ -18,32 +18,32 @@ impl LiveExecutionPoint<'_> {
     /// Handles activity at the control socket: reads a request, executes it and sends the answer.
     pub(super) fn handle_control_socket(&mut self, token: WatchToken) {
         let Some(control) = &mut self.control else { return };
-        let Some(said) = control.handle_readiness(token, &mut self.reactor) else { return };
-        let client = said.client;
-        let answer = self.carry_out(said).unwrap_or_else(SlotControlAnswer::from);
+        let Some(client_request) = control.handle_readiness(token, &mut self.reactor) else { return };
+        let client = client_request.client;
+        let answer = self.carry_out(client_request).unwrap_or_else(SlotControlAnswer::from);
         if let Some(control) = &mut self.control {
             control.answer(client, &answer, &mut self.reactor);
         }
     }
 
-    fn carry_out(&mut self, said: ClientRequest) -> Result<SlotControlAnswer, RequestRefusal> {
-        let (line, ad) = said.request?;
+    fn carry_out(&mut self, client_request: ClientRequest) -> Result<SlotControlAnswer, RequestRefusal> {
+        let (line, ad) = client_request.request?;
         let request = SlotControlRequest::parse(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
         self.check_claim(&request).map_err(RequestRefusal::for_state)?;
         self.check_vacate(&request).map_err(RequestRefusal::for_state)?;
         let host = self.options.world.full_host();
         let slot = request.slot().unwrap_or_default().to_owned();
-        let asked = RequestContext {
+        let context = RequestContext {
             ad,
-            uid: said.uid,
+            uid: client_request.uid,
             lease: self.options.default_lease,
             host: &host,
             quirks: self.options.quirks,
             dialect: Dialect::of_world(&*self.options.world),
         };
         let done = SlotControlAnswer { ok: true, ..SlotControlAnswer::default() };
-        Ok(match request.into_command(asked)? {
+        Ok(match request.into_command(context)? {
             Command::Status { counters } => {
                 let drain = self.machine.drain_status().map(ActiveDrain::from);
                 let counters = counters.then(|| self.counters());
@@ -65,9 +65,9 @@ impl LiveExecutionPoint<'_> {
             }
             Command::Hold(event, reason) => {
                 self.hold_reason = Some(reason);
-                let asked = self.try_step(*event);
+                let result = self.try_step(*event);
                 self.hold_reason = None;
-                asked?;
+                result?;
                 done
             }
             Command::Claim(event) => {
@@ -139,7 +139,7 @@ impl LiveExecutionPoint<'_> {
             SlotState::Preempting => is_fast,
             SlotState::Owner | SlotState::Unclaimed | SlotState::Drained => false,
         };
-        let Some(named) = slot else {
+        let Some(name) = slot else {
             let mut states = self.machine.slots().map(|(.., state, _)| state);
             let is_any_vacatable = states.any(is_vacatable);
             return if is_any_vacatable {
@@ -148,7 +148,7 @@ impl LiveExecutionPoint<'_> {
                 Err("vacate refused: no slot has a claim".to_owned())
             };
         };
-        let Some((key, id, state, activity)) = self.find_slot(named) else { return Ok(()) };
+        let Some((key, id, state, activity)) = self.find_slot(name) else { return Ok(()) };
         if is_vacatable(state) {
             return Ok(());
         }
@@ -162,8 +162,8 @@ impl LiveExecutionPoint<'_> {
     }
 
     /// Finds the slot with the given name, ignoring case.
-    fn find_slot(&self, named: &str) -> Option<(SlotKey, &str, SlotState, Activity)> {
-        self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(named))
+    fn find_slot(&self, name: &str) -> Option<(SlotKey, &str, SlotState, Activity)> {
+        self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(name))
     }
 
     /// Adds the values of the job ad's references to the slot to the job ad, as a schedd does before it sends the ad.

@@ -18,12 +18,12 @@ use htc_slot::{DrainCompletion, DrainSpeed, DrainStatus, ShutdownMode};
 pub enum SlotControlRequest {
     /// Matches a slot, as a negotiator does.
     Match {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
     },
     /// Claims a slot, as a schedd does. The ad of the job follows the line of the request.
     Claim {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
         /// Length in bytes of the job ad (long form) after the line of the request.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -37,13 +37,13 @@ pub enum SlotControlRequest {
         /// Name of the schedd, for RemoteScheddName.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schedd: Option<String>,
-        /// Dynamic slots of a partitionable slot, whose claims are preempted at once.
+        /// Names of dynamic slots of the partitionable slot; their claims are preempted at once.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         preempts: Vec<String>,
     },
     /// Runs a job in a claimed slot, as a shadow does. The ad of the job follows the line of the request.
     Activate {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
         /// Length in bytes of the job ad (long form) after the line of the request.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -54,12 +54,12 @@ pub enum SlotControlRequest {
     },
     /// Renews the lease of a claim.
     Alive {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
     },
     /// Puts the job of a slot on hold.
     Hold {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
         /// HoldReason of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,19 +67,19 @@ pub enum SlotControlRequest {
     },
     /// Suspends the job of a slot, or the jobs of all slots.
     Suspend {
-        /// The slot, or `None` for all slots.
+        /// Name of the slot, or `None` for all slots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
     },
     /// Continues the suspended job of a slot, or the suspended jobs of all slots.
     Continue {
-        /// The slot, or `None` for all slots.
+        /// Name of the slot, or `None` for all slots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
     },
     /// Vacates one slot or all slots.
     Vacate {
-        /// The slot, or `None` for all slots.
+        /// Name of the slot, or `None` for all slots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slot: Option<String>,
         /// Speed, or `None` for a graceful vacate.
@@ -88,7 +88,7 @@ pub enum SlotControlRequest {
     },
     /// Ends the job of a slot and keeps the claim.
     Deactivate {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
         /// Speed, or `None` for a graceful end of the job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub enum SlotControlRequest {
     },
     /// Gives up a claim.
     ReleaseClaim {
-        /// The slot.
+        /// Name of the slot, such as `slot1`.
         slot: String,
         /// True to give up the claim that is waiting to replace the current one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -205,7 +205,7 @@ pub struct SlotControlAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunningSlotAd {
-    /// The slot.
+    /// Name of the slot, such as `slot1`.
     pub slot: String,
     /// The ad, in long form.
     pub ad: String,
@@ -213,7 +213,7 @@ pub struct RunningSlotAd {
     pub fetches: bool,
 }
 
-/// Reason for refusing a request.
+/// Kind of the reason for which a request is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
@@ -286,7 +286,7 @@ pub struct SlotStatus {
     pub state: String,
     /// Slot activity.
     pub activity: String,
-    /// Run time of the job in seconds, or `None` if no job runs.
+    /// Run time of the job in seconds, or `None` if no job is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_seconds: Option<i64>,
     /// Job as `cluster.proc`, or `None`.
@@ -298,7 +298,7 @@ pub struct SlotStatus {
     /// Verdict on the last fetch: `accepted`, `rejected`, `no work` or `bad answer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Reason of the verdict, or `None`.
+    /// Reason for the verdict, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Time in seconds until the next fetch, or `None` if the slot does not fetch.

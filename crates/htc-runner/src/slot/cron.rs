@@ -102,8 +102,8 @@ impl LiveExecutionPoint<'_> {
 
     /// Reports the events of cron jobs, and passes changed ads to the slots; returns true if a run has ended.
     fn report_cron(&mut self) -> bool {
-        let told: Vec<CronNotice> = self.cron.take_notices().collect();
-        let (changed, ended) = self.report_cron_notices(told);
+        let notices: Vec<CronNotice> = self.cron.take_notices().collect();
+        let (changed, ended) = self.report_cron_notices(notices);
         if changed {
             self.step(StartdEvent::CronPublished(Box::new(self.cron.ads().clone())));
         }
@@ -112,11 +112,11 @@ impl LiveExecutionPoint<'_> {
 
     /// Reports the events of cron jobs. The first result is true if the published ads have changed, the second is
     /// true if a run has ended.
-    pub(super) fn report_cron_notices(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
+    pub(super) fn report_cron_notices(&mut self, notices: Vec<CronNotice>) -> (bool, bool) {
         let (mut changed, mut ended) = (false, false);
-        for told in told {
+        for notice in notices {
             let event = |kind, name: &[u8]| RunnerEvent::new(clock::now(), kind).cron(name.to_str_lossy());
-            match told {
+            match notice {
                 CronNotice::Started { name, pid } => {
                     let pid = u32::try_from(pid).unwrap_or(0);
                     self.report(event(RunnerEventKind::CronStart, &name).pid(pid));
@@ -139,8 +139,8 @@ impl LiveExecutionPoint<'_> {
                 CronNotice::Ended { name, exit, stderr, .. } => {
                     ended = true;
                     self.report(event(RunnerEventKind::CronEnd, &name).exit(describe_exit(exit)));
-                    let said = stderr[..stderr.len().min(MAX_STDERR_SHOWN)].to_str_lossy();
-                    for line in said.lines().filter(|line| !line.trim().is_empty()) {
+                    let shown_stderr = stderr[..stderr.len().min(MAX_STDERR_SHOWN)].to_str_lossy();
+                    for line in shown_stderr.lines().filter(|line| !line.trim().is_empty()) {
                         self.report(event(RunnerEventKind::CronStderr, &name).reason(line));
                     }
                 }

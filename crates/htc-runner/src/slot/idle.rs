@@ -118,7 +118,7 @@ impl InputDevices {
     }
 
     /// Returns the idle time of a device according to its access time. A missing device, or one with the driver of
-    /// /dev/null, counts as never used.
+    /// /dev/null, is treated as never used.
     fn device_idle_seconds(&self, name: &str, now: i64) -> i64 {
         if name.is_empty() || name.starts_with("unix:") {
             return now;

@@ -65,7 +65,7 @@ impl ImageCachePoll {
                 self.running = Some((child, now.plus(QUERY_TIMEOUT)));
                 None
             }
-            // As in 25.14, the images count as using no space if docker is not installed.
+            // As in 25.14, the images are treated as using no space if docker is not installed.
             None => Some(StartdEvent::ImageCacheMeasured(0)),
         }
     }

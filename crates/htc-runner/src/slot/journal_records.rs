@@ -136,16 +136,16 @@ impl LiveExecutionPoint<'_> {
         for event in recovered.events {
             self.report(event);
         }
-        let given: Vec<EvictClaimCall> =
+        let evict_calls: Vec<EvictClaimCall> =
             recovered.jobs_to_return.into_iter().filter_map(|owed| self.call_evict_claim(owed)).collect();
-        let mut given: FxHashMap<ChildId, EvictClaimCall> =
-            given.into_iter().map(|one| (one.child, one)).collect();
+        let mut evict_calls: FxHashMap<ChildId, EvictClaimCall> =
+            evict_calls.into_iter().map(|one| (one.child, one)).collect();
         let mut until = clock::monotonic_now().plus(GIVE_BACK_TIMEOUT);
         let mut killed = false;
-        while !given.is_empty() {
+        while !evict_calls.is_empty() {
             match self.reactor.next_event(Some(until))? {
                 os::ReactorEvent::Exited { child, exit, .. } => {
-                    if let Some(one) = given.remove(&child) {
+                    if let Some(one) = evict_calls.remove(&child) {
                         let event = one.label_event(RunnerEvent::new(clock::now(), RunnerEventKind::HookEnd));
                         self.report(event.exit(crate::events::describe_exit(exit)));
                         self.write_record_or_warn(JournalRecord::HookEnds { run: one.run });
@@ -166,10 +166,10 @@ impl LiveExecutionPoint<'_> {
                 continue;
             }
             if killed {
-                // The results of the hooks that still run are unknown; the next run reports them.
+                // The results of the hooks that are still running are unknown; the next run reports them.
                 break;
             }
-            given
+            evict_calls
                 .keys()
                 .for_each(|child| self.reactor.send_signal(*child, libc::SIGKILL, SignalScope::Family));
             (killed, until) = (true, clock::monotonic_now().plus(GIVE_BACK_TIMEOUT));

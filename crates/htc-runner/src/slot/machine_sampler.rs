@@ -38,22 +38,22 @@ pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> Hos
 
 /// Returns the reason why an execute directory cannot be used, in the wording of 25.14 (`GetExecuteDirPartitionId`),
 /// or `None` if it can be used.
-fn inaccessible_reason(path: &Path, knob: &str) -> Option<String> {
+fn inaccessible_reason(path: &Path, parameter: &str) -> Option<String> {
     let errno = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return None,
         Ok(_) => libc::ENOTDIR,
         Err(error) => error.raw_os_error().unwrap_or(0),
     };
     Some(format!(
-        "Error accessing execute directory {} specified in the configuration setting {knob}: (errno={errno}) {}",
+        "Error accessing execute directory {} specified in the configuration setting {parameter}: (errno={errno}) {}",
         path.display(),
         strerror(errno)
     ))
 }
 
 /// Measures the volume of a directory that `SLOT<N>_EXECUTE` names.
-pub(super) fn measure_slot_volume(path: &Path, knob: &str) -> Volume {
-    let missing = inaccessible_reason(path, knob);
+pub(super) fn measure_slot_volume(path: &Path, parameter: &str) -> Volume {
+    let missing = inaccessible_reason(path, parameter);
     let there = Some(path).filter(|_| missing.is_none());
     let (free, total) = there.and_then(disk_space).unwrap_or((0, 0));
     let id = there.and_then(device_number).map_or_else(|| "<none>".to_owned(), |device| device.to_string());

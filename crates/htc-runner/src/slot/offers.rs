@@ -19,7 +19,7 @@ use htc_slot::{
 /// Decision of one slot on one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotDecision {
-    /// The slot.
+    /// Name of the slot that decides.
     pub slot: String,
     /// The job as `cluster.proc`.
     pub job: String,
@@ -94,7 +94,7 @@ impl CandidateSlots {
     /// that is held or that needs no slot.
     pub fn consider(&self, job: &ClassAd, world: &dyn World) -> Vec<SlotDecision> {
         let id = job_id(job, world);
-        let told = |(at, slot): (usize, String)| {
+        let decide = |(at, slot): (usize, String)| {
             let SlotVerdict {
                 accepted,
                 mut reason,
@@ -111,7 +111,7 @@ impl CandidateSlots {
             let details = details.into_iter().map(placed).collect();
             Some(SlotDecision { slot, job: id.clone(), accepted, reason, details })
         };
-        self.names().into_iter().enumerate().filter_map(told).collect()
+        self.names().into_iter().enumerate().filter_map(decide).collect()
     }
 
     /// Returns the verdict of the slot with index `at` on a job. A slot that does not call FETCH_WORK gets its jobs
@@ -130,7 +130,7 @@ impl CandidateSlots {
         Some(self.verdict_with_claim(at, job, refusal.unwrap_or(offer), world))
     }
 
-    /// Returns the verdict of a slot on a job of an access point, which offers no held jobs.
+    /// Returns a slot's verdict on a job from an access point. An access point offers no held jobs.
     fn negotiated_offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
         let offer = self.offer(at, job, world)?;
         match refusal_by_job_state(job, world) {
@@ -180,8 +180,8 @@ impl CandidateSlots {
             return String::new();
         };
         let type_id = machine.slot_type_id(keys[at]).unwrap_or(0);
-        let knob = policy_parameter::parameter_for_attribute(attribute);
-        policy_parameter::parameter_origin(config, world, type_id, knob, &|_, _| (*commander).to_owned())
+        let parameter = policy_parameter::parameter_for_attribute(attribute);
+        policy_parameter::parameter_origin(config, world, type_id, parameter, &|_, _| (*commander).to_owned())
     }
 
     /// Returns the file and line of a parameter with the name of an attribute that is not published in the ad of a slot,
@@ -234,7 +234,7 @@ fn nearest_name(name: &str, known: &AttrNames) -> Option<String> {
 /// Change of the set of jobs that one slot accepts, with the clauses that reject jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OfferChange {
-    /// The slot.
+    /// Name of the slot.
     pub slot: String,
     /// Number of jobs considered.
     pub jobs: usize,
@@ -258,8 +258,9 @@ pub fn offer_changes(
     jobs: &[ClassAd],
     world: &dyn World,
 ) -> Vec<OfferChange> {
-    let mut seen = BTreeSet::new();
-    let names = before.names().into_iter().chain(after.names()).filter(|name| seen.insert(name.clone()));
+    let mut known_names = BTreeSet::new();
+    let names =
+        before.names().into_iter().chain(after.names()).filter(|name| known_names.insert(name.clone()));
     let (places_before, places_after) = (first_slot_indexes(before), first_slot_indexes(after));
     let changed = |slot: String| {
         let (one, refused_before) = accepted_jobs(before, places_before.get(&slot), jobs, world);
@@ -323,12 +324,15 @@ mod tests {
             ad("[ ClusterId = 1; ProcId = 1; Owner = \"eve\" ]"),
         ];
         let before = pool("TARGET.Owner == \"ana\"");
-        let said: Vec<SlotDecision> = jobs.iter().flat_map(|job| before.consider(job, &world)).collect();
+        let decisions: Vec<SlotDecision> = jobs.iter().flat_map(|job| before.consider(job, &world)).collect();
         assert_eq!(
-            said.iter().map(|it| (&*it.job, it.accepted)).collect::<Vec<_>>(),
+            decisions.iter().map(|it| (&*it.job, it.accepted)).collect::<Vec<_>>(),
             [("1.0", true), ("1.1", false)]
         );
-        assert_eq!((&*said[1].details[0].clause.attribute, &*said[1].details[0].place), ("START", ""));
+        assert_eq!(
+            (&*decisions[1].details[0].clause.attribute, &*decisions[1].details[0].place),
+            ("START", "")
+        );
         let [change] = &offer_changes(&before, &pool("true"), &jobs, &world)[..] else { panic!("one slot") };
         assert_eq!((change.before, change.after, change.differs), (1, 2, true));
         assert_eq!(change.refused_before.values().sum::<usize>(), 1);

@@ -159,7 +159,7 @@ impl LiveExecutionPoint<'_> {
             self.events.flush();
             if end.take_if(|end| clock::monotonic_now() >= *end).is_some() {
                 self.outcome.timed_out = true;
-                self.warn(None, "the time limit (--timeout) ended: all jobs are killed");
+                self.warn(None, "the time limit (--timeout) expired: killing all jobs");
                 self.step(StartdEvent::Shutdown(ShutdownMode::Fast));
             }
             if let Some(event) =

@@ -117,9 +117,9 @@ impl LiveExecutionPoint<'_> {
                 .pid(hook.pid)
                 .exit(words),
         );
-        let said = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
-        let said = said[..said.len().min(MAX_STDERR_SHOWN)].to_str_lossy();
-        for line in said.lines().filter(|line| !line.trim().is_empty()) {
+        let shown_stderr = if stderr.bytes.is_empty() { &hook.stderr } else { &stderr.bytes };
+        let shown_stderr = shown_stderr[..shown_stderr.len().min(MAX_STDERR_SHOWN)].to_str_lossy();
+        for line in shown_stderr.lines().filter(|line| !line.trim().is_empty()) {
             let event = RunnerEvent::new(now, RunnerEventKind::HookStderr)
                 .slot(&hook.slot)
                 .hook(hook.name)
@@ -146,7 +146,7 @@ impl LiveExecutionPoint<'_> {
             self.step(StartdEvent::HookTimedOut { run: hook.run, reason });
         } else {
             if hook.hook == SlotHookType::FetchWork {
-                self.note_killed_fetch(&hook, exit, &stdout.bytes);
+                self.warn_about_killed_fetch(&hook, exit, &stdout.bytes);
                 self.warn_about_work_attributes(&hook.slot, &stdout.bytes);
             }
             self.step(StartdEvent::HookEnded {
@@ -159,9 +159,9 @@ impl LiveExecutionPoint<'_> {
         self.write_record_or_warn(JournalRecord::HookEnds { run: hook.run.0 });
     }
 
-    /// Warns about a FETCH_WORK that was killed before it printed a job, for example because memory was short: the
+    /// Warns about a FETCH_WORK that was killed before it printed a job, for example because of a lack of memory: the
     /// hook may have taken a job from its queue. 25.14 ignores how a hook ends.
-    fn note_killed_fetch(&mut self, hook: &RunningHook, exit: Exit, work: &[u8]) {
+    fn warn_about_killed_fetch(&mut self, hook: &RunningHook, exit: Exit, work: &[u8]) {
         if !matches!(exit, Exit::Signal { .. }) || !work.trim().is_empty() {
             return;
         }
@@ -201,7 +201,7 @@ impl LiveExecutionPoint<'_> {
     /// Kills hooks that have exceeded their time limit; prints reminders for hooks without one.
     pub(super) fn check_running_hooks(&mut self) {
         let tick = clock::monotonic_now();
-        let mut told = Vec::new();
+        let mut reminders = Vec::new();
         for (&child, hook) in &mut self.hooks {
             if matches!(hook.deadline, HookDeadline::Until(deadline) if deadline <= tick) {
                 hook.deadline = HookDeadline::Exceeded;
@@ -211,13 +211,13 @@ impl LiveExecutionPoint<'_> {
                 hook.next_reminder = hook.next_reminder.plus(REMINDER_INTERVAL);
                 let seconds = tick.since(hook.started).as_secs();
                 let waited_for = HookType::from(hook.hook).is_waited_for();
-                told.push((hook.slot.clone(), hook.name, hook.pid, seconds, waited_for));
+                reminders.push((hook.slot.clone(), hook.name, hook.pid, seconds, waited_for));
             }
         }
-        for (slot, name, pid, seconds, waited_for) in told {
+        for (slot, name, pid, seconds, waited_for) in reminders {
             let text = match waited_for {
-                true => format!("still runs after {seconds} s; --hook-timeout SECONDS would kill it"),
-                false => format!("still runs after {seconds} s; nothing waits for it"),
+                true => format!("still running after {seconds} s; --hook-timeout SECONDS would kill it"),
+                false => format!("still running after {seconds} s; nothing waits for it"),
             };
             let event =
                 RunnerEvent::new(clock::now(), RunnerEventKind::Warning).slot(slot).hook(name).pid(pid);

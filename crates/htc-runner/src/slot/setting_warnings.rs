@@ -17,18 +17,18 @@ pub fn setting_warnings(
     foreign: bool,
 ) -> Vec<String> {
     let view = config.view(world);
-    let mut odd = Vec::new();
+    let mut warnings = Vec::new();
     if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.default_child_hooks.is_none()) {
         let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
-        odd.push(format!("no slot has a hook keyword, so no slot fetches work: {hint}"));
+        warnings.push(format!("no slot has a hook keyword, so no slot fetches work: {hint}"));
     }
     // It is unknown which parameters another starter supports, so its parameters are not checked.
     let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
-    odd.extend(UnsupportedSettings::collect(&view).warning_lines(&view, ours));
+    warnings.extend(UnsupportedSettings::collect(&view).warning_lines(&view, ours));
     if settings.backfill.is_some_and(|backfill| !backfill.dead_client.as_reference) {
-        odd.extend(backfill_client_warnings(config, world));
+        warnings.extend(backfill_client_warnings(config, world));
     }
-    odd
+    warnings
 }
 
 /// Returns warnings about the job of the backfill client. They are printed once by the slot runner, because a
@@ -36,23 +36,23 @@ pub fn setting_warnings(
 fn backfill_client_warnings(config: &Config, world: &dyn World) -> Vec<String> {
     match backfill_client_ad(config, world) {
         Ok((_, left_out)) => {
-            let told = |value: &JobKeywordError| {
+            let describe = |value: &JobKeywordError| {
                 format!("{value}; the backfill client runs without it, as in a pool")
             };
-            left_out.iter().map(told).collect()
+            left_out.iter().map(describe).collect()
         }
         Err(error) => vec![format!("{error}; no starter can run the backfill client, in a pool as here")],
     }
 }
 
 /// Returns a warning about an undefined macro in the value of a parameter, or `None`.
-pub fn empty_macro_warning(view: &ConfigView<'_>, knob: &str) -> Option<String> {
-    let raw = view.raw(knob)?.value.to_string();
+pub fn empty_macro_warning(view: &ConfigView<'_>, parameter: &str) -> Option<String> {
+    let raw = view.raw(parameter)?.value.to_string();
     let names = raw.split("$(").skip(1).filter_map(|rest| rest.split_once(')').map(|(name, _)| name));
     let is_empty =
         |name: &&str| view.string(name).ok().flatten().is_none_or(|setting| setting.value.trim().is_empty());
     let name = names.into_iter().find(is_empty)?;
-    Some(format!("{knob} is '{raw}', but the macro {name} is empty or not defined"))
+    Some(format!("{parameter} is '{raw}', but the macro {name} is empty or not defined"))
 }
 
 /// Returns the lease of a claim: the time without contact after which the claim ends, in seconds.
@@ -68,18 +68,19 @@ mod tests {
     use htc_slot::{ExitLimits, HostMeasurements, configure};
     use htc_testing::config_of;
 
-    fn odd(text: &str) -> Vec<String> {
+    fn warnings(text: &str) -> Vec<String> {
         let (config, world) = config_of("STARTD", text);
-        let around = HostMeasurements::default();
-        let made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default()).unwrap();
+        let measurements = HostMeasurements::default();
+        let made =
+            configure(&config, &world, &measurements, QuirkMode::Manual, ExitLimits::default()).unwrap();
         setting_warnings(&config, &world, &made.settings, false)
     }
 
     #[test]
     fn slots_that_fetch_nothing_are_reported() {
-        let none = odd("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
+        let none = warnings("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
         assert!(none[0].starts_with("no slot has a hook keyword"), "{none:?}");
-        let some = odd("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\nSTARTD_JOB_HOOK_KEYWORD = Q\n");
+        let some = warnings("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\nSTARTD_JOB_HOOK_KEYWORD = Q\n");
         assert!(!some.iter().any(|line| line.starts_with("no slot has")), "{some:?}");
     }
 
@@ -88,9 +89,9 @@ mod tests {
         let (config, world) =
             config_of("STARTD", "EXECUTE = $(NOWHERE)/execute\nLOG = /log\nALIVE_INTERVAL = 10\n");
         let view = config.view(&world);
-        let told = empty_macro_warning(&view, "EXECUTE");
+        let warning = empty_macro_warning(&view, "EXECUTE");
         assert_eq!(
-            told.as_deref(),
+            warning.as_deref(),
             Some("EXECUTE is '$(NOWHERE)/execute', but the macro NOWHERE is empty or not defined")
         );
         assert_eq!(empty_macro_warning(&view, "LOG"), None);

@@ -98,18 +98,18 @@ impl LiveExecutionPoint<'_> {
     /// Opens the channels to a starter of this project; a channel that cannot be opened is left out.
     fn open_channels(&mut self, directory: &Path, slot_name: &str) -> StarterChannels {
         let mut links = StarterChannels::default();
-        let say = |live: &mut Self, what: &str, error: io::Error| {
+        let warn_not_opened = |live: &mut Self, what: &str, error: io::Error| {
             live.warn(Some(slot_name.to_owned()), &format!("{what}: {error}"));
         };
         if self.options.relays_events {
             match EventRelay::open(directory, &mut self.reactor) {
                 Ok(relay) => links.relay = Some(relay),
-                Err(error) => say(self, "the starter's events are not reported", error),
+                Err(error) => warn_not_opened(self, "the starter's events are not reported", error),
             }
         }
         match starter_orders::open(directory) {
             Ok(socket) => links.socket = Some(socket),
-            Err(error) => say(
+            Err(error) => warn_not_opened(
                 self,
                 "cannot open the starter's control socket, so hold and vacate reasons are not passed to the starter",
                 error,

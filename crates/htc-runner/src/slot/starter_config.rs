@@ -30,13 +30,13 @@ pub struct StarterConfig {
 }
 
 impl StarterConfig {
-    /// Reads the current configuration; `knobs` is true to check the parameters of the starter of this project as
+    /// Reads the current configuration; `check_parameters` is true to check the parameters of the starter of this project as
     /// well.
-    pub fn new(choice: ConfigSelection, world: &Rc<RealWorld>, knobs: bool) -> Self {
+    pub fn new(choice: ConfigSelection, world: &Rc<RealWorld>, check_parameters: bool) -> Self {
         let mut this = StarterConfig {
             choice,
             world: world.clone(),
-            checks_starter_parameters: knobs,
+            checks_starter_parameters: check_parameters,
             files: Vec::new(),
             result: Ok(()),
         };
@@ -57,10 +57,10 @@ impl StarterConfig {
 
     fn read(&mut self) {
         let world = &*self.world;
-        let who = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
+        let context = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
         let before = self.current_paths();
         let LoadAttempt { config, error, .. } =
-            Config::load_partially(world, &who, &self.choice.load_options(CommandPolicy::BOUNDED_RUN));
+            Config::load_partially(world, &context, &self.choice.load_options(CommandPolicy::BOUNDED_RUN));
         self.result = match error {
             Some(error) => Err(error.to_string()),
             None if self.checks_starter_parameters => {

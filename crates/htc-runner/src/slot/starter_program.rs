@@ -1,5 +1,5 @@
-//! Program that runs jobs (the parameter STARTER if it is set, else the sibling program), and the abilities that it
-//! reports.
+//! Program that runs jobs (the parameter STARTER if it is set, else the sibling program), and the capabilities that
+//! it reports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ use htc_starter::JavaParameters;
 
 /// Name of the sibling program that runs jobs.
 const SIBLING_PROGRAM: &str = "htc-starter-run";
-/// Maximum time for another starter to report its abilities; 25.14 waits without a limit.
-const ABILITIES_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum time for another starter to report its capabilities; 25.14 waits without a limit.
+const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Maximum time for the sibling program to test the container runtimes, each call of which has a time limit of its
 /// own.
@@ -79,13 +79,14 @@ pub enum StarterProgramError {
 }
 
 impl StarterProgram {
-    /// Returns `given`, else the program in STARTER if a configuration source sets it, else the sibling program.
+    /// Returns the program `requested` on the command line, else the program in STARTER if a configuration source
+    /// sets it, else the sibling program.
     ///
     /// # Errors
     /// Fails if the program is missing. 25.14 continues without the program named by STARTER, accepts jobs and loses
     /// them; `--quirks reference` does the same.
     pub fn find(
-        given: Option<&Path>,
+        requested: Option<&Path>,
         config: &Config,
         world: &dyn World,
         quirks: QuirkMode,
@@ -97,7 +98,7 @@ impl StarterProgram {
             foreign: path.file_name().is_none_or(|name| name != SIBLING_PROGRAM),
             skips_checks: unchecked,
         };
-        if let Some(path) = given {
+        if let Some(path) = requested {
             let usable = world.may_execute(path) && path.is_file();
             return if usable { Ok(program(path)) } else { Err(StarterProgramError::Given(path.to_owned())) };
         }
@@ -117,7 +118,7 @@ impl StarterProgram {
         if path.is_file() { Ok(program(&path)) } else { Err(StarterProgramError::Missing(path)) }
     }
 
-    /// Returns the measurements of this machine for the slots of a configuration, including the abilities that the
+    /// Returns the measurements of this machine for the slots of a configuration, including the capabilities that the
     /// program reports. Also returns a warning if the program does not report any.
     pub fn surroundings(
         &self,
@@ -125,19 +126,19 @@ impl StarterProgram {
         world: &dyn World,
         choice: &ConfigSelection,
     ) -> (HostMeasurements, Option<String>) {
-        let mut around = configured_surroundings(config, world);
+        let mut measurements = configured_surroundings(config, world);
         let mut warning = None;
         if self.foreign {
-            (around.starter_ad, warning) = self.query_abilities(world, choice);
+            (measurements.starter_ad, warning) = self.query_capabilities(world, choice);
         } else {
-            around.container_runtimes = self.query_runtimes(config, world, choice);
+            measurements.container_runtimes = self.query_runtimes(config, world, choice);
         }
-        (around, warning)
+        (measurements, warning)
     }
 
     /// Calls another starter with `-classad` (`Starter::config`) and returns its output, or `None` with a warning if
     /// the output is empty or not a valid ad.
-    fn query_abilities(
+    fn query_capabilities(
         &self,
         world: &dyn World,
         choice: &ConfigSelection,
@@ -147,7 +148,7 @@ impl StarterProgram {
             Err(reason) => {
                 let path = self.path.display();
                 let warning = format!(
-                    "the starter '{path}' does not report its abilities: '-classad' {reason}; the slots lack its Has* \
+                    "the starter '{path}' does not report its capabilities: '-classad' {reason}; the slots lack its Has* \
                      attributes"
                 );
                 (Some(ClassAd::new()), Some(warning))
@@ -158,8 +159,8 @@ impl StarterProgram {
     /// Returns the results of the sibling program's tests of container runtimes and java; empty if this machine has
     /// none of them, so that the program need not be called.
     fn query_runtimes(&self, config: &Config, world: &dyn World, choice: &ConfigSelection) -> ClassAd {
-        let there = |knob: &str| {
-            let path = config.view(world).text(knob);
+        let there = |parameter: &str| {
+            let path = config.view(world).text(parameter);
             let path = path.map(|path| path.strip_prefix(b"sudo ").map_or(path.clone(), BString::from));
             path.is_some_and(|path| world.stat(path.to_path_lossy().as_ref()).is_ok())
         };
@@ -203,7 +204,7 @@ impl StarterProgram {
         let mut argv = config_selection_prefix(world, choice);
         argv.extend([BString::from(path), "-classad".into()]);
         let output = world
-            .run(&ExternalCommand::new(argv, ABILITIES_TIMEOUT))
+            .run(&ExternalCommand::new(argv, CAPABILITIES_TIMEOUT))
             .map_err(|error| format!("failed ({error})"))?;
         let ad = parse_printed_ad(&output.stdout, world)?;
         match ad.is_empty() {
@@ -216,9 +217,9 @@ impl StarterProgram {
     }
 }
 
-/// Returns the words to put before a program that must read the configuration selected on the command line; empty if
-/// the program finds that configuration without them. The values in these words are also visible on the command line
-/// of this program.
+/// Returns the arguments to put before a program that must read the configuration selected on the command line; empty
+/// if the program finds that configuration without them. The values in these arguments are also visible on the
+/// command line of this program.
 fn config_selection_prefix(world: &dyn World, choice: &ConfigSelection) -> Vec<BString> {
     let chosen = DaemonEnvironment::from_program(world, choice);
     let plain = DaemonEnvironment::from_program(world, &ConfigSelection::default());

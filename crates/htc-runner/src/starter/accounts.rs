@@ -68,14 +68,14 @@ pub fn in_primary_group(
 pub enum CondorIdsError {
     /// CONDOR_IDS is not a pair of numbers.
     Malformed {
-        /// The value.
+        /// Value of CONDOR_IDS.
         text: String,
         /// Place where the value is set.
         of: &'static str,
     },
     /// No account has that uid.
     Unknown {
-        /// The value.
+        /// Value of CONDOR_IDS.
         text: String,
         /// Place where the value is set.
         of: &'static str,
@@ -134,8 +134,8 @@ fn parse_uid_gid(text: &str) -> Option<(u32, u32)> {
     Some((number(uid).filter(|_| is_whole)?, number(gid)?))
 }
 
-/// Returns the account of the daemons: CONDOR_IDS if set, else the account `condor`. Returns `None` if CONDOR_IDS is
-/// invalid or names root, or if there is no account `condor`.
+/// Returns the account of the daemons: CONDOR_IDS if set, else the account named `condor`. Returns `None` if
+/// CONDOR_IDS is invalid or names root, or if there is no account named `condor`.
 pub fn condor_identity(view: &ConfigView<'_>, world: &dyn World) -> Option<ProcessIdentity> {
     match condor_ids(view, world) {
         Ok(Some((0, _))) | Err(_) => None,

@@ -1,5 +1,5 @@
-//! Abilities of this starter, reported to a startd that calls it with `-classad`. They are a part of the reference's
-//! list.
+//! Capabilities of this starter, reported to a startd that calls it with `-classad`. They are a part of the
+//! reference's list.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use htc_hook::transfer::TransferPlugins;
 use htc_starter::JavaParameters;
 use htc_starter::container::ContainerParameters;
 
-/// Abilities of this starter.
+/// Capabilities of this starter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StarterCapabilities {
     /// Attributes and their values in the order of printing.
@@ -25,14 +25,14 @@ pub struct StarterCapabilities {
     pub has_sshd: bool,
 }
 
-/// Reason why the abilities cannot be determined.
+/// Reason why the capabilities cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum CapabilityError {
     /// A parameter has an invalid value.
     #[error(transparent)]
     Parameter(#[from] ValueError),
     /// The program with this name cannot be called.
-    #[error("cannot ask {0}")]
+    #[error("cannot query {0}")]
     ProgramQuery(&'static str, #[source] io::Error),
     /// A container runtime does not respond as expected.
     #[error("{0}")]
@@ -40,8 +40,8 @@ pub enum CapabilityError {
 }
 
 impl StarterCapabilities {
-    /// Determines the abilities from the configuration and the programs that it names. Calls `warn` for each transfer
-    /// plugin that is not used.
+    /// Determines the capabilities from the configuration and the programs that it names. Calls `warn` for each
+    /// transfer plugin that is not used.
     ///
     /// # Errors
     /// Fails if a parameter is invalid or a program cannot be called.
@@ -61,7 +61,7 @@ impl StarterCapabilities {
         let sshd = sshd.unwrap_or_else(|| "/usr/sbin/sshd".into());
         let has_sshd = world.may_execute(sshd.to_path_lossy().as_ref());
         let mut found = builtin_capabilities(urls, networking);
-        let knobs = ContainerParameters::read(view)?;
+        let parameters = ContainerParameters::read(view)?;
         let daemon = if world.effective_uid() == 0 { condor_identity(view, world) } else { None };
         let probing = RuntimeProbe::new(environment, daemon.as_ref(), world);
         let java = probing.java(&JavaParameters::read(view)?);
@@ -69,9 +69,9 @@ impl StarterCapabilities {
         found.push(("HasVM", Value::Bool(false)));
         found
             .push(("VMOfflineReason", Value::from("virtual machines are only described here, by --dry-run")));
-        let asked = probing.capabilities(&knobs, quirks);
+        let answer = probing.capabilities(&parameters, quirks);
         let (runtimes, failure) =
-            asked.map_err(|error| CapabilityError::ProgramQuery("the container runtimes", error))?;
+            answer.map_err(|error| CapabilityError::ProgramQuery("the container runtimes", error))?;
         if let Some(failure) = failure {
             return Err(CapabilityError::Runtime(failure.reason()));
         }
@@ -86,8 +86,8 @@ impl StarterCapabilities {
     }
 }
 
-/// Returns the abilities that do not depend on installed programs; `urls` and `networking` are two configured
-/// abilities.
+/// Returns the capabilities that do not depend on installed programs; `urls` and `networking` are two configured
+/// capabilities.
 fn builtin_capabilities(urls: bool, networking: bool) -> Vec<(&'static str, Value)> {
     let mut found = vec![("HasFileTransfer", Value::Bool(true))];
     if urls {
@@ -113,10 +113,10 @@ fn query_plugin_methods(
     probing: &RuntimeProbe<'_>,
     warn: &mut dyn FnMut(&str),
 ) -> Result<BString, CapabilityError> {
-    let knobs = FileTransferParameters::read(view, None)?;
-    let mut plugins = TransferPlugins::new(knobs.list_plugins);
-    for path in &knobs.plugins {
-        let added = match probing.plugin(path, knobs.query_timeout) {
+    let parameters = FileTransferParameters::read(view, None)?;
+    let mut plugins = TransferPlugins::new(parameters.list_plugins);
+    for path in &parameters.plugins {
+        let added = match probing.plugin(path, parameters.query_timeout) {
             Ok(printed) => plugins.add_configured_plugin(path, &printed, view.world()),
             Err(PluginQueryError::NoAnswer(reason)) => Err(reason),
             Err(PluginQueryError::Reactor(error)) => {
@@ -149,8 +149,8 @@ mod tests {
     fn an_invalid_parameter_is_the_reason_for_missing_abilities() {
         let (config, world) = htc_testing::config_of("STARTER", "NO_JOB_NETWORKING = perhaps so\n");
         let environment = DaemonEnvironment::from_program(&world, &Default::default());
-        let told =
+        let detected =
             StarterCapabilities::detect(&config.view(&world), &environment, QuirkMode::Manual, &mut |_| {});
-        assert!(matches!(told, Err(CapabilityError::Parameter(_))), "{told:?}");
+        assert!(matches!(detected, Err(CapabilityError::Parameter(_))), "{detected:?}");
     }
 }

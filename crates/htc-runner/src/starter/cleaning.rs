@@ -31,7 +31,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 /// Settings needed for cleaning.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteCleaner {
-    /// The words of the DOCKER parameter, empty if it is not set.
+    /// Program and arguments in the DOCKER parameter; empty if it is not set.
     pub docker: Vec<BString>,
     /// Value of BASE_CGROUP.
     pub base_cgroup: BString,
@@ -52,9 +52,9 @@ pub struct CleanupFinding {
 
 impl ExecuteCleaner {
     /// Creates the cleaner with the given settings; `base` is BASE_CGROUP.
-    pub fn new(knobs: &ContainerParameters, base: BString, group: Option<VolumeGroup>) -> Self {
+    pub fn new(parameters: &ContainerParameters, base: BString, group: Option<VolumeGroup>) -> Self {
         ExecuteCleaner {
-            docker: container::docker_program(knobs).unwrap_or_default(),
+            docker: container::docker_program(parameters).unwrap_or_default(),
             base_cgroup: base,
             group,
         }
@@ -203,7 +203,7 @@ impl CleanupRun<'_> {
             }
             if !marked.is_empty() {
                 self.report_done(format!(
-                    "killed {} that a job had hidden",
+                    "killed {} that had escaped from a job's process tree",
                     counted(marked.len(), "process")
                 ));
             }
@@ -252,7 +252,7 @@ impl CleanupRun<'_> {
             Ok((Some(Exit::Code(0)), _)) => {
                 return self.report_left(format!("the container '{name}' does not have HTCondor's label"));
             }
-            _ => return self.report_left(format!("cannot ask docker about the container '{name}'")),
+            _ => return self.report_left(format!("cannot query docker about the container '{name}'")),
         }
         match RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::remove_call(&self.cleaner.docker, name))
@@ -263,21 +263,21 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Removes an image whose pull was interrupted before the image got the tag `own` of this project. An image with
-    /// that tag is kept for further jobs.
-    fn remove_partial_image(&mut self, image: &str, own: &str) {
+    /// Removes an image whose pull was interrupted before the image got the tag `own_tag` of this project. An image
+    /// with that tag is kept for further jobs.
+    fn remove_partial_image(&mut self, image: &str, own_tag: &str) {
         if self.cleaner.docker.is_empty() || image.starts_with('-') {
             return self
-                .report_left(format!("the image '{image}' may still exist: cannot ask docker about it"));
+                .report_left(format!("the image '{image}' may still exist: cannot query docker about it"));
         }
         let Ok((Some(Exit::Code(0)), answer)) = RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::list_all_images_call(&self.cleaner.docker))
         else {
-            return self.report_left(format!("cannot ask docker about the image '{image}'"));
+            return self.report_left(format!("cannot query docker about the image '{image}'"));
         };
         let images = container::parse_images(&answer);
         let is_there = |name: &str| images.iter().any(|one| one.name == name);
-        if !is_there(image) || is_there(own) {
+        if !is_there(image) || is_there(own_tag) {
             return;
         }
         match RuntimeProbe::with_own_environment(self.world)
@@ -357,7 +357,7 @@ impl CleanupRun<'_> {
         if fs::symlink_metadata(&device).is_err() {
             return;
         }
-        match volume::remove_logical(&volume) {
+        match volume::remove_logical_volume(&volume) {
             Ok(()) => self.report_done(format!("removed the logical volume '{group}/{name}'")),
             Err(why) => self.report_left(format!("cannot remove the logical volume '{group}/{name}': {why}")),
         }

@@ -148,7 +148,7 @@ impl ControlCommand {
             let name = User::from_uid(Uid::from_raw(uid)).ok().flatten();
             name.map_or_else(|| uid.to_string(), |user| user.name)
         };
-        let told = |default: &str| {
+        let reason_with_user = |default: &str| {
             BString::from(format!("{} (by user {})", order.reason.as_deref().unwrap_or(default), by()))
         };
         let subcode = order.subcode.unwrap_or(0);
@@ -158,10 +158,14 @@ impl ControlCommand {
                 if !(1..1000).contains(&code) {
                     return Err(format!("{code} is not a hold code: use 1 to 999"));
                 }
-                ControlCommand::Hold(StarterVacateReason { reason: told("via condor_hold"), code, subcode })
+                ControlCommand::Hold(StarterVacateReason {
+                    reason: reason_with_user("via condor_hold"),
+                    code,
+                    subcode,
+                })
             }
-            "remove" => ControlCommand::Remove(told("via condor_rm")),
-            "release" => ControlCommand::Release(told("via condor_release")),
+            "remove" => ControlCommand::Remove(reason_with_user("via condor_rm")),
+            "release" => ControlCommand::Release(reason_with_user("via condor_release")),
             "suspend" => ControlCommand::StarterRequest(StarterCommand::Suspend),
             "continue" => ControlCommand::StarterRequest(StarterCommand::Continue),
             "update" => ControlCommand::StarterRequest(StarterCommand::Update),
@@ -205,9 +209,9 @@ impl ControlCommand {
 ///
 /// # Errors
 /// Fails with a message for the client if the order is not valid.
-pub fn parse_client_command(said: ClientRequest) -> Result<ControlCommand, String> {
-    let (line, _) = said.request?;
-    ControlCommand::read(&control::parse_request(&line)?, said.uid)
+pub fn parse_client_command(request: ClientRequest) -> Result<ControlCommand, String> {
+    let (line, _) = request.request?;
+    ControlCommand::read(&control::parse_request(&line)?, request.uid)
 }
 
 #[cfg(test)]

@@ -91,22 +91,22 @@ impl JobControlGroup {
     }
 
     /// Returns the usage counted by the kernel for the group. Values that the kernel does not count are taken from
-    /// `seen`, the sum over the single processes.
-    pub(super) fn overlay_usage(&self, seen: FamilyUsage) -> FamilyUsage {
+    /// `process_usage`, the sum over the single processes.
+    pub(super) fn overlay_usage(&self, process_usage: FamilyUsage) -> FamilyUsage {
         let counts = &self.counts;
         let memory = counts.memory.map(|_| self.memory_kib());
         FamilyUsage {
             processes: u32::try_from(self.members).unwrap_or(u32::MAX),
-            user: counts.user.unwrap_or(seen.user),
-            system: counts.system.unwrap_or(seen.system),
-            resident_kib: memory.unwrap_or(seen.resident_kib),
-            max_image_kib: if memory.is_some() { self.largest_kib } else { seen.max_image_kib },
-            block_read_bytes: counts.read_bytes.unwrap_or(seen.block_read_bytes),
-            block_write_bytes: counts.written_bytes.unwrap_or(seen.block_write_bytes),
-            block_reads: counts.reads.unwrap_or(seen.block_reads),
-            block_writes: counts.writes.unwrap_or(seen.block_writes),
+            user: counts.user.unwrap_or(process_usage.user),
+            system: counts.system.unwrap_or(process_usage.system),
+            resident_kib: memory.unwrap_or(process_usage.resident_kib),
+            max_image_kib: if memory.is_some() { self.largest_kib } else { process_usage.max_image_kib },
+            block_read_bytes: counts.read_bytes.unwrap_or(process_usage.block_read_bytes),
+            block_write_bytes: counts.written_bytes.unwrap_or(process_usage.block_write_bytes),
+            block_reads: counts.reads.unwrap_or(process_usage.block_reads),
+            block_writes: counts.writes.unwrap_or(process_usage.block_writes),
             cgroup: true,
-            ..seen
+            ..process_usage
         }
     }
 

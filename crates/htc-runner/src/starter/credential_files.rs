@@ -88,10 +88,10 @@ pub(super) fn kerberos_directory(view: &ConfigView<'_>) -> Result<PathBuf, Strin
     directory("SEC_CREDENTIAL_DIRECTORY_KRB", view)
 }
 
-fn directory(knob: &str, view: &ConfigView<'_>) -> Result<PathBuf, String> {
-    let setting = view.string(knob).map_err(|error| error.to_string())?;
+fn directory(parameter: &str, view: &ConfigView<'_>) -> Result<PathBuf, String> {
+    let setting = view.string(parameter).map_err(|error| error.to_string())?;
     let setting = setting.filter(|setting| !setting.value.is_empty());
-    let setting = setting.ok_or_else(|| format!("{knob} is not set"))?;
+    let setting = setting.ok_or_else(|| format!("{parameter} is not set"))?;
     Ok(setting.value.to_path_lossy().into_owned())
 }
 
@@ -134,7 +134,8 @@ pub(super) fn tokens(
         return Ok(Vec::new());
     }
     let top = directory("SEC_CREDENTIAL_DIRECTORY_OAUTH", view)?.join(path_component(user.into())?);
-    let trusts = view.boolean("TRUST_CREDENTIAL_DIRECTORY").ok().flatten().is_some_and(|knob| knob.value);
+    let trusts =
+        view.boolean("TRUST_CREDENTIAL_DIRECTORY").ok().flatten().is_some_and(|parameter| parameter.value);
     let mut known: Vec<PathBuf> = Vec::new();
     let mut tokens = Vec::new();
     for service in list::split(services) {

@@ -294,14 +294,14 @@ fn remove_credential(path: &Path) -> Vec<String> {
 }
 
 fn remove(path: &Path) -> Vec<String> {
-    let told = |path: &Path, error: &io::Error| format!("'{}': {error}", path.display());
+    let describe = |path: &Path, error: &io::Error| format!("'{}': {error}", path.display());
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => vec![told(path, &error)],
+        Err(error) => vec![describe(path, &error)],
         Ok(status) if status.is_dir() => {
-            remove_tree(path).iter().map(|one| told(&one.path, &one.error)).collect()
+            remove_tree(path).iter().map(|one| describe(&one.path, &one.error)).collect()
         }
-        Ok(_) => fs::remove_file(path).err().map(|error| told(path, &error)).into_iter().collect(),
+        Ok(_) => fs::remove_file(path).err().map(|error| describe(path, &error)).into_iter().collect(),
     }
 }
 

@@ -32,12 +32,12 @@ pub(super) enum DiskScanProgress {
 }
 
 impl DiskScan {
-    /// Starts a scan of `top`; `then` contains the events to queue when it has ended.
-    pub(super) fn new(top: &Path, then: Vec<StarterEvent>) -> Self {
+    /// Starts a scan of `top`; `events` contains the events to queue when it has ended.
+    pub(super) fn new(top: &Path, events: Vec<StarterEvent>) -> Self {
         DiskScan {
             walk: DirectoryWalk::new(top),
             deadline: clock::monotonic_now().plus(SCAN_LIMIT),
-            events_to_queue: then,
+            events_to_queue: events,
         }
     }
 

@@ -124,14 +124,14 @@ impl<'w> DockerWatch<'w> {
     pub(super) fn read_answer(&mut self, reactor: &mut Reactor) -> Option<ClassAd> {
         let asking = self.query.as_mut()?;
         let mut buffer = [0; 1 << 16];
-        let over = match asking.stream.read(&mut buffer) {
+        let has_ended = match asking.stream.read(&mut buffer) {
             Ok(count) => {
                 asking.answer.extend_from_slice(&buffer[..count]);
                 count == 0 || asking.answer.len() > MAX_ANSWER_LENGTH
             }
             Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
         };
-        let asking = self.query.take_if(|_| over)?;
+        let asking = self.query.take_if(|_| has_ended)?;
         reactor.unwatch(asking.token);
         if !asking.about_ports {
             let usage = DockerUsage::parse(&asking.answer);

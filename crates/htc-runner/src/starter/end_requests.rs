@@ -47,7 +47,7 @@ impl RunState<'_> {
 
     /// Queues a request from a signal or an order. A second request for a soft end becomes a request for a hard end.
     pub(super) fn queue_request(&mut self, request: StarterCommand) {
-        let asked = match &request {
+        let end_request = match &request {
             StarterCommand::Suspend
             | StarterCommand::Continue
             | StarterCommand::Update
@@ -58,7 +58,7 @@ impl RunState<'_> {
                 EndRequest::Other
             }
         };
-        self.ending.request = self.ending.request.max(asked);
+        self.ending.request = self.ending.request.max(end_request);
         self.events.push_back(StarterEvent::Requested(request));
     }
 

@@ -117,7 +117,7 @@ impl ExecutionContext {
     }
 }
 
-/// Returns true if a directory exists and a process with these rights can enter it.
+/// Returns true if a directory exists and a process with this identity can enter it.
 fn can_enter(directory: &Path, identity: Option<&ProcessIdentity>) -> bool {
     run_as(identity, || directory.join(".").is_dir()).unwrap_or(false)
 }

@@ -151,28 +151,28 @@ impl FileTransfer {
     /// account.
     pub(super) fn task(
         &self,
-        way: TransferKind,
+        kind: TransferKind,
         scratch: &BString,
         job: Option<&ProcessIdentity>,
     ) -> TransferTask {
         let account = |identity: Option<&ProcessIdentity>| {
             identity.map(|identity| (identity.uid, identity.gid, identity.groups.clone()))
         };
-        let (ad, knob) = match way.is_input() {
+        let (ad, parameter) = match kind.is_input() {
             true => (self.request.max_input_bytes, self.parameters.max_input_bytes),
             false => (self.request.max_output_bytes, self.parameters.max_output_bytes),
         };
-        let (reader, writer) = match way.is_input() {
+        let (reader, writer) = match kind.is_input() {
             true => (self.owner.as_ref(), job),
             false => (job, self.owner.as_ref()),
         };
-        let mut task = self.request.to_task(way, scratch, &self.initial_catalogue);
-        if let (TransferKind::Checkpoint(_) | TransferKind::Evicted, Some(spool)) = (way, &self.spool) {
+        let mut task = self.request.to_task(kind, scratch, &self.initial_catalogue);
+        if let (TransferKind::Checkpoint(_) | TransferKind::Evicted, Some(spool)) = (kind, &self.spool) {
             use std::os::unix::ffi::OsStrExt;
             task.target = spool.as_os_str().as_bytes().into();
         }
         TransferTask {
-            limit: u64::try_from(ad.unwrap_or(knob)).ok(),
+            limit: u64::try_from(ad.unwrap_or(parameter)).ok(),
             most_remaps: self.parameters.max_remaps,
             makes_directories: self.parameters.makes_directories,
             reader: account(reader),
@@ -209,7 +209,7 @@ pub(super) fn shadow_transfer_setup(request: Option<&TransferRequest>, world: &d
     }
 }
 
-/// Program that copies files with the rights of their owners: the executable of this program with an argument that
+/// Program that copies files as the accounts of their owners: the executable of this program with an argument that
 /// selects the helper.
 #[derive(Clone, Debug)]
 pub struct TransferHelper {
@@ -238,7 +238,7 @@ pub(super) fn make(
     helper: TransferHelper,
     spool: Option<PathBuf>,
 ) -> Result<(FileTransfer, Vec<String>), ValueError> {
-    let knobs = FileTransferParameters::read(about.view, Some(about.ad))?;
+    let parameters = FileTransferParameters::read(about.view, Some(about.ad))?;
     let mut warnings = Vec::new();
     let (mut request, owner) = (request, owner(&about));
     if let Some(spool) = &spool {
@@ -247,7 +247,7 @@ pub(super) fn make(
     for field in &request.invalid_plugins {
         warnings.push(format!("TransferPlugins: '{field}' has no '=': write scheme=program"));
     }
-    if !knobs.allows_job_plugins && !request.plugins.is_empty() {
+    if !parameters.allows_job_plugins && !request.plugins.is_empty() {
         warnings.push(
             "the job's own plugins are not used: STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS".to_owned(),
         );
@@ -260,7 +260,7 @@ pub(super) fn make(
         data: plugin_data(about.ad),
         variables: variables.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect(),
         request,
-        parameters: knobs,
+        parameters,
         helper,
         spool,
         initial_catalogue: DirectorySnapshot::new(),
@@ -300,8 +300,8 @@ fn files_of_earlier_run(spool: &Path, owner: Option<&ProcessIdentity>) -> Vec<BS
 }
 
 /// Returns the account with which the job's files are read and written on the access point: `User` up to its `@`,
-/// else `Owner`, else the job's account. Neither root nor the owner of Iwd is used, because the author of an ad does
-/// not have the rights of these accounts.
+/// else `Owner`, else the job's account. Neither root nor the owner of Iwd is used, because the author of an ad must
+/// not get access as these accounts.
 fn owner(about: &FileTransferInputs<'_>) -> Option<ProcessIdentity> {
     let job = about.job?;
     Some(named_owner(about.ad, about.world).unwrap_or_else(|| job.clone()))

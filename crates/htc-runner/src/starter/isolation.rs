@@ -50,7 +50,7 @@ impl RunState<'_> {
             drop(link.parent().map(std::fs::create_dir));
             std::env::current_exe().and_then(|own| symlink(own, link))
         };
-        // The link is created with the rights of the directory's owner, because a hook of the job may have replaced
+        // The link is created as the account of the directory's owner, because a hook of the job may have replaced
         // the directory.
         let nested = link.parent().is_some_and(|parent| parent.ends_with("htcondor"));
         let owner =
@@ -60,8 +60,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Reads the job's exit status from the file that the first process of the PID namespace wrote with the job's
-    /// rights.
+    /// Reads, as the job's account, the job's exit status from the file that the first process of the PID namespace
+    /// wrote as that account.
     pub(super) fn read_init_status(&self, process: &JobProcess) -> Option<NamespaceJobStatus> {
         let path = process.isolation.status_file.as_ref()?;
         let text = run_as(self.context.identity.as_ref(), || files::read_regular_file(path, 64)).ok()?;

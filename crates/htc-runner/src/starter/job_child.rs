@@ -153,7 +153,7 @@ pub(super) fn is_dangling(path: &Path) -> bool {
     path.is_symlink() && fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Returns true if an output is a symbolic link to a file that does not exist, as seen with the job's rights.
+/// Returns true if an output is a symbolic link to a file that does not exist, as seen by the job's account.
 pub(super) fn has_dangling_output(
     files: &[StandardFile; 3],
     identity: Option<&ProcessIdentity>,
@@ -207,7 +207,7 @@ pub(super) fn rename_core_file(
     renamed.unwrap_or(false)
 }
 
-/// Reads a wrapper's error file and joins its lines with `|`, using the rights of `reader`, the account that owns the
+/// Reads a wrapper's error file and joins its lines with `|`. The file is read as `reader`, the account that owns the
 /// directory.
 ///
 /// If the file exists but cannot be read, the result is an empty text (`UserProc::JobReaper`). The same holds for

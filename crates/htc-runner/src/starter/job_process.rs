@@ -19,35 +19,39 @@ use htc_starter::{FamilyTracking, JobProcess, ProcessAccount, StartFailure, Star
 
 impl RunState<'_> {
     pub(super) fn start(&mut self, now: ClockReading, process: &JobProcess) {
-        let mut own = ProcessResources::default();
-        match self.try_start(now, process, &mut own) {
+        let mut process_resources = ProcessResources::default();
+        match self.try_start(now, process, &mut process_resources) {
             Ok(child) => {
                 let pid = self.pid(child);
                 self.record_child(child);
-                self.report_tracking_method(process, own.group.is_some());
+                self.report_tracking_method(process, process_resources.group.is_some());
                 self.job.process = Some(RunningProcess {
                     child,
                     pid,
                     usage: Default::default(),
                     proportional_kib: None,
-                    resources: own,
+                    resources: process_resources,
                     attempt: Box::new(process.clone()),
-                    next_look: None,
+                    next_sample: None,
                 });
                 if process.account == ProcessAccount::Daemon {
                     self.watch_container();
                 }
                 self.events.push_back(StarterEvent::ProcessStarted { pid });
             }
-            Err(failures) => self.report_start_failure(own, failures),
+            Err(failures) => self.report_start_failure(process_resources, failures),
         }
     }
 
     /// Reports that a process could not be started. Its start may have been reported already, because the failure was
     /// found later: the process was waiting for the other end of a FIFO or for the first process of its PID
     /// namespace.
-    pub(super) fn report_start_failure(&mut self, own: ProcessResources, failures: Vec<StartFailure>) {
-        self.drop_group(own.group);
+    pub(super) fn report_start_failure(
+        &mut self,
+        process_resources: ProcessResources,
+        failures: Vec<StartFailure>,
+    ) {
+        self.drop_group(process_resources.group);
         self.events.push_back(StarterEvent::ProcessFailed(failures));
     }
 
@@ -55,7 +59,7 @@ impl RunState<'_> {
         &mut self,
         now: ClockReading,
         process: &JobProcess,
-        own: &mut ProcessResources,
+        process_resources: &mut ProcessResources,
     ) -> Result<ChildId, Vec<StartFailure>> {
         if process.account == ProcessAccount::Daemon {
             return self.start_container(process);
@@ -72,23 +76,23 @@ impl RunState<'_> {
         }
 
         let ancestor = HookCall::new_family_marker(now, self.world.random());
-        own.tracking = self.take_tracking(process)?;
-        let tracking = own.tracking.as_ref().map(|group| group.gid);
+        process_resources.tracking = self.take_tracking(process)?;
+        let tracking = process_resources.tracking.as_ref().map(|group| group.gid);
         if let Some(identity) = &mut identity {
             identity.groups.extend(tracking);
         }
         self.make_init_link(process);
-        own.group = self.make_group(process);
+        process_resources.group = self.make_group(process);
         let mut spec = job_child::job_child_spec(process, &self.context.environment, identity.as_ref());
         spec.ancestor_stamp = Some(ancestor);
         spec.mounts = mounts;
-        spec.cgroups = own.group.as_ref().map(JobControlGroup::directories).unwrap_or_default();
+        spec.cgroups = process_resources.group.as_ref().map(JobControlGroup::directories).unwrap_or_default();
         if spec.session == SessionMode::ForegroundGroup {
             self.job.terminal = Some(TerminalGuard::save());
         }
         spec.namespaces = process.isolation.namespaces;
         spec.tracking_group = tracking;
-        let error = match self.spawn_with_fallback(process, &mut spec, own) {
+        let error = match self.spawn_with_fallback(process, &mut spec, process_resources) {
             Ok(child) => return Ok(child),
             Err(error) => error,
         };
@@ -116,7 +120,7 @@ impl RunState<'_> {
         &mut self,
         process: &JobProcess,
         spec: &mut ChildSpec,
-        own: &mut ProcessResources,
+        process_resources: &mut ProcessResources,
     ) -> Result<ChildId, SpawnError> {
         let affinity = if process.script { Vec::new() } else { self.context.affinity.clone() };
         loop {
@@ -132,7 +136,7 @@ impl RunState<'_> {
                         "the job runs without its control group: {}",
                         error_with_causes(&error)
                     ));
-                    self.drop_group(own.group.take());
+                    self.drop_group(process_resources.group.take());
                     spec.cgroups.clear();
                 }
                 SpawnStage::Namespace if spec.namespaces.private_pids => {
@@ -148,7 +152,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Checks that the standard files can be opened with the job's rights.
+    /// Checks that the job's account can open the standard files.
     fn check_files(
         &self,
         process: &JobProcess,
@@ -194,7 +198,7 @@ impl RunState<'_> {
         // Resident memory is part of the image. This also sets the image size of a job that ended before it was
         // sampled.
         total.max_image_kib = total.max_image_kib.max(total.resident_kib);
-        // Processes that were killed on request do not count as left behind.
+        // Processes that were killed on request are not counted as left behind.
         total.processes = if self.ending.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
         self.drop_group(process.resources.group.take());
         let identity = self.context.identity.as_ref();

@@ -35,7 +35,7 @@ pub enum StarterObservation<'a> {
 /// Observer of a starter. The starter carries out the commands that the observer returns.
 pub trait StarterObserver {
     /// Handles an observation; returns commands for the starter.
-    fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand>;
+    fn observe(&mut self, now: ClockReading, observation: StarterObservation<'_>) -> Vec<StarterCommand>;
     /// Handles an order for the job; returns the resulting commands for the starter.
     ///
     /// # Errors

@@ -107,9 +107,9 @@ impl RunState<'_> {
                     fs::DirBuilder::new().mode(0o700).create(&directory)?;
                     files::replace_file(&directory.join("config.json"), bytes, 0o600, None)
                 };
-                let laid = run_as(condor.as_ref(), lay).flatten();
-                let told = laid.err().map(|error| format!("'{}': {error}", directory.display()));
-                self.events.push_back(StarterEvent::DockerConfig(told));
+                let result = run_as(condor.as_ref(), lay).flatten();
+                let error_text = result.err().map(|error| format!("'{}': {error}", directory.display()));
+                self.events.push_back(StarterEvent::DockerConfig(error_text));
             }
             None => {
                 for left in remove_tree(&directory) {

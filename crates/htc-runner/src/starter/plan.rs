@@ -17,7 +17,7 @@ use super::plan_paths::{execute_directory, free_name, refused_job_id, resolve, s
 use super::run_accounts::{AdFilePolicy, RunAccounts};
 use super::run_request::RunRequest;
 use super::sandbox::Sandbox;
-use super::user_log::{UserLog, log_in_root_decision};
+use super::user_log::{UserLog, empty_iwd_log_decision};
 use super::visa::Visa;
 use super::volume::ScratchVolume;
 use crate::hook_limits;
@@ -90,35 +90,35 @@ struct PlanBuilder<'w, 'v> {
 impl<'w, 'v> PlanBuilder<'w, 'v> {
     fn begin(mut request: RunRequest<'w>, view: &'v ConfigView<'v>) -> Result<Self, ValueError> {
         let (world, quirks) = (request.world, request.quirks);
-        let knobs = PlanParameters::read(&request, view)?;
+        let parameters = PlanParameters::read(&request, view)?;
         let mut warnings = start_warnings(&request, view);
         let found = hooks::find_hooks(&request.ad, view, world, quirks);
-        warnings.extend(hook_warnings(&found, &knobs, &request));
+        warnings.extend(hook_warnings(&found, &parameters, &request));
         let FoundHooks { mut hooks, refusal, .. } = found;
-        let execute = execute_directory(&knobs.settings, &request.fallback_execute, quirks, view);
+        let execute = execute_directory(&parameters.settings, &request.fallback_execute, quirks, view);
         let top = free_name(&execute, std::process::id(), world);
-        let scratch = if knobs.settings.nested_scratch { top.join("scratch") } else { top.clone() };
+        let scratch = if parameters.settings.nested_scratch { top.join("scratch") } else { top.clone() };
         // The visa shows the ad as submitted.
         let visa = Visa::from_job_ad(&request.ad, quirks, world);
         let submitted = request.ad.clone();
         let (transfers, info) = read_job(&mut request, &scratch, view);
         let rights = RunAccounts::choose(&request.ad, &request, view);
         warnings.extend(rights.warnings.iter().cloned());
-        let refusal = refusal.or_else(|| knobs.refusal.clone());
+        let refusal = refusal.or_else(|| parameters.refusal.clone());
         let job = match refusal {
             Some(refusal) => Err(refusal),
             None => info.and_then(|info| rights.refusal.clone().map_or(Ok(info), Err)),
         };
         let is_called = hooks.exit.is_some() && !refused_job_exit_hook_decision(quirks).as_reference;
-        let (hook_identity, said) = rights.choose_hook_identity(is_called, world);
-        warnings.extend(said);
+        let (hook_identity, warning) = rights.choose_hook_identity(is_called, world);
+        warnings.extend(warning);
         if hook_identity.is_err() {
             hooks = StarterHooks::default();
         }
         Ok(PlanBuilder {
             request,
             view,
-            parameters: knobs,
+            parameters,
             hooks,
             hook_identity: hook_identity.unwrap_or_default(),
             top,
@@ -189,21 +189,21 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let of_job =
             Context::new(self.request.world).my(&self.request.ad).boolean(JOB_ATTRIBUTE) == Some(true);
         // An invalid boolean has been reported when the settings were read, so it is ignored here.
-        let asking = self.view.boolean_crufty(PARAMETER).ok().flatten().filter(|setting| setting.value);
-        let asker = asking.map(|setting| format!("{PARAMETER} ({})", setting.origin.describe()));
-        Ok(asker.or(of_job.then(|| JOB_ATTRIBUTE.into())))
+        let setting = self.view.boolean_crufty(PARAMETER).ok().flatten().filter(|setting| setting.value);
+        let requester = setting.map(|setting| format!("{PARAMETER} ({})", setting.origin.describe()));
+        Ok(requester.or(of_job.then(|| JOB_ATTRIBUTE.into())))
     }
 
     /// Returns a warning if encryption was requested but no volume provides it, or `None`.
     fn unmet_encryption_warning(&self, sandbox: &Sandbox) -> Result<Option<String>, ValueError> {
         let is_done = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
-        let Some(asker) = self.encryption_requester()?.filter(|_| !is_done) else { return Ok(None) };
-        let name = asker.split(' ').next().unwrap_or_default();
+        let Some(requester) = self.encryption_requester()?.filter(|_| !is_done) else { return Ok(None) };
+        let name = requester.split(' ').next().unwrap_or_default();
         let news = notice::is_first_report(self.request.private_directory.as_deref(), name);
         Ok(news.then(|| {
             format!(
-                "the scratch directory is not encrypted though {asker} asks for that: only a logical volume is \
-                 (STARTD_ENFORCE_DISK_LIMITS with LVM_VOLUME_GROUP_NAME, as root), as in a pool"
+                "the scratch directory is not encrypted although {requester} requests it: only logical volumes are \
+                 encrypted (STARTD_ENFORCE_DISK_LIMITS with LVM_VOLUME_GROUP_NAME, as root), as in a pool"
             )
         }))
     }
@@ -214,23 +214,24 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         const PARAMETER: &str = "LVM_HIDE_MOUNT";
         let is_made = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
         // As in the reference, an invalid or missing boolean means AUTO.
-        let asked = self.view.boolean(PARAMETER).ok().flatten();
-        let is_hidden = asked.as_ref().map_or_else(|| self.hides_volume_by_default(), |asked| asked.value);
+        let setting = self.view.boolean(PARAMETER).ok().flatten();
+        let is_hidden =
+            setting.as_ref().map_or_else(|| self.hides_volume_by_default(), |setting| setting.value);
         if !is_made
             || !is_hidden
             || !notice::is_first_report(self.request.private_directory.as_deref(), PARAMETER)
         {
             return None;
         }
-        let (knob, others) = match asked {
-            Some(asked) => (
-                format!("{PARAMETER} = true ({})", asked.origin.describe()),
+        let (parameter, others) = match setting {
+            Some(setting) => (
+                format!("{PARAMETER} = true ({})", setting.origin.describe()),
                 ", and docker jobs are not accepted",
             ),
             None => (format!("{PARAMETER} is AUTO"), ""),
         };
         Some(format!(
-            "{knob}: the job's volume is mounted where all processes see it; in a pool only the job sees it{others}"
+            "{parameter}: the job's volume is mounted where all processes see it; in a pool only the job sees it{others}"
         ))
     }
 
@@ -273,7 +274,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let logical = VolumeParameters::read(self.view)?;
         let encrypted = self.encryption_requester()?.is_some();
         let volume = volume.map(|(kib, slot)| {
-            let logical = logical.map(|knobs| knobs.volume_for_job(slot, std::process::id(), kib));
+            let logical = logical.map(|parameters| parameters.volume_for_job(slot, std::process::id(), kib));
             let logical = logical.map(|volume| volume.with_encryption(encrypted));
             ScratchVolume::new(kib.saturating_mul(1024), logical)
         });
@@ -310,7 +311,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             .my(ad)
             .string("StarterUserLog")
             .filter(|_| *with == AccessPointRole::Absent)?;
-        let in_root = self.job.as_ref().ok().and_then(|job| log_in_root_decision(&job.iwd, *quirks))?;
+        let in_root = self.job.as_ref().ok().and_then(|job| empty_iwd_log_decision(&job.iwd, *quirks))?;
         let goes = log.is_none() && !name.starts_with(b"/") && !in_root.as_reference;
         goes.then(|| {
             format!(
@@ -352,15 +353,15 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
     ) -> Result<ExecutionContext, ValueError> {
         let visa = self.visa.take();
         let sandbox = self.sandbox()?;
-        let told = self.unmet_encryption_warning(&sandbox)?;
-        self.warnings.extend(told);
+        let warning = self.unmet_encryption_warning(&sandbox)?;
+        self.warnings.extend(warning);
         self.warnings.extend(self.visible_volume_warning(&sandbox));
         self.warnings.extend(self.missing_limit_warning());
         self.warnings.extend(self.vanishing_log_warning());
         let (request, settings) = (&self.request, &self.parameters.settings);
         let (world, quirks) = (request.world, request.quirks);
-        let moves = quirks.decide(Quirk::HupMovesHooks);
-        let log = self.view.string("LOG").ok().flatten().filter(|_| moves.as_reference);
+        let decision = quirks.decide(Quirk::HupMovesHooks);
+        let log = self.view.string("LOG").ok().flatten().filter(|_| decision.as_reference);
         let job = self.job.as_ref();
         Ok(ExecutionContext {
             measures_disk: file_transfer.is_some() || self.enforces_disk_limit(),
@@ -399,7 +400,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             private_directory: request.private_directory.clone(),
             timeout: request.timeout,
             orphan_grace: request.orphan_grace,
-            log_directory: log.map(|log| log.value.to_path_lossy().into_owned()).ok_or(moves.quirk),
+            log_directory: log.map(|log| log.value.to_path_lossy().into_owned()).ok_or(decision.quirk),
             config_reread: false,
             clock_skew_us: request.clock_skew_us,
         })
@@ -415,12 +416,13 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             processors: self.parameters.affinity,
             daemon_home: job.daemon_home.clone(),
         };
-        let moves = || file_transfer::shadow_transfer_setup(self.transfers.as_ref(), self.request.world);
+        let transfer_setup =
+            || file_transfer::shadow_transfer_setup(self.transfers.as_ref(), self.request.world);
         let output_ad = job.output_ad.clone().map(|path| BString::from(path.into_os_string().into_vec()));
         StarterSetup {
             world: self.request.world,
             quirks,
-            transfer: (self.request.role == AccessPointRole::Shadow).then(moves),
+            transfer: (self.request.role == AccessPointRole::Shadow).then(transfer_setup),
             ad: self.request.ad,
             machine: self.request.machine,
             job: self.job,

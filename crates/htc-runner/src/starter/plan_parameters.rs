@@ -44,20 +44,20 @@ impl PlanParameters {
         // If a slot has accepted the job, an invalid parameter must not end the program: JOB_EXIT is called with the
         // reason.
         let mut refuses = BadParameterPolicy { accepted: request.private_directory.is_some(), reason: None };
-        let path = |knob: &str| -> Option<PathBuf> {
-            view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
+        let path = |parameter: &str| -> Option<PathBuf> {
+            view.string(parameter).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
         };
         let configured = || StarterSettings { execute: path("EXECUTE"), ..StarterSettings::default() };
         // 25.14 reports an invalid value only when it first reads the value.
-        let late = quirks.reproduces(Quirk::StarterExceptions);
-        let settings = match late {
+        let reports_late = quirks.reproduces(Quirk::StarterExceptions);
+        let settings = match reports_late {
             true => StarterSettings::read_deferring_faults(view, slot_ad, world)?,
             false => refuses.value_or_substitute(StarterSettings::read(view, slot_ad, world), configured)?,
         };
         let output_limit = refuses.value_or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
         let affinity = match affinity(view, &request.slot) {
             // The settings report the invalid value.
-            Err(_) if late => Vec::new(),
+            Err(_) if reports_late => Vec::new(),
             read => refuses.value_or_substitute(read, Vec::new)?,
         };
         let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
@@ -115,9 +115,9 @@ pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) ->
         None => UnsupportedSettings::collect(view).warning_lines(view, played),
         Some(_) => Vec::new(),
     };
-    let asked = unsupported::unsupported_requests(ad, request.role, request.world).into_iter();
-    let untold = asked.filter(|told| notice::is_first_report(private, &told.attributes));
-    lines.extend(untold.map(|told| told.line));
+    let requests = unsupported::unsupported_requests(ad, request.role, request.world).into_iter();
+    let unreported = requests.filter(|request| notice::is_first_report(private, &request.attributes));
+    lines.extend(unreported.map(|request| request.line));
     lines.extend(resource_warnings(request, view));
     let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
     if dead && notice::is_first_report(private, "chroot") {
@@ -141,9 +141,9 @@ fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<Str
     let hint = if request.role == AccessPointRole::Schedd { "" } else { " (--slot-ads FILE)" };
     let mut lines = Vec::new();
     for (name, _) in request.ad.sorted() {
-        let asked = name.to_ascii_lowercase();
+        let requested_name = name.to_ascii_lowercase();
         let of_resource = |prefix: &[u8]| {
-            let resource = asked.strip_prefix(prefix).and_then(|rest| rest.to_str().ok());
+            let resource = requested_name.strip_prefix(prefix).and_then(|rest| rest.to_str().ok());
             resource.filter(|resource| resources.contains(*resource)).is_some()
         };
         let counts = of_resource(b"request") && context.real(name).is_none_or(|count| count > 0.0);
@@ -160,15 +160,15 @@ fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<Str
 /// Returns warnings about the configured hooks: differences from 25.14, and a keyword without hooks.
 pub(super) fn hook_warnings(
     found: &FoundHooks,
-    knobs: &PlanParameters,
+    parameters: &PlanParameters,
     request: &RunRequest<'_>,
 ) -> Vec<String> {
     let FoundHooks { hooks, lookup, refusal } = found;
     let quirks: QuirkMode = request.quirks;
-    let no_execute = knobs.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
+    let no_execute = parameters.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
     let quirk = lookup.quirk.filter(|quirk| !quirks.reproduces(*quirk));
     let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(Quirk::description).collect();
-    if refusal.is_some() || knobs.refusal.is_some() || quirks.reproduces(Quirk::HooklessKeywordSilent) {
+    if refusal.is_some() || parameters.refusal.is_some() || quirks.reproduces(Quirk::HooklessKeywordSilent) {
         return lines;
     }
     lines.extend(ignored_keyword_warning(found, request));

@@ -1,4 +1,4 @@
-//! Queries of container runtimes, transfer plugins and java on this machine for their abilities.
+//! Queries of container runtimes, transfer plugins and java on this machine for their capabilities.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -71,11 +71,11 @@ impl<'a> RuntimeProbe<'a> {
     /// Fails if this process cannot wait for its children.
     pub fn capabilities(
         &self,
-        knobs: &ContainerParameters,
+        parameters: &ContainerParameters,
         quirks: QuirkMode,
     ) -> io::Result<(Capabilities, Option<StartFailure>)> {
         let namespace = std::fs::metadata("/proc/self/ns/user").ok().map(|status| status.ino());
-        let mut probe = CapabilityProbe::new(knobs, namespace, quirks, self.world);
+        let mut probe = CapabilityProbe::new(parameters, namespace, quirks, self.world);
         let (mut exit, mut output) = (None, Vec::new());
         let mut reactor = None;
         while let Some(call) = probe.next_call(exit, &output) {
@@ -93,16 +93,17 @@ impl<'a> RuntimeProbe<'a> {
     ///
     /// # Errors
     /// Fails if this process cannot wait for its children.
-    pub fn java(&self, knobs: &JavaParameters) -> io::Result<Capabilities> {
-        let Some(question) = knobs.probe_command() else { return Ok(Capabilities::new()) };
+    pub fn java(&self, parameters: &JavaParameters) -> io::Result<Capabilities> {
+        let Some(question) = parameters.probe_command() else { return Ok(Capabilities::new()) };
         let (exit, output) = self.run_single_query(&question)?;
         if exit != Some(Exit::Code(0)) {
             return Ok(Capabilities::new());
         }
         let (ad, _) = long::parse(&output);
-        let told = ["JavaVendor", "JavaVersion", "JavaSpecificationVersion"];
-        let told = told.into_iter().filter_map(|name| Some((name, Value::from(ad.string(name)?))));
-        let mut found: Capabilities = told.collect();
+        let attributes = ["JavaVendor", "JavaVersion", "JavaSpecificationVersion"];
+        let attributes =
+            attributes.into_iter().filter_map(|name| Some((name, Value::from(ad.string(name)?))));
+        let mut found: Capabilities = attributes.collect();
         if !found.is_empty() {
             found.push(("HasJava", Value::Bool(true)));
         }
@@ -129,16 +130,16 @@ impl<'a> RuntimeProbe<'a> {
             Err(error) => return Err(PluginQueryError::NoAnswer(crate::events::error_with_causes(&error))),
         };
         let mut until = clock::monotonic_now().plus(limit);
-        let mut late = false;
+        let mut timed_out = false;
         loop {
             match reactor.next_event(Some(until))? {
-                os::ReactorEvent::Exited { child: ended, stdout, .. } if ended == child && !late => {
+                os::ReactorEvent::Exited { child: ended, stdout, .. } if ended == child && !timed_out => {
                     return Ok(stdout.bytes);
                 }
                 os::ReactorEvent::Exited { child: ended, .. } if ended == child => break,
-                os::ReactorEvent::Timeout if late => break,
+                os::ReactorEvent::Timeout if timed_out => break,
                 os::ReactorEvent::Timeout => {
-                    late = true;
+                    timed_out = true;
                     reactor.send_signal(child, nix::libc::SIGKILL, os::SignalScope::Family);
                     until = clock::monotonic_now().plus(KILL_WAIT);
                 }

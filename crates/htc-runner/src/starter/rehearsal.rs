@@ -63,10 +63,10 @@ pub struct RehearsalResult {
 }
 
 /// Describes the files that would be transferred in one direction.
-fn transfer(way: TransferKind, job: &ExecutionContext) -> String {
+fn transfer(kind: TransferKind, job: &ExecutionContext) -> String {
     let Some(file_transfer) = &job.file_transfer else { return "move no files".to_owned() };
     let scratch = BString::from(job.sandbox.scratch.as_os_str().as_bytes());
-    let task = file_transfer.task(way, &scratch, job.identity.as_ref());
+    let task = file_transfer.task(kind, &scratch, job.identity.as_ref());
     let what = match &task.list {
         FileList::Named(names) if names.is_empty() => "nothing".to_owned(),
         FileList::Named(names) => bstr::join(", ", names).as_bstr().to_string(),
@@ -114,8 +114,8 @@ struct Rehearsal<'a> {
 impl<'a> Rehearsal<'a> {
     fn new(job: &'a ExecutionContext, script: &'a RehearsalScript, world: &'a dyn World) -> Self {
         let now = world.now();
-        let mut story = RunPreview { runtime: "plain", ..RunPreview::default() };
-        story.set_user(job.identity.as_ref());
+        let mut preview = RunPreview { runtime: "plain", ..RunPreview::default() };
+        preview.set_user(job.identity.as_ref());
         let mut lines = vec![match &job.identity {
             Some(identity) => format!("account: uid {}, gid {}", identity.uid, identity.gid),
             None => "account: the caller's own".to_owned(),
@@ -127,7 +127,7 @@ impl<'a> Rehearsal<'a> {
             world,
             started: now.monotonic(),
             now,
-            preview: story,
+            preview,
             lines,
             events: VecDeque::from([StarterEvent::Begin]),
             wake_at: None,
@@ -191,9 +191,9 @@ impl<'a> Rehearsal<'a> {
             }
             StarterAction::Call(call) => self.call(call),
             StarterAction::StartProcess(process) => self.start(&process),
-            StarterAction::Transfer(way) => {
-                self.add_job_line(transfer(way, self.job));
-                self.events.push_back(StarterEvent::Transferred(Box::new(TransferOutcome::empty(way))));
+            StarterAction::Transfer(kind) => {
+                self.add_job_line(transfer(kind, self.job));
+                self.events.push_back(StarterEvent::Transferred(Box::new(TransferOutcome::empty(kind))));
             }
             StarterAction::Manifest { directory, name, .. } => {
                 self.add_line(format!("write {directory}/{name}"))
@@ -375,7 +375,7 @@ fn missing_program_line(
     argv: &[BString],
     account: ProcessAccount,
     world: &dyn World,
-    story: &mut RunPreview,
+    preview: &mut RunPreview,
 ) -> Option<String> {
     let program = argv.first()?;
     let there = match program.starts_with(b"/") {
@@ -386,11 +386,11 @@ fn missing_program_line(
     // A relative path is relative to the scratch directory, which does not exist yet, so the program cannot be
     // checked.
     let unknown = account == ProcessAccount::Job && !program.starts_with(b"/");
-    if there || unknown || story.missing.contains(&name) {
+    if there || unknown || preview.missing.contains(&name) {
         return None;
     }
     let line = format!("    there is no '{name}' on this machine");
-    story.missing.push(name);
+    preview.missing.push(name);
     Some(line)
 }
 

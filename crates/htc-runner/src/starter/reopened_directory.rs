@@ -22,7 +22,7 @@ pub(super) struct ReopenedDirectory {
 }
 
 impl ReopenedDirectory {
-    /// Gives the owner access to a directory, with the job's rights only. Returns `None` if the owner already has
+    /// Gives the owner access to a directory, as the job's account only. Returns `None` if the owner already has
     /// access or if the change fails.
     pub(super) fn open(path: &Path, identity: Option<&ProcessIdentity>) -> Option<Self> {
         let open = || {

@@ -82,9 +82,9 @@ pub fn run_starter<'a>(
     world: &'a dyn World,
     reactor: &'a mut Reactor,
     stream: &'a mut EventStream,
-    beside: ControlInputs<'a>,
+    inputs: ControlInputs<'a>,
 ) -> io::Result<StarterOutcome> {
-    let mut live = RunState { stage: machine.state(), ..RunState::new(job, world, reactor, stream, beside) };
+    let mut live = RunState { stage: machine.state(), ..RunState::new(job, world, reactor, stream, inputs) };
     let FinishedRun { status, standing, outcome } = loop {
         while let Some(event) = live.events.pop_front() {
             let now = live.now();
@@ -182,12 +182,12 @@ impl RunState<'_> {
         self.advance_disk_scan();
         if self.inputs.parent.as_mut().is_some_and(|parent| parent.is_gone(clock::monotonic_now())) {
             self.inputs.parent = None;
-            let who = if self.context.private_directory.is_some() {
+            let parent_name = if self.context.private_directory.is_some() {
                 "htc-slot-run"
             } else {
                 "the process that started this program"
             };
-            self.warn(format!("{who} has ended: ending the job"));
+            self.warn(format!("{parent_name} has ended: ending the job"));
             self.handle_signal(libc::SIGQUIT);
         }
         Ok(())
@@ -223,7 +223,7 @@ impl RunState<'_> {
             if !self.ending.timed_out {
                 let event = self
                     .event(RunnerEventKind::Warning)
-                    .reason("the time limit (--timeout) ended: ending the job");
+                    .reason("the time limit (--timeout) expired: ending the job");
                 self.stream.report(&event);
             }
             self.ending.timed_out = true;

@@ -43,10 +43,10 @@ pub(super) struct AdFilePolicy {
 impl RunAccounts {
     /// Chooses the accounts of a job.
     pub(super) fn choose(ad: &ClassAd, request: &RunRequest<'_>, view: &ConfigView<'_>) -> Self {
-        let (world, with) = (request.world, request.role);
+        let (world, role) = (request.world, request.role);
         let root = world.effective_uid() == 0;
         let asking =
-            AccountInputs { ad, view, slot: &request.slot, access_point: with, quirks: request.quirks };
+            AccountInputs { ad, view, slot: &request.slot, access_point: role, quirks: request.quirks };
         let (chosen, refusal) = match account::choose_account(&asking) {
             Ok(chosen) => (Some(chosen), None),
             Err(refusal) => (None, Some(refusal)),
@@ -58,7 +58,7 @@ impl RunAccounts {
         let own = account.as_ref().map(identity::identity_of_account);
         // Only the starter of a shadow supports PrimaryUnixGroup. The shadow has already held a job whose owner is
         // not in that group.
-        let in_group = |job: ProcessIdentity| match with {
+        let in_group = |job: ProcessIdentity| match role {
             AccessPointRole::Shadow => accounts::in_primary_group(job.clone(), ad, world).unwrap_or(job),
             AccessPointRole::Absent | AccessPointRole::Schedd => job,
         };
@@ -84,9 +84,9 @@ impl RunAccounts {
         if self.job_identity.is_some() || world.effective_uid() != 0 {
             return (Ok(self.job_identity.clone()), None);
         }
-        let (identity, said) = fallback_hook_identity(self.condor.as_ref(), is_called, world);
+        let (identity, warning) = fallback_hook_identity(self.condor.as_ref(), is_called, world);
         // Without an identity the hooks are not called, so that they never run as root.
-        (identity.map(Some).ok_or(()), said)
+        (identity.map(Some).ok_or(()), warning)
     }
 
     /// Returns the account of the daemons with the supplementary groups of the job's account, because
@@ -99,8 +99,8 @@ impl RunAccounts {
     }
 
     /// Returns the policy for writing the ads named on the command line. In 25.14, relative names are relative to the
-    /// scratch directory, which is removed, and the files are not written with root's rights. By default, names here
-    /// are relative to the caller's directory.
+    /// scratch directory, which is removed, and the files are not written as root. By default, names here are
+    /// relative to the caller's directory.
     pub(super) fn ad_file_policy(
         &self,
         scratch: &Path,
@@ -116,8 +116,8 @@ impl RunAccounts {
         }
     }
 
-    /// Returns the account that reads a wrapper's error file. It has no more rights than the accounts that can write
-    /// the file.
+    /// Returns the account that reads a wrapper's error file. It can access no more files than the accounts that can
+    /// write the file.
     pub(super) fn wrapper_error_account(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
         match quirks.reproduces(Quirk::WrapperErrorFileIgnored) {
             true => self.daemon_with_job_groups().or_else(|| self.job_identity.clone()),
@@ -139,15 +139,15 @@ fn fallback_hook_identity(
     }
     let nobody = world.account_by_name(b"nobody").filter(|account| account.uid != 0);
     let nobody = nobody.map(|account| identity::identity_of_account(&account));
-    let who = match nobody {
+    let action = match nobody {
         Some(_) => "JOB_EXIT runs as 'nobody'",
         None => "JOB_EXIT is not called for this job, because hooks do not run as root",
     };
-    let said = is_called.then(|| {
+    let warning = is_called.then(|| {
         format!(
-            "{who}: the job has no account here, and CONDOR_IDS names no ordinary one, nor is there an account 'condor' (daemons of a \
-             pool do not start so); set CONDOR_IDS = UID.GID"
+            "{action}: the job has no account here, CONDOR_IDS does not name an ordinary account, and there is no \
+             account 'condor' (in a pool, the daemons would not start); set CONDOR_IDS = UID.GID"
         )
     });
-    (nobody, said)
+    (nobody, warning)
 }

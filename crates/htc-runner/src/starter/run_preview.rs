@@ -54,7 +54,7 @@ pub struct RunPreview {
     /// Programs that are missing on this machine.
     pub missing: Vec<String>,
     /// Attributes and parameters that caused parts of the command line.
-    pub explain: Vec<ExplainedWords>,
+    pub explain: Vec<ExplainedArguments>,
     /// Attributes and parameters that were read but have no effect.
     pub passed: Vec<UnusedSetting>,
 }
@@ -114,12 +114,12 @@ pub struct PlannedLimit {
     pub because: String,
 }
 
-/// Words of a command line, with the reason for them.
+/// Arguments of a command line, with the reason for them.
 #[derive(Clone, Debug, Serialize)]
-pub struct ExplainedWords {
-    /// The words.
+pub struct ExplainedArguments {
+    /// The arguments.
     pub words: Vec<String>,
-    /// The attribute, parameter or rule that caused the words.
+    /// The attribute, parameter or rule that caused the arguments.
     pub because: String,
 }
 
@@ -192,10 +192,10 @@ impl RunPreview {
     }
 
     fn explain_command_line(&mut self, line: &AnnotatedCommandLine) {
-        let because = line
-            .annotated_arguments()
-            .iter()
-            .map(|piece| ExplainedWords { words: texts(&piece.words), because: piece.because.to_string() });
+        let because = line.annotated_arguments().iter().map(|piece| ExplainedArguments {
+            words: texts(&piece.words),
+            because: piece.because.to_string(),
+        });
         self.explain.extend(because);
         self.add_unused(line.unused_settings());
     }

@@ -30,7 +30,7 @@ pub struct ControlInputs<'a> {
     pub observer: Option<&'a mut (dyn StarterObserver + 'a)>,
     /// A control socket.
     pub control: Option<&'a mut ControlSocket>,
-    /// Watch over the process with which the job ends.
+    /// Watches the process whose exit ends the job.
     pub parent: Option<&'a mut ParentWatch>,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct DiskUsage {
 pub(super) struct RunTimers {
     /// Time of the next step of the state machine.
     pub(super) wake_at: Option<MonotonicTime>,
-    /// Time at which `--timeout` ends.
+    /// Time at which `--timeout` expires.
     pub(super) timeout_at: Option<MonotonicTime>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> RunState<'a> {
         world: &'a dyn World,
         reactor: &'a mut Reactor,
         stream: &'a mut EventStream,
-        beside: ControlInputs<'a>,
+        inputs: ControlInputs<'a>,
     ) -> Self {
         RunState {
             timers: RunTimers {
@@ -164,7 +164,7 @@ impl<'a> RunState<'a> {
             world,
             reactor,
             stream,
-            inputs: beside,
+            inputs,
             events: VecDeque::from([StarterEvent::Begin]),
             stage: "",
             state_file: None,
@@ -198,9 +198,9 @@ impl<'a> RunState<'a> {
     }
 
     /// Passes an observation to the observer, and queues the commands that the observer returns.
-    pub(super) fn notify_observer(&mut self, now: ClockReading, seen: Option<StarterObservation<'_>>) {
-        if let (Some(companion), Some(seen)) = (&mut self.inputs.observer, seen) {
-            self.events.extend(companion.observe(now, seen).into_iter().map(StarterEvent::Requested));
+    pub(super) fn notify_observer(&mut self, now: ClockReading, observation: Option<StarterObservation<'_>>) {
+        if let (Some(companion), Some(observation)) = (&mut self.inputs.observer, observation) {
+            self.events.extend(companion.observe(now, observation).into_iter().map(StarterEvent::Requested));
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) struct RunningProcess {
     /// Description of the process.
     pub(super) attempt: Box<JobProcess>,
     /// Time of the next sample, or `None` if no sample has been taken yet.
-    pub(super) next_look: Option<MonotonicTime>,
+    pub(super) next_sample: Option<MonotonicTime>,
 }
 
 impl RunningProcess {

@@ -197,8 +197,8 @@ impl RunState<'_> {
         self.job.docker.take()?.into_final_usage(self.reactor)
     }
 
-    /// Starts the process that stands for a container: with the rights and environment of the daemons, and the
-    /// standard files of the job.
+    /// Starts the process that stands for a container: as the account and with the environment of the daemons, and
+    /// with the standard files of the job.
     pub(super) fn start_container(&mut self, process: &JobProcess) -> Result<ChildId, Vec<StartFailure>> {
         let identity = self.context.identity.clone();
         let scratch = self.context.sandbox.scratch.clone();
@@ -236,7 +236,7 @@ impl RunState<'_> {
     }
 }
 
-/// Opens one of the job's files with the job's rights, without waiting for the other end of a FIFO.
+/// Opens one of the job's files as the job's account, without waiting for the other end of a FIFO.
 fn open_file(
     path: &Path,
     at: usize,
@@ -261,7 +261,7 @@ fn open_file(
     })?
 }
 
-/// Reads the file with the standard error of a call, with the job's rights.
+/// Reads the file with the standard error of a call, as the job's account.
 fn read_error_file(path: &Path, identity: Option<&ProcessIdentity>) -> Vec<u8> {
     let read = || {
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;

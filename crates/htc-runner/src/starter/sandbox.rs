@@ -37,8 +37,8 @@ pub struct Sandbox {
     pub delay: Duration,
     /// File system of limited size for the scratch directory, or `None` for no limit.
     pub volume: Option<ScratchVolume>,
-    /// True if the daemons' account must have the right to create the directory, as in 25.14. If false, root creates
-    /// it in any EXECUTE.
+    /// True if the directory is created as the daemons' account, as in 25.14. If false, root creates it in any
+    /// EXECUTE.
     pub made_as_condor: bool,
     /// True to leave the modes of files unchanged if something cannot be removed. 25.14 changes them (quirk
     /// `unremovable-scratch-silent`).
@@ -55,11 +55,11 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// Returns the modification time of a file in the scratch directory, as seen with the job's rights, or `None`.
+    /// Returns the modification time of a file in the scratch directory, as seen by the job's account, or `None`.
     pub(super) fn modification_time(&self, name: &str) -> Option<i64> {
         let path = self.scratch.join(name);
-        let seen = run_as(self.owner.as_ref(), || fs::metadata(path)).flatten();
-        seen.ok().map(|seen| seen.mtime())
+        let metadata = run_as(self.owner.as_ref(), || fs::metadata(path)).flatten();
+        metadata.ok().map(|metadata| metadata.mtime())
     }
 
     /// Creates the directories. If a separate file system was requested but cannot be created, returns the reason.
@@ -70,8 +70,7 @@ impl Sandbox {
         let fail = |path: &Path, error: io::Error| SandboxError { path: path.to_owned(), error };
         let daemon = self.outer_owner();
         if self.made_as_condor {
-            // Root can write anywhere, but 25.14 creates the first directory with the rights of the daemons' account
-            // only.
+            // Root can write anywhere, but 25.14 creates the first directory as the daemons' account only.
             let probe = run_as(daemon, || make_directory(&self.top, 0o755, None));
             probe.flatten().map_err(|error| fail(&self.top, error))?;
             fs::remove_dir(&self.top).map_err(|error| fail(&self.top, error))?;

@@ -11,8 +11,8 @@ use htc_base::process::Exit;
 use htc_os::RealWorld;
 use htc_starter::container::ToolCall;
 
-/// Runs a program with its arguments, as [`run`] does.
-pub(super) fn run_words(words: &[BString]) -> Result<BString, String> {
+/// Runs a command, given as the name of a program and its arguments, as [`run`] does.
+pub(super) fn run_command(words: &[BString]) -> Result<BString, String> {
     let Some((program, words)) = words.split_first() else { return Ok(BString::default()) };
     run(&program.to_str_lossy(), words.iter().cloned())
 }

@@ -38,13 +38,13 @@ const SECRET_VARIABLES: [&str; 3] = ["CONDOR_INHERIT", "CONDOR_PRIVATE_INHERIT",
 
 impl RunState<'_> {
     /// Begins a file transfer.
-    pub(super) fn transfer(&mut self, way: TransferKind) {
+    pub(super) fn transfer(&mut self, kind: TransferKind) {
         let scratch = BString::from(self.context.sandbox.scratch.as_os_str().as_bytes());
         let Some(file_transfer) = &self.context.file_transfer else {
-            return self.events.push_back(StarterEvent::Transferred(Box::new(TransferOutcome::empty(way))));
+            return self.events.push_back(StarterEvent::Transferred(Box::new(TransferOutcome::empty(kind))));
         };
-        let task = file_transfer.task(way, &scratch, self.context.identity.as_ref());
-        let uploads = file_transfer.request.can_upload_to_urls(way);
+        let task = file_transfer.task(kind, &scratch, self.context.identity.as_ref());
+        let uploads = file_transfer.request.can_upload_to_urls(kind);
         let data = file_transfer.data.clone();
         let lists = file_transfer.parameters.list_plugins;
         let mut known = KnownPlugins { data, lists, ..KnownPlugins::default() };
@@ -230,9 +230,9 @@ impl RunState<'_> {
     ) -> bool {
         let ended_at = self.now().epoch();
         let identity = self.context.identity.clone();
-        let knobs = self.context.file_transfer.as_ref().map(|file_transfer| &file_transfer.parameters);
-        let limit = knobs.map_or(0, |knobs| knobs.call_timeout.as_secs());
-        let ask_limit = knobs.map_or(0, |knobs| knobs.query_timeout.as_secs());
+        let parameters = self.context.file_transfer.as_ref().map(|file_transfer| &file_transfer.parameters);
+        let limit = parameters.map_or(0, |parameters| parameters.call_timeout.as_secs());
+        let ask_limit = parameters.map_or(0, |parameters| parameters.query_timeout.as_secs());
         let Some(under) =
             self.context.file_transfer.as_mut().and_then(|file_transfer| file_transfer.child.as_mut())
         else {
@@ -315,7 +315,7 @@ impl RunState<'_> {
         self.events.push_back(StarterEvent::Transferred(Box::new(done)));
     }
 
-    /// Writes a file of the manifest (a list of files, or nothing) with the job's rights.
+    /// Writes a file of the manifest (a list of files, or nothing) as the job's account.
     pub(super) fn write_manifest(&mut self, directory: &BString, name: &str, content: Option<Vec<u8>>) {
         let scratch = self.context.sandbox.scratch.clone();
         let place = scratch.join(directory.to_path_lossy());

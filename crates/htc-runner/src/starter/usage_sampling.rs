@@ -11,17 +11,17 @@ use htc_starter::{FamilyUsage, StarterEvent};
 impl RunState<'_> {
     /// Takes the first sample of a process that has just been started.
     pub(super) fn sample_new_process(&mut self) {
-        if self.job.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
+        if self.job.process.as_ref().is_some_and(|process| process.next_sample.is_none()) {
             self.sample();
             if let Some(process) = &mut self.job.process {
-                process.next_look = Some(clock::monotonic_now().plus(FIRST_SNAPSHOT_DELAY));
+                process.next_sample = Some(clock::monotonic_now().plus(FIRST_SNAPSHOT_DELAY));
             }
         }
     }
 
     /// Returns the time of the next sample, or `None` if no process is running.
     pub(super) fn next_sample(&self) -> Option<MonotonicTime> {
-        self.job.process.as_ref()?.next_look
+        self.job.process.as_ref()?.next_sample
     }
 
     /// Takes a sample if it is due.
@@ -29,7 +29,7 @@ impl RunState<'_> {
         if self.next_sample().is_some_and(|at| at <= now) {
             self.sample();
             if let Some(process) = &mut self.job.process {
-                process.next_look = Some(now.plus(process.interval(self.context.snapshot_interval)));
+                process.next_sample = Some(now.plus(process.interval(self.context.snapshot_interval)));
             }
         }
     }
@@ -68,9 +68,9 @@ impl RunState<'_> {
             return self.events.push_back(event);
         }
         let before = self.disk.scan.take_if(|_| matches!(event, StarterEvent::ProcessEnded { .. }));
-        let then = before.map(|looking| looking.events_to_queue).unwrap_or_default();
+        let events = before.map(|looking| looking.events_to_queue).unwrap_or_default();
         let top = &self.context.sandbox.top;
-        self.disk.scan.get_or_insert_with(|| DiskScan::new(top, then)).events_to_queue.push(event);
+        self.disk.scan.get_or_insert_with(|| DiskScan::new(top, events)).events_to_queue.push(event);
         self.advance_disk_scan();
     }
 
@@ -87,8 +87,8 @@ impl RunState<'_> {
         }
         let written =
             [JOB_STDOUT_FILE, JOB_STDERR_FILE].map(|name| self.context.sandbox.modification_time(name));
-        let then = self.disk.scan.take().map(|looking| looking.events_to_queue).unwrap_or_default();
-        for mut event in then {
+        let events = self.disk.scan.take().map(|looking| looking.events_to_queue).unwrap_or_default();
+        for mut event in events {
             if let StarterEvent::Measured(usage) | StarterEvent::ProcessEnded { usage, .. } = &mut event {
                 usage.disk = self.disk.last_usage;
                 usage.written = written;

@@ -267,7 +267,8 @@ impl UserLog {
             options,
             address: opening.address.clone(),
             locking: opening.settings.locking.clone(),
-            event_log: global.map(|knobs| EventLog::new(knobs, opening.daemon.clone(), clock::now())),
+            event_log: global
+                .map(|parameters| EventLog::new(parameters, opening.daemon.clone(), clock::now())),
             complaint: None,
             has_complained: false,
             ad: opening.ad.clone(),
@@ -393,16 +394,16 @@ impl UserLog {
     }
 }
 
-/// Returns the quirk decision about a relative log path of a starter's job without a directory: 25.14 resolves it in
-/// the root directory. Returns `None` for other jobs.
-pub(super) fn log_in_root_decision(iwd: &[u8], quirks: QuirkMode) -> Option<QuirkDecision> {
+/// Returns the quirk decision about a log with a relative path in a job without Iwd: 25.14 resolves the path in the
+/// root directory. Returns `None` for other jobs.
+pub(super) fn empty_iwd_log_decision(iwd: &[u8], quirks: QuirkMode) -> Option<QuirkDecision> {
     iwd.is_empty().then(|| quirks.decide(Quirk::EmptyIwdLogInRoot))
 }
 
 /// Returns the directory relative to which the name of the log is resolved.
 fn directory(opening: &UserLogInputs<'_>, of_queue: bool) -> PathBuf {
     let iwd = &opening.job.iwd;
-    if !of_queue && log_in_root_decision(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {
+    if !of_queue && empty_iwd_log_decision(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {
         return PathBuf::from("/");
     }
     opening.scratch.join(iwd.to_path_lossy())

@@ -16,7 +16,7 @@ use nix::libc;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::NamedTempFile;
 
-use super::system_program::{path_of, run, run_words};
+use super::system_program::{path_of, run, run_command};
 use super::volume_group::FileVolumeGroup;
 use htc_os::files::HeldDirectory;
 use htc_os::{RealWorld, mounts};
@@ -56,16 +56,16 @@ impl ScratchVolume {
         if let Some(group) = &volume.on_file {
             *self.created_group.borrow_mut() = Some(FileVolumeGroup::create(group)?);
         }
-        let made = make_logical(volume, directory);
+        let made = create_logical_volume(volume, directory);
         if made.is_err() {
-            drop(remove_logical(volume));
+            drop(remove_logical_volume(volume));
             drop(self.remove_created_group());
         }
         made
     }
 
     fn remove_created_group(&self) -> Result<(), String> {
-        self.created_group.borrow_mut().take().map_or(Ok(()), |laid| laid.take_down())
+        self.created_group.borrow_mut().take().map_or(Ok(()), |group| group.take_down())
     }
 
     /// Unmounts and removes the file system with its contents.
@@ -78,7 +78,7 @@ impl ScratchVolume {
         };
         unmount_image_volume(top)?;
         fs::remove_dir(top)?;
-        remove_logical(volume).and_then(|()| self.remove_created_group()).map_err(io::Error::other)
+        remove_logical_volume(volume).and_then(|()| self.remove_created_group()).map_err(io::Error::other)
     }
 }
 
@@ -86,11 +86,11 @@ fn is_mounted(top: &Path) -> bool {
     mounts::list_mounts().iter().any(|mount| mount.target == top)
 }
 
-fn make_logical(volume: &LogicalVolume, directory: &HeldDirectory) -> Result<(), String> {
+fn create_logical_volume(volume: &LogicalVolume, directory: &HeldDirectory) -> Result<(), String> {
     let key = volume.encrypted.then(random_key).transpose()?;
     let key = key.as_ref().map_or(&b""[..], |key| key.path().as_os_str().as_bytes());
     for words in volume.create_commands(key) {
-        run_words(&words)?;
+        run_command(&words)?;
     }
     let device = volume.mounted_device();
     let options = Some("barrier=0,discard");
@@ -119,12 +119,12 @@ fn random_key() -> Result<NamedTempFile, String> {
 ///
 /// # Errors
 /// Fails with a message if the last command, which removes the volume itself, fails.
-pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
+pub(super) fn remove_logical_volume(volume: &LogicalVolume) -> Result<(), String> {
     let encrypted = volume.encrypted && fs::symlink_metadata(volume.encrypted_device()).is_ok();
     let volume = volume.clone().with_encryption(encrypted);
     let mut removed = Ok(());
     for words in volume.remove_commands() {
-        removed = run_words(&words).map(drop);
+        removed = run_command(&words).map(drop);
     }
     removed
 }
@@ -232,13 +232,13 @@ fn devices_of(image: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Fails with a message if a volume group, a pool or a program is missing.
-pub fn check_volume_support(knobs: Option<&VolumeParameters>) -> Result<(), String> {
-    let Some(knobs) = knobs else { return path_of("mkfs.ext4", &RealWorld::new()).map(drop) };
+pub fn check_volume_support(parameters: Option<&VolumeParameters>) -> Result<(), String> {
+    let Some(parameters) = parameters else { return path_of("mkfs.ext4", &RealWorld::new()).map(drop) };
     for program in ["lvcreate", "lvremove", "mke2fs"] {
         path_of(program, &RealWorld::new())?;
     }
-    match knobs.check_command() {
-        Ok(words) => run_words(&words).map(drop),
+    match parameters.check_command() {
+        Ok(words) => run_command(&words).map(drop),
         Err(group) => {
             for program in ["losetup", "pvcreate", "vgcreate"] {
                 path_of(program, &RealWorld::new())?;

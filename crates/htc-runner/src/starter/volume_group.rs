@@ -15,7 +15,7 @@ use bstr::{BString, ByteSlice};
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc;
 
-use super::system_program::run_words;
+use super::system_program::run_command;
 use htc_os::file_lock::ExclusiveLock;
 use htc_starter::volume_group::{VolumeGroup, parse_loops};
 
@@ -42,21 +42,21 @@ impl FileVolumeGroup {
             ));
         }
         let was_there = there(&group.file);
-        let laid = lock(&group.file).and_then(|lock| Self::create_on_file(group, lock));
-        if laid.is_err() && !was_there {
+        let created = lock(&group.file).and_then(|lock| Self::create_on_file(group, lock));
+        if created.is_err() && !was_there {
             // The lock file shows that the backing file was created by this project, so the lock file is removed
             // last.
             drop(fs::remove_file(&group.file));
             drop(fs::remove_file(lock_of(&group.file)));
         }
-        laid
+        created
     }
 
     fn create_on_file(group: &VolumeGroup, lock: ExclusiveLock) -> Result<Self, String> {
         let is_new = make_file(group).map_err(|why| format!("'{}': {why}", group.file.display()))?;
         let device = match device_of(&group.file)? {
             Some(device) => Ok(device),
-            None => run_words(&group.attach_command()).map(|said| said.trim().as_bstr().to_owned()),
+            None => run_command(&group.attach_command()).map(|output| output.trim().as_bstr().to_owned()),
         };
         let device = match device {
             Ok(device) if !device.is_empty() => device,
@@ -64,27 +64,27 @@ impl FileVolumeGroup {
                 return Err(other.err().unwrap_or_else(|| "losetup did not print a device".to_owned()));
             }
         };
-        let laid = FileVolumeGroup { group: group.clone(), device, _lock: lock };
+        let created = FileVolumeGroup { group: group.clone(), device, _lock: lock };
         // The file was left by a starter that was killed.
         if !is_new {
-            laid.clear();
+            created.clear();
         }
-        for words in laid.group.create_commands(&laid.device) {
-            if let Err(why) = run_words(&words) {
-                drop(laid.take_down());
+        for words in created.group.create_commands(&created.device) {
+            if let Err(why) = run_command(&words) {
+                drop(created.take_down());
                 return Err(why);
             }
         }
-        Ok(laid)
+        Ok(created)
     }
 
     /// Removes the volume group from the device. A volume group of the same name on another device is kept.
     fn clear(&self) {
-        let said = run_words(&VolumeGroup::find_group_command(&self.device));
-        let is_there = said.is_ok_and(|said| said.trim() == self.group.name.as_slice());
+        let output = run_command(&VolumeGroup::find_group_command(&self.device));
+        let is_there = output.is_ok_and(|output| output.trim() == self.group.name.as_slice());
         for words in self.group.remove_group_commands(&self.device) {
             if is_there || words.first().is_some_and(|program| program == "pvremove") {
-                drop(run_words(&words));
+                drop(run_command(&words));
             }
         }
     }
@@ -95,7 +95,7 @@ impl FileVolumeGroup {
     /// Fails with a message.
     pub(super) fn take_down(&self) -> Result<(), String> {
         self.clear();
-        run_words(&VolumeGroup::detach_command(&self.device))?;
+        run_command(&VolumeGroup::detach_command(&self.device))?;
         fs::remove_file(&self.group.file).map_err(|error| error.to_string())?;
         drop(fs::remove_file(lock_of(&self.group.file)));
         Ok(())
@@ -165,7 +165,7 @@ fn make_file(group: &VolumeGroup) -> Result<bool, String> {
 /// Returns the loop device of a file, or `None` if the file has none.
 fn device_of(file: &Path) -> Result<Option<BString>, String> {
     let own = fs::metadata(file).map_err(|error| error.to_string())?;
-    let listed = run_words(&VolumeGroup::list_loops_command())?;
+    let listed = run_command(&VolumeGroup::list_loops_command())?;
     let is_it = |behind: &[u8]| {
         fs::metadata(OsStr::from_bytes(behind))
             .is_ok_and(|status| (status.dev(), status.ino()) == (own.dev(), own.ino()))

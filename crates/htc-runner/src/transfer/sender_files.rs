@@ -1,4 +1,4 @@
-//! Access of a transfer's sender to the file system, with the current rights of the process.
+//! Access of a transfer's sender to the file system, as the account under which the process currently runs.
 
 use std::fs;
 use std::io;

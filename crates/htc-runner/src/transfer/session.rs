@@ -20,7 +20,7 @@ use htc_os::strerror;
 pub enum TransferStep {
     /// Execute this task in a helper process.
     ExecuteTask(Box<TransferTask>),
-    /// Query this configured plugin for its abilities.
+    /// Query this configured plugin for its capabilities.
     QueryPlugin(BString),
     /// Call a plugin.
     InvokePlugin(Box<PluginCall>),
@@ -230,8 +230,8 @@ impl TransferSession {
     fn record_plugin_result(&mut self, ended: &PluginCallEnd, world: &dyn EvalWorld) {
         let Some(call) = self.running.take() else { return };
         // The output list was made before the plugin ran, so files that a failed plugin left are not in it.
-        let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
-        self.task.except.extend(beside.map(|path| url::base_name(path).into()));
+        let plugin_files = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
+        self.task.except.extend(plugin_files.map(|path| url::base_name(path).into()));
         let PluginCallEnd { exit, written, seconds } = ended;
         let end = call.interpret_exit(exit, written.as_deref(), self.quirks, world);
         self.outcome.tally.add_plugin_results(&end.results, world);
@@ -250,8 +250,8 @@ impl TransferSession {
         }
     }
 
-    /// Records the failure of a plugin. If several plugins fail, the codes of the last failure count for input, and
-    /// those of the first failure for output. On input, a failure of the sender takes precedence over failures of
+    /// Records the failure of a plugin. If several plugins fail, the codes of the last failure are used for input,
+    /// and those of the first failure for output. On input, a failure of the sender takes precedence over failures of
     /// plugins.
     fn fail(&mut self, subcode: i64, text: &[u8], retry: TransferRetry) {
         let failure = TransferFailure::from_plugin(self.task.way, subcode, text, retry);

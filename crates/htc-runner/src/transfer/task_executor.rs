@@ -1,8 +1,8 @@
-//! Transfer helper: lists, reads and writes files, each with the rights of the file's owner.
+//! Transfer helper: lists, reads and writes files, each as the account of the file's owner.
 //!
 //! The helper is a separate process, so that a file system that hangs never blocks the starter, and the starter can
-//! kill the helper. The helper has only the rights of the job's account and of the owner's account: other files
-//! cannot be read, written or replaced.
+//! kill the helper. The helper acts only as the job's account and the owner's account: files that these accounts
+//! cannot access are never read, written or replaced.
 
 use std::fs;
 use std::io;
@@ -27,8 +27,7 @@ use htc_os::identity::run_as;
 /// Fails if the process cannot change to an account; nothing has been transferred then.
 pub fn execute_task(task: &TransferTask) -> io::Result<TransferTaskResult> {
     let (reader, writer) = (identity(&task.reader), identity(&task.writer));
-    // Files are accessed with the rights of the given accounts, never with root's. Without a given account, the
-    // process keeps its own.
+    // Files are accessed as the given accounts, never as root. Without a given account, the process keeps its own.
     if reader == writer {
         return run_as(reader.as_ref(), || TaskExecutor::new(task, None, None).execute())?;
     }
@@ -187,7 +186,7 @@ impl<'a> TaskExecutor<'a> {
         let bytes = left.map_or(source.size, |left| left.min(source.size));
         let mut copied = bytes;
         if let Some((target, mut made)) = made {
-            // Both files are open, so copying needs no further rights.
+            // Both files are open, so copying needs no further permissions.
             match source.copy_to(&mut made.file, bytes) {
                 Ok(count) => copied = count,
                 Err(error) if is_target_error(&error) => {

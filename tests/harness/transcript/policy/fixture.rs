@@ -179,7 +179,7 @@ fn measured(ad: &ads::Attributes) -> HostMeasurements {
     };
     let listed = text("StarterAbilityList", "");
     let told = |name: &str| listed.split(',').any(|ability| ability == name) || STARTER.contains(&name);
-    let abilities: String =
+    let capabilities: String =
         ad.iter().filter(|(name, _)| told(name)).map(|(name, value)| format!("{name} = {value}\n")).collect();
     HostMeasurements {
         slot_volumes: BTreeMap::new(),
@@ -204,11 +204,11 @@ fn measured(ad: &ads::Attributes) -> HostMeasurements {
                 .collect(),
             method: None,
         },
-        starter_ad: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
+        starter_ad: (!capabilities.is_empty()).then(|| long::parse(capabilities.as_bytes()).0),
     }
 }
 
-/// Attributes that a starter reports in addition to its abilities.
+/// Attributes that a starter reports in addition to its capabilities.
 const STARTER: &[&str] = &[
     "JavaVendor",
     "JavaVersion",

@@ -56,9 +56,8 @@ impl LiveRouter<'_> {
         match self.spawn_spooling(&mut ad, now) {
             Ok((child, copy)) => {
                 let deadline = self.options.hook_limit.map(|limit| clock::monotonic_now().plus(limit));
-                let way = CopyDirection::IntoSpool(Box::new(ad), proxy);
-                self.copying
-                    .insert(child, SpoolCopy { source, copy, direction: way, deadline, timed_out: false });
+                let direction = CopyDirection::IntoSpool(Box::new(ad), proxy);
+                self.copying.insert(child, SpoolCopy { source, copy, direction, deadline, timed_out: false });
                 None
             }
             Err(reason) => {
@@ -182,14 +181,14 @@ impl LiveRouter<'_> {
     /// Converts the end of copying files to an event for the router.
     pub(super) fn copying_ended(&mut self, copying: SpoolCopy, exit: Exit, complaint: &[u8]) -> RouterEvent {
         let now = self.options.world.now().epoch();
-        let SpoolCopy { source, copy, direction: way, timed_out: late, .. } = copying;
+        let SpoolCopy { source, copy, direction, timed_out: late, .. } = copying;
         let done = match exit {
             Exit::Code(0) => Ok(()),
             _ if late => Err("copying the job's files took too long".to_owned()),
             _ if complaint.trim().is_empty() => Err(format!("copying the job's files {exit}")),
             _ => Err(format!("copying the job's files: {}", complaint.trim().as_bstr())),
         };
-        match way {
+        match direction {
             CopyDirection::IntoSpool(ad, proxy) => {
                 let submitted = done.and_then(|()| {
                     self.copies_queue_mut().submit_with_id(copy, &ad, now).map_err(|error| error.to_string())

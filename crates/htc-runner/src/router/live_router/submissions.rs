@@ -32,7 +32,7 @@ impl LiveRouter<'_> {
     ) -> Option<RouterEvent> {
         let note = submission::note_path(&self.path, source);
         if note.exists() {
-            let reason = format!("by a former attempt; {}", unknown_outcome_hint(&note));
+            let reason = format!("by an earlier attempt; {}", unknown_outcome_hint(&note));
             return Some(RouterEvent::SubmitUncertain(source, reason));
         }
         if let Err(error) = OpenOptions::new().write(true).create_new(true).open(&note) {

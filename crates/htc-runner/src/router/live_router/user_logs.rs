@@ -83,7 +83,7 @@ impl LiveRouter<'_> {
         failed
     }
 
-    /// Appends with the rights of the job's owner.
+    /// Appends as the account of the job's owner.
     fn append(&self, path: &Path, ad: &ClassAd, text: &[u8]) -> io::Result<()> {
         let owner = self.owner(ad).map_err(io::Error::other)?;
         os::identity::run_as(owner.as_ref(), || {
