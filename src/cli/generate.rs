@@ -11,7 +11,7 @@ use super::complete::SHELLS;
 /// Returns all generated files, each with its path below the package and its content.
 ///
 /// # Errors
-/// Returns errors of writing to a `Vec`, which do not occur.
+/// Never fails: the output is a `Vec`.
 pub fn generated_files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut files = Vec::new();
     for program in PROGRAMS {

@@ -205,7 +205,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         HookTestVerb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
         HookTestVerb::Run(args) => suites::run(&shared, args, session),
         HookTestVerb::Init(args) => {
-            exit_at_deadline(shared.events.end(), session, "the time limit (--timeout) ended");
+            exit_at_deadline(shared.events.end(), session, "the time limit (--timeout) expired");
             init::print_first_suite(args)
         }
         HookTestVerb::Record(args) => recorder::run(args, session),

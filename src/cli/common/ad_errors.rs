@@ -1,5 +1,5 @@
-//! Reports of errors in the ads of an input. The first errors are reported one by one, of the rest only the number. Inputs that
-//! are not ads are refused.
+//! Reports of errors in the ads of an input. The first errors are reported one by one; of the others, only the number
+//! is reported. Inputs that are not ads are refused.
 
 use super::{Problem, ProgramContext, malformed_ad_problem};
 use crate::classad::stream::{AdError, AdRecord};

@@ -241,10 +241,11 @@ fn read_problem(path: &Path) -> Problem {
     Problem::cannot_read(path.display())
 }
 
-/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, sorted by name). A directory without ad files is
-/// replaced by its `job_queue.log`, or else by its history files, the oldest first. All of these files may be compressed. A
-/// warning names the files that are skipped. Skipped files beside ad files, except those of a history, may have been meant as ads,
-/// so the program ends with the status of an input that was read in part.
+/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, sorted by name). A directory without ad
+/// files is replaced by its `job_queue.log`, or else by its history files, the oldest first. All of these files may
+/// be compressed. A warning names the files that are skipped. Files that are skipped although the directory has ad
+/// files may also be ads, unless they are those of a history, so the program ends with the status of an input that
+/// was read in part.
 ///
 /// # Errors
 /// Returns an error if a directory cannot be read or contains none of these files.
@@ -336,8 +337,9 @@ pub(crate) fn report_bad_records<Q: QueueRecords>(
         session.warn(&format!("{name}: {} in total", counted(count, "bad record")));
     }
     if reader.header().is_none() && reader.record_count() + count > 0 {
-        session
-            .warn(&format!("{name}: this is not a complete queue log: it does not begin with a record 107"));
+        session.warn(&format!(
+            "{name}: this is not a complete queue log: it does not begin with a record of type 107"
+        ));
     }
     Ok(())
 }

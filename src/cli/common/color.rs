@@ -101,7 +101,7 @@ fn should_style(when: StyleChoice, terminal: bool, env: impl Fn(&str) -> Option<
         StyleChoice::Always => true,
         StyleChoice::Never => false,
         StyleChoice::Auto => {
-            // According to https://no-color.org, NO_COLOR counts if it is set and not empty.
+            // According to https://no-color.org, NO_COLOR is used if it is set and not empty.
             let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
             terminal && !refused && env("TERM").is_some_and(|term| term != "dumb")
         }

@@ -17,14 +17,14 @@ use crate::time::MonotonicTime;
 const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// True once [`terminate_at_deadline`] has asked this process to end.
-static TIME_IS_OVER: AtomicBool = AtomicBool::new(false);
+static HAS_TIMED_OUT: AtomicBool = AtomicBool::new(false);
 
 /// Sends SIGTERM to this process after the time `after`, so that it ends as it does on request. [`time_is_over`] then returns
 /// true.
 pub(crate) fn terminate_at_deadline(after: Duration, session: &ProgramContext) {
     let waits = move || {
         thread::sleep(after);
-        TIME_IS_OVER.store(true, Ordering::SeqCst);
+        HAS_TIMED_OUT.store(true, Ordering::SeqCst);
         // A process is always permitted to send itself a signal.
         let _ = kill(Pid::this(), Signal::SIGTERM);
     };
@@ -33,9 +33,9 @@ pub(crate) fn terminate_at_deadline(after: Duration, session: &ProgramContext) {
     }
 }
 
-/// Returns true if the time given with `--timeout` has ended this program.
+/// Returns true if `--timeout` has expired, so that this process was asked to end.
 pub(crate) fn time_is_over() -> bool {
-    TIME_IS_OVER.load(Ordering::SeqCst)
+    HAS_TIMED_OUT.load(Ordering::SeqCst)
 }
 
 /// Ends the program after this time with status 124 and a message, whatever it waits for; does nothing for `None`. Use it only
@@ -46,10 +46,10 @@ pub(crate) fn exit_at_deadline(
     message: &'static str,
 ) {
     let Some(until) = until else { return };
-    let teller = session.clone();
+    let reporter = session.clone();
     let waits = move || {
         thread::sleep(until.since(clock::monotonic_now()));
-        teller.report(&Problem::new(Status::TimedOut, message).into());
+        reporter.report(&Problem::new(Status::TimedOut, message).into());
         #[allow(clippy::exit, reason = "cannot notify the waiting thread")]
         std::process::exit(i32::from(Status::TimedOut.code()))
     };
@@ -73,7 +73,7 @@ impl InputWatch {
         let mut watch = InputWatch::default();
         let Some(limit) = limit else { return watch };
         let (sender, receiver) = channel();
-        let (waiting_since, teller) = (Arc::clone(&watch.waiting_since), session.clone());
+        let (waiting_since, reporter) = (Arc::clone(&watch.waiting_since), session.clone());
         let checks = move || {
             let interval = (limit / 10).max(MIN_CHECK_INTERVAL);
             while receiver.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
@@ -81,7 +81,7 @@ impl InputWatch {
                 let waited = clock::now().monotonic_us.saturating_sub(since);
                 if since > 0 && u128::from(waited) >= limit.as_micros() {
                     let problem = "the time limit (--timeout) has passed before all input was read";
-                    teller.report(&Problem::new(Status::TimedOut, problem).into());
+                    reporter.report(&Problem::new(Status::TimedOut, problem).into());
                     #[allow(clippy::exit, reason = "a blocked read of another thread cannot be interrupted")]
                     std::process::exit(i32::from(Status::TimedOut.code()))
                 }
@@ -94,7 +94,7 @@ impl InputWatch {
         watch
     }
 
-    /// Runs the function `read`, whose duration counts as waiting for input.
+    /// Runs the function `read`. Its duration is treated as time spent waiting for input.
     pub(crate) fn wait_for<T>(&self, read: impl FnOnce() -> T) -> T {
         self.waiting_since.store(clock::now().monotonic_us.max(1), Ordering::SeqCst);
         let result = read();

@@ -13,7 +13,7 @@ use super::program::Program;
 /// Returns the man page of a program in troff.
 ///
 /// # Errors
-/// Returns errors of writing to the `Vec`, which do not occur.
+/// Never fails: the output is a `Vec`.
 pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
     // The man page includes options that the short help hides.
     let command = (program.command)().mut_args(|arg| arg.hide_short_help(false));

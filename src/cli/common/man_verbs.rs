@@ -41,7 +41,7 @@ fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
 /// Returns the pages of all verbs, each with its name and its troff text.
 ///
 /// # Errors
-/// Returns errors of writing to a `Vec`, which do not occur.
+/// Never fails: the output is a `Vec`.
 pub fn verb_pages(program: &Program) -> io::Result<Vec<(String, Vec<u8>)>> {
     let command = (program.command)().mut_subcommands(|verb| verb.mut_args(|arg| arg.hide_short_help(false)));
     if !verbs_have_pages(&command) {

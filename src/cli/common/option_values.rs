@@ -21,26 +21,26 @@ pub enum EventTarget {
 /// Parses a time: seconds since the epoch, or a date such as `2026-11-21T07:00:00Z`. Returns microseconds
 /// since the epoch.
 pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
-    let say = "expected seconds since 1970 or a time such as 2026-11-21T07:00:00Z";
+    let expected = "expected seconds since 1970 or a time such as 2026-11-21T07:00:00Z";
     if let Ok(seconds) = text.parse::<f64>() {
         let micros = seconds * 1e6;
         return if micros.is_finite() && micros.abs() < 9e18 {
             Ok(micros as i64)
         } else {
-            Err(say.to_owned())
+            Err(expected.to_owned())
         };
     }
     if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
         return Ok(stamp.as_microsecond());
     }
-    let local = text.parse::<jiff::civil::DateTime>().map_err(|_| say.to_owned())?;
-    let zoned = local.to_zoned(jiff::tz::TimeZone::system()).map_err(|_| say.to_owned())?;
+    let local = text.parse::<jiff::civil::DateTime>().map_err(|_| expected.to_owned())?;
+    let zoned = local.to_zoned(jiff::tz::TimeZone::system()).map_err(|_| expected.to_owned())?;
     Ok(zoned.timestamp().as_microsecond())
 }
 
 /// Parses a non-negative number of seconds, which may have a fraction or one of the suffixes s, m, h, d.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let say = "expected a number of seconds, such as 30, 0.5 or 5m";
+    let expected = "expected a number of seconds, such as 30, 0.5 or 5m";
     let (number, factor) = match text.as_bytes().last() {
         Some(b's') => (&text[..text.len() - 1], 1.0),
         Some(b'm') => (&text[..text.len() - 1], 60.0),
@@ -48,8 +48,8 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
         Some(b'd') => (&text[..text.len() - 1], 86400.0),
         _ => (text, 1.0),
     };
-    let value = number.parse::<f64>().map_err(|_| say.to_owned())? * factor;
-    Duration::try_from_secs_f64(value).map_err(|_| say.to_owned())
+    let value = number.parse::<f64>().map_err(|_| expected.to_owned())? * factor;
+    Duration::try_from_secs_f64(value).map_err(|_| expected.to_owned())
 }
 
 /// Parses `NAME=VALUE`; the value may be empty and contain further `=`.
@@ -82,8 +82,8 @@ pub(crate) fn quirks_parser() -> impl TypedValueParser<Value = QuirkMode> {
 pub(crate) fn parse_event_target(text: &str) -> Result<EventTarget, String> {
     match text.strip_prefix("fd:") {
         Some(number) => {
-            let say = "expected fd:N with the number of an open descriptor, such as fd:1";
-            number.parse().map(EventTarget::Descriptor).map_err(|_| say.to_owned())
+            let expected = "expected fd:N with the number of an open descriptor, such as fd:1";
+            number.parse().map(EventTarget::Descriptor).map_err(|_| expected.to_owned())
         }
         None if text.is_empty() => Err("expected a file name or fd:N".to_owned()),
         None => Ok(EventTarget::File(PathBuf::from(text))),

@@ -42,11 +42,11 @@ impl ConfigOptions {
 
     /// Returns the selected configuration, for hooks and other programs that are started.
     pub fn to_config_choice(&self) -> ConfigSelection {
-        let knobs = self.param.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+        let parameters = self.param.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
         // `-` is standard input, which the configuration opens as a file and reads once.
         let file = self.config_file.clone();
         let file = file.map(|file| if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file });
-        ConfigSelection { file, parameters: knobs.collect(), no_env: self.no_env }
+        ConfigSelection { file, parameters: parameters.collect(), no_env: self.no_env }
     }
 
     /// Returns the options for loading the configuration. `commands` decides if commands in the configuration
@@ -257,13 +257,13 @@ pub struct TimeLimitOptions {
 }
 
 impl TimeLimitOptions {
-    /// Starts the time limit: when it ends, the program ends with status 124.
+    /// Starts the time limit. When it expires, the program exits with status 124.
     pub(crate) fn start(&self, session: &ProgramContext) {
         let end = self.timeout.map(|after| clock::monotonic_now().plus(after));
-        exit_at_deadline(end, session, "the time limit (--timeout) ended");
+        exit_at_deadline(end, session, "the time limit (--timeout) expired");
     }
 
-    /// Starts the time limit: when it ends, this process is asked to end, as with SIGTERM. For verbs that have to stop children.
+    /// Starts the time limit. When it expires, this process gets SIGTERM. For verbs that have to stop children.
     pub(crate) fn start_gracefully(&self, session: &ProgramContext) {
         if let Some(after) = self.timeout {
             terminate_at_deadline(after, session);
@@ -303,7 +303,7 @@ impl EventsOptions {
         matches!(self.events, Some(EventTarget::Descriptor(_)))
     }
 
-    /// Returns the time at which `--timeout` ends, or `None` if the option is not given.
+    /// Returns the time at which `--timeout` expires, or `None` if the option is not given.
     pub(crate) fn end(&self) -> Option<MonotonicTime> {
         self.timeout.map(|after| clock::monotonic_now().plus(after))
     }

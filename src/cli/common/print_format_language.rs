@@ -5,7 +5,7 @@ use bstr::ByteSlice;
 
 use super::column_functions::ColumnFunction;
 use super::print_format_tokens::{Tokens, collapse_known_escapes};
-use super::print_letters::Alternative;
+use super::print_letters::MissingValueText;
 use super::print_mask::{ColumnFlags, ColumnSpec, PrintMask, Separators};
 use crate::classad::{Dialect, Expr};
 use crate::text::number::integer_prefix;
@@ -335,7 +335,7 @@ struct RowParts {
     grows_by_default: bool,
     keeps_by_default: bool,
     keeps: bool,
-    alternative: Alternative,
+    alternative: MissingValueText,
 }
 
 impl RowParser<'_, '_> {
@@ -353,7 +353,7 @@ impl RowParser<'_, '_> {
             grows_by_default: true,
             keeps_by_default: true,
             keeps: false,
-            alternative: Alternative::default(),
+            alternative: MissingValueText::default(),
         };
         while tokens.next() {
             if !KEYWORDS.contains(&tokens.token()) {
@@ -416,7 +416,7 @@ impl RowParser<'_, '_> {
                 parts.name = if tokens.is_quoted() { collapse_known_escapes(token) } else { token.to_vec() };
             }
             b"PRINTF" => (parts.format, parts.is_default_format) = (Some(token.to_vec()), false),
-            b"OR" => match Alternative::parse(token) {
+            b"OR" => match MissingValueText::parse(token) {
                 Some(alternative) => parts.alternative = alternative,
                 None => {
                     let token = token.to_str_lossy();

@@ -42,22 +42,22 @@ impl AutoformatLetters {
 
 /// Text that replaces a missing value of a column (`OR ?` in a print format).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Alternative {
+pub(crate) struct MissingValueText {
     character: u8,
     /// True if the text is as wide as the column.
     is_wide: bool,
 }
 
-impl Alternative {
+impl MissingValueText {
     /// Parses the word after `OR`, or returns `None` if it is not a valid one.
     pub(crate) fn parse(word: &[u8]) -> Option<Self> {
         let character = *word.first().filter(|byte| b" ?*.-_#0".contains(byte))?;
-        Some(Alternative { character, is_wide: word.get(1) == Some(&character) })
+        Some(MissingValueText { character, is_wide: word.get(1) == Some(&character) })
     }
 
     /// Replaces the character; the text is then one character wide.
     pub(crate) fn replace_character(&mut self, character: u8) {
-        *self = Alternative { character, is_wide: false };
+        *self = MissingValueText { character, is_wide: false };
     }
 
     pub(super) fn text(self, width: usize) -> Vec<u8> {

@@ -11,7 +11,7 @@ use super::column_functions::{ColumnFunction, ColumnFunctionUse, FunctionSetting
 use super::column_source::{BadColumn, ColumnSource, parse_source};
 use super::machine_columns::ColumnWidth;
 use super::print_format::{self, ConversionKind, PrintfFormat};
-use super::print_letters::{Alternative, AutoformatLetters};
+use super::print_letters::{AutoformatLetters, MissingValueText};
 
 /// Description of a column to add.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct ColumnSpec<'a> {
     /// Width of the column: negative to align to the left, 0 for the width of the format.
     pub(crate) width: i64,
     pub(crate) flags: ColumnFlags,
-    pub(crate) alternative: Alternative,
+    pub(crate) alternative: MissingValueText,
 }
 
 /// Options of how a column is printed.
@@ -45,7 +45,7 @@ pub(crate) struct MaskColumn {
     function: Option<ColumnFunction>,
     pub(crate) width: usize,
     pub(crate) flags: ColumnFlags,
-    pub(crate) alternative: Alternative,
+    pub(crate) alternative: MissingValueText,
     /// True if the column is not printed.
     pub(crate) is_hidden: bool,
 }
@@ -60,7 +60,7 @@ enum MaskCell {
     Value(Value),
 }
 
-/// Row of values that an ad was rendered to.
+/// Row of the values that a mask renders for one ad.
 #[derive(Clone, Debug)]
 pub struct RenderedRow {
     cells: Vec<MaskCell>,
@@ -68,8 +68,8 @@ pub struct RenderedRow {
 }
 
 impl RenderedRow {
-    /// Returns the format and the number of a column that prints only the low 32 bits of the number, if these give another
-    /// number.
+    /// Returns the format and the number of a column that prints only the low 32 bits of the number, if that changes
+    /// the number.
     pub fn truncated_number(&self) -> Option<&(String, i64)> {
         self.truncated_number.as_ref()
     }
@@ -141,7 +141,7 @@ impl PrintMask {
                 function: Some(ColumnFunction::JobId),
                 width: 0,
                 flags: ColumnFlags { left: true, grows: with_heading, ..ColumnFlags::default() },
-                alternative: Alternative::default(),
+                alternative: MissingValueText::default(),
                 is_hidden: false,
             });
         }
@@ -169,7 +169,7 @@ impl PrintMask {
                     is_cut: letters.label && !with_heading,
                     ..ColumnFlags::default()
                 },
-                alternative: Alternative::default(),
+                alternative: MissingValueText::default(),
                 is_hidden: false,
             });
         }
@@ -306,18 +306,18 @@ impl PrintMask {
 
     /// Returns the attributes that the columns and the expressions `exprs` need, or `None` if they may need any.
     pub fn projection<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Projection> {
-        let mut skim = Projection::for_exprs(exprs.chain(self.expressions()))?;
+        let mut needed = Projection::for_exprs(exprs.chain(self.expressions()))?;
         for column in &self.columns {
             match column.function {
                 // Any text may also be the name of an attribute.
-                None => skim.add(column.source.name.as_slice().into()),
+                None => needed.add(column.source.name.as_slice().into()),
                 Some(ColumnFunction::JobId) => {
-                    ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.add(name.into()))
+                    ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| needed.add(name.into()))
                 }
                 Some(_) => return None,
             }
         }
-        Some(skim)
+        Some(needed)
     }
 
     /// Returns true if a format has more than one conversion, for which the reference prints arbitrary memory.

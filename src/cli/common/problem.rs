@@ -162,8 +162,8 @@ pub(crate) fn render_error(tool: &str, error: &anyhow::Error, painter: Painter) 
         }
     }
     // Text from a file or hook may contain control sequences, which must not reach a terminal.
-    let told = mask_terminal_controls(&causes.join(": "));
-    let mut text = format!("{}: {told}\n", painter.bold(tool));
+    let message = mask_terminal_controls(&causes.join(": "));
+    let mut text = format!("{}: {message}\n", painter.bold(tool));
     if let Some(problem) = find_problem(error) {
         if let Some(excerpt) = &problem.excerpt {
             let (line, marks) = excerpt.split_once('\n').unwrap_or((excerpt, ""));

@@ -63,7 +63,7 @@ impl Program {
     }
 
     fn run_arguments(&self, words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
-        // Scripts call `--version` often, and it needs no definition of the options.
+        // `--version` is handled before the options are defined, because scripts call it often.
         if let [word] = words
             && ["--version", "-version", "-V"].iter().any(|version| word == version)
         {

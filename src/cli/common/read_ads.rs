@@ -69,8 +69,8 @@ impl<'a> AdStream<'a> {
         self
     }
 
-    /// Returns the stream with Requirements that are an error in each ad whose Requirements cannot be read. Without them, the ad
-    /// would count as one that accepts everything.
+    /// Returns the stream with Requirements that are an error in each ad whose Requirements cannot be read. Without
+    /// them, the ad would seem to accept everything.
     pub(crate) fn mark_unreadable_requirements(mut self) -> Self {
         self.marks_unreadable = true;
         self
@@ -198,19 +198,19 @@ pub(crate) fn mark_requirements(ad: &mut ClassAd) {
     ad.insert(REQUIREMENTS, Expr::literal(Value::Error));
 }
 
-/// Reads at most `most` ads of the files; `-` is standard input.
+/// Reads at most `limit` ads of the files; `-` is standard input.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or, with `strict`, if an ad has an error.
 pub(crate) fn read_ads(
     paths: &[PathBuf],
     strict: bool,
-    most: usize,
+    limit: usize,
     session: &ProgramContext,
 ) -> anyhow::Result<Vec<ClassAd>> {
     let mut stream = AdStream::open(paths, strict, session)?;
     let mut ads = Vec::new();
-    while ads.len() < most {
+    while ads.len() < limit {
         match stream.next()? {
             Some(ad) => ads.push(ad),
             None => break,

@@ -75,16 +75,16 @@ pub(crate) fn read_scenario(
         let caret = Caret { source: &name, text: error.as_bytes(), span: Span::new(at, at + 1) };
         Problem::unreadable("a scenario is text (TOML in UTF-8)").at(&caret)
     })?;
-    let told = |error: ScenarioError| {
+    let to_problem = |error: ScenarioError| {
         let span = Span::new(error.span.start, error.span.end);
         let caret = Caret { source: &name, text: text.as_bytes(), span };
         let problem = Problem::unreadable(error.message).at(&caret);
         problem.maybe_hint(error.hint)
     };
-    let mut scenario = Scenario::parse(&text).map_err(&told)?;
+    let mut scenario = Scenario::parse(&text).map_err(&to_problem)?;
     let world = RealWorld::new();
     let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
-    scenario.validate_times(&offset).map_err(&told)?;
+    scenario.validate_times(&offset).map_err(&to_problem)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
@@ -130,13 +130,13 @@ pub(crate) fn find_param_line(
 /// Maximum number of skipped ads that are reported individually.
 const MAX_SKIPPED_AD_WARNINGS: u64 = 5;
 
-/// Reads the jobs of the scenario. Relative file names are resolved in the directory of the scenario. Only the attributes in
-/// `asked` are kept. Skipped ads are reported.
+/// Reads the jobs of the scenario. Relative file names are resolved in the directory of the scenario. Only the
+/// attributes in `referenced_names` are kept. Skipped ads are reported.
 pub(crate) fn read_jobs(
     scenario: &Scenario,
     path: &Path,
     start: i64,
-    asked: Option<&AttrNames>,
+    referenced_names: Option<&AttrNames>,
     world: &dyn World,
     session: &ProgramContext,
 ) -> anyhow::Result<Workload> {
@@ -170,7 +170,7 @@ pub(crate) fn read_jobs(
         }
     };
     let files = JobFiles { open: &mut open, on_skipped: &mut left_out };
-    let jobs = Workload::new(scenario, start, asked, world, files);
+    let jobs = Workload::new(scenario, start, referenced_names, world, files);
     for (file, count) in counts {
         let (ads, are) = if count == 1 { ("ad", "is") } else { ("ads", "are") };
         session.warn(&format!("{file}: {count} {ads} cannot be simulated and {are} left out"));

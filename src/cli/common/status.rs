@@ -21,7 +21,7 @@ pub enum Status {
     ErrorValue,
     /// 99: DAEMON_SHUTDOWN or a drain ended the program, and its parent must not start it again (`DAEMON_NO_RESTART`).
     StaysDown,
-    /// 124: the time limit ended the program.
+    /// 124: the time limit expired.
     TimedOut,
     /// 125: the program itself failed.
     Failed,

@@ -48,21 +48,21 @@ pub(crate) fn stdin_twice_problem(one: &str, other: &str) -> Problem {
 /// # Errors
 /// Returns an error if it does.
 pub(super) fn refuse_stdin_twice(command: &Command, matches: &ArgMatches) -> Result<(), Problem> {
-    let (mut verb, mut given) = (command, matches);
-    while let Some((name, of_verb)) = given.subcommand() {
+    let (mut verb, mut arguments) = (command, matches);
+    while let Some((name, of_verb)) = arguments.subcommand() {
         let Some(found) = verb.find_subcommand(name) else { break };
-        (verb, given) = (found, of_verb);
+        (verb, arguments) = (found, of_verb);
     }
     let all: Vec<&Arg> = verb.get_arguments().chain(command.get_arguments()).collect();
     let mut stdin: Vec<(&str, String)> = Vec::new();
     for id in INPUT_IDS {
         let Some(arg) = all.iter().find(|arg| arg.get_id() == id) else { continue };
-        if !matches!(given.try_contains_id(id), Ok(true))
-            || given.value_source(id) != Some(ValueSource::CommandLine)
+        if !matches!(arguments.try_contains_id(id), Ok(true))
+            || arguments.value_source(id) != Some(ValueSource::CommandLine)
         {
             continue;
         }
-        let values = given.get_raw(id).into_iter().flatten();
+        let values = arguments.get_raw(id).into_iter().flatten();
         let count = values.filter(|value| *value == OsStr::new("-")).count();
         stdin.extend((0..count).map(|_| (id, input_name(arg))));
     }

@@ -48,12 +48,12 @@ pub(super) fn refuse_unused_options(
     command: &Command,
     matches: &ArgMatches,
 ) -> Result<(), Problem> {
-    let (verb, given) = matches.subcommand().unwrap_or((NO_VERB, matches));
+    let (verb, arguments) = matches.subcommand().unwrap_or((NO_VERB, matches));
     let found = command.find_subcommand(verb);
     let args = found.into_iter().flat_map(Command::get_arguments).chain(command.get_arguments());
     for arg in args {
         let Some(long) = arg.get_long().filter(|long| is_unused(unused, verb, long)) else { continue };
-        if is_given(arg, matches) || is_given(arg, given) {
+        if is_given(arg, matches) || is_given(arg, arguments) {
             return Err(no_effect_problem(unused, command, verb, long));
         }
     }

@@ -14,9 +14,9 @@ pub(crate) fn tool_user_maps(session: Option<&ProgramContext>) -> SharedUserMaps
     let load = move || {
         let warn = |text: &str| session.iter().for_each(|session| session.warn(text));
         let world = RealWorld::new();
-        let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
+        let context = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
         let options = LoadOptions { commands: CommandPolicy::BOUNDED_RUN, ..LoadOptions::default() };
-        match Config::load(&world, &who, &options) {
+        match Config::load(&world, &context, &options) {
             Ok((config, _)) => {
                 let maps = config.user_maps(&world);
                 maps.problems().iter().for_each(|problem| warn(problem));

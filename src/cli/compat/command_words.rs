@@ -36,7 +36,7 @@ pub const fn option_rule<Id: Copy>(
     OptionRule { id, name, least: MinimumLength::Letters(letters), suffix }
 }
 
-/// Word of the command line.
+/// Argument of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandWord<Id> {
     /// An option of the table; its values are fetched with [`CommandWords::next_value`].
@@ -46,13 +46,13 @@ pub enum CommandWord<Id> {
         /// Text after the colon, which may be empty, or `None` if there is no colon.
         suffix: Option<OsString>,
     },
-    /// Word with a dash that matches no rule, as typed.
+    /// Argument that begins with a dash and matches no rule, as typed.
     Unknown(OsString),
-    /// Word without a dash.
+    /// Argument without a dash.
     Operand(OsString),
 }
 
-/// Words of a command line, read one at a time.
+/// Arguments of a command line, read one at a time.
 #[derive(Clone, Debug)]
 pub struct CommandWords<'a, Id: 'static> {
     rules: &'static [OptionRule<Id>],
@@ -60,41 +60,41 @@ pub struct CommandWords<'a, Id: 'static> {
 }
 
 impl<'a, Id: Copy> CommandWords<'a, Id> {
-    /// Creates the reader of `words`, which are all words after the tool's name.
+    /// Creates the reader of `words`, which are all arguments after the tool's name.
     pub fn new(rules: &'static [OptionRule<Id>], words: &'a [OsString]) -> Self {
         CommandWords { rules, rest: words }
     }
 
-    /// Returns the number of remaining words.
+    /// Returns the number of remaining arguments.
     pub fn len(&self) -> usize {
         self.rest.len()
     }
 
-    /// Returns true if no words remain.
+    /// Returns true if no arguments remain.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Returns the next word as the value of an option, even if it begins with a dash.
+    /// Returns the next argument as the value of an option, even if it begins with a dash.
     pub fn next_value(&mut self) -> Option<&'a OsString> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
-    /// Returns the next word as a value, or `None` if it begins with a dash.
+    /// Returns the next argument as a value, or `None` if it begins with a dash.
     pub fn next_value_without_dash(&mut self) -> Option<&'a OsString> {
         self.rest.first().filter(|word| !word.as_bytes().starts_with(b"-"))?;
         self.next_value()
     }
 
-    /// Returns the next word as a value, or `None` if it begins with a dash. A single dash is accepted.
+    /// Returns the next argument as a value, or `None` if it begins with a dash. A single dash is accepted.
     pub fn next_value_or_lone_dash(&mut self) -> Option<&'a OsString> {
         self.rest.first().filter(|word| word.as_bytes() == b"-" || !word.as_bytes().starts_with(b"-"))?;
         self.next_value()
     }
 
-    /// Returns the next word as a value, or `None` if it is not in `accepted`.
+    /// Returns the next argument as a value, or `None` if it is not in `accepted`.
     pub fn next_value_among(&mut self, accepted: &[&str]) -> Option<&'a OsString> {
         self.rest.first().filter(|word| accepted.iter().any(|accepted| word == accepted))?;
         self.next_value()

@@ -200,7 +200,7 @@ impl RouterInfoTool<'_> {
     fn run(&self, log: &mut DaemonLog) -> anyhow::Result<u8> {
         let options = self.options;
         let mut complaints = Vec::new();
-        let knobs = RouterParameters::load(self.view, &mut |complaint| complaints.push(complaint));
+        let parameters = RouterParameters::load(self.view, &mut |complaint| complaints.push(complaint));
         let complain = |when: ParameterReadTime, log: &mut DaemonLog| {
             let now = complaints.iter().filter(|complaint| complaint.read_time == when);
             now.for_each(|complaint| log.write_error(complaint.log_line.as_bytes()));
@@ -211,16 +211,18 @@ impl RouterInfoTool<'_> {
             b"Destination schedd (SCHEDD2) not configured, using source schedd as destination also\n",
         );
         complain(ParameterReadTime::BeforeRoutes, log);
-        let table = self.load_table(&knobs, log);
+        let table = self.load_table(&parameters, log);
         // If routing is disabled, the router reads the routes and does nothing else.
         if table.enabled {
             complain(ParameterReadTime::AfterRoutes, log);
-            if knobs.name.is_empty() {
+            if parameters.name.is_empty() {
                 self.program.write_stderr("ERROR \"JOB_ROUTER_NAME must not be empty\"\n");
                 log.flush()?;
                 return Ok(ABORT_STATUS);
             }
-            for (way, (name, pool)) in [("to", &knobs.destination_schedd), ("from", &knobs.source_schedd)] {
+            for (way, (name, pool)) in
+                [("to", &parameters.destination_schedd), ("from", &parameters.source_schedd)]
+            {
                 if !name.is_empty() {
                     log.write_line(format!("Routing jobs {way} schedd {name} in pool {pool}\n").as_bytes());
                 }
@@ -247,25 +249,20 @@ impl RouterInfoTool<'_> {
             if jobs.is_empty() {
                 log.print(b"There are no jobs to match\n");
             } else {
-                status = self.route_jobs(&table, &knobs, &jobs, log)?;
+                status = self.route_jobs(&table, &parameters, &jobs, log)?;
             }
         }
-        if status == 0 && !knobs.deprecated_parameters.is_empty() {
-            self.warn_of_deprecated(&knobs, log);
+        if status == 0 && !parameters.deprecated_parameters.is_empty() {
+            self.warn_of_deprecated(&parameters, log);
         }
         Ok(status)
     }
 
     /// Returns the routing table, and logs the messages that the router logs about it.
-    fn load_table(&self, knobs: &RouterParameters, log: &mut DaemonLog) -> RouteTable {
+    fn load_table(&self, parameters: &RouterParameters, log: &mut DaemonLog) -> RouteTable {
         let mut notes = Vec::new();
         let table = RouteTable::load(
-            RouteLoadContext {
-                view: self.view,
-                parameters: knobs,
-                world: self.world,
-                quirks: QuirkMode::Reference,
-            },
+            RouteLoadContext { view: self.view, parameters, world: self.world, quirks: QuirkMode::Reference },
             &mut |note| notes.push(note),
         );
         for note in notes.iter().filter(|note| !note.text.is_empty()) {
@@ -279,7 +276,7 @@ impl RouterInfoTool<'_> {
         table
     }
 
-    fn warn_of_deprecated(&self, knobs: &RouterParameters, log: &mut DaemonLog) {
+    fn warn_of_deprecated(&self, parameters: &RouterParameters, log: &mut DaemonLog) {
         for name in DEPRECATED_PARAMETERS {
             let _ = self.view.string(name);
         }
@@ -290,7 +287,7 @@ impl RouterInfoTool<'_> {
         let text = format!(
             "\nWARNING: {} are no longer supported. New configuration syntax for the job router is defined using \
              JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n",
-            knobs.deprecated_parameters.join(", ")
+            parameters.deprecated_parameters.join(", ")
         );
         log.print(text.as_bytes());
     }
@@ -298,12 +295,12 @@ impl RouterInfoTool<'_> {
     fn route_jobs(
         &self,
         table: &RouteTable,
-        knobs: &RouterParameters,
+        parameters: &RouterParameters,
         jobs: &[(String, ClassAd)],
         log: &mut DaemonLog,
     ) -> anyhow::Result<u8> {
         let candidates = match table.enabled {
-            true => match self.find_routes(table, knobs, jobs, log)? {
+            true => match self.find_routes(table, parameters, jobs, log)? {
                 Some(candidates) => candidates,
                 None => return Ok(ABORT_STATUS),
             },
@@ -324,7 +321,7 @@ impl RouterInfoTool<'_> {
         let config: &dyn MacroSource = self.view;
         let translator = Translator {
             table,
-            parameters: knobs,
+            parameters,
             config: Some(config),
             world: self.world,
             quirks: QuirkMode::Reference,
@@ -375,17 +372,17 @@ impl RouterInfoTool<'_> {
     fn find_routes<'j>(
         &self,
         table: &RouteTable,
-        knobs: &RouterParameters,
+        parameters: &RouterParameters,
         jobs: &'j [(String, ClassAd)],
         log: &mut DaemonLog,
     ) -> anyhow::Result<Option<CandidateJobs<'j>>> {
         let mut states = vec![RouteState::new(0); table.routes.len()];
         let mut candidates = BTreeMap::new();
         log.write_line(&table_text(table, &states));
-        if knobs.max_jobs == 0 {
+        if parameters.max_jobs == 0 {
             return Ok(Some(candidates));
         }
-        let mut chooser = RouteChooser::new(table, knobs, None, self.world);
+        let mut chooser = RouteChooser::new(table, parameters, None, self.world);
         let umbrella = match self.make_umbrella(&chooser, &states, log)? {
             UmbrellaResult::Built(umbrella) => umbrella,
             UmbrellaResult::NoRoute => return Ok(Some(candidates)),
@@ -393,7 +390,7 @@ impl RouterInfoTool<'_> {
         };
         let mut turn = 0;
         for (key, job) in jobs {
-            let is_full = knobs.max_jobs >= 0 && candidates.len() as i64 >= knobs.max_jobs;
+            let is_full = parameters.max_jobs >= 0 && candidates.len() as i64 >= parameters.max_jobs;
             let rounds = RoutingState { route_states: &mut states, choices_made: &mut turn };
             let choice = chooser.choose_with_events(&umbrella, job, rounds, &mut |event| {
                 log_search_event(&event, key, is_full, log)
@@ -402,7 +399,7 @@ impl RouterInfoTool<'_> {
             let text = match choice {
                 RouteChoice::NotCandidate => continue,
                 RouteChoice::Stopped => {
-                    format!("Reached maximum managed jobs ({}).  {skips}", knobs.max_jobs)
+                    format!("Reached maximum managed jobs ({}).  {skips}", parameters.max_jobs)
                 }
                 RouteChoice::AllFull => {
                     format!("all routes are full ({} managed jobs).  {skips}", candidates.len())

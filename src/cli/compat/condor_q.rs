@@ -102,13 +102,13 @@ fn prepare_analysis<'a>(
     world: &'a RealWorld,
     session: &ProgramContext,
 ) -> Result<Option<(AnalysisSetup<'a>, SlotPool)>, Status> {
-    let wanted = &options.analysis;
-    if !(wanted.is_wanted || wanted.unmatchable) {
+    let analysis = &options.analysis;
+    if !(analysis.is_wanted || analysis.unmatchable) {
         return Ok(None);
     }
-    let slots = SlotPool::read(wanted, world, session).ok_or(Status::Tool(1))?;
-    let priorities = match &wanted.priority_file {
-        _ if !wanted.priorities => UserPriorities::default(),
+    let slots = SlotPool::read(analysis, world, session).ok_or(Status::Tool(1))?;
+    let priorities = match &analysis.priority_file {
+        _ if !analysis.priorities => UserPriorities::default(),
         Some(file) => match std::fs::read(file) {
             Ok(text) => UserPriorities::parse(&text),
             Err(_) => {
@@ -130,7 +130,7 @@ fn prepare_analysis<'a>(
         .unwrap_or_else(|| Expr::literal(false));
     let domain = text("UID_DOMAIN").unwrap_or_default();
     let setup = AnalysisSetup {
-        options: wanted.clone(),
+        options: analysis.clone(),
         verbose: options.verbose,
         preemption,
         domain,
@@ -142,8 +142,8 @@ fn prepare_analysis<'a>(
 
 /// Loads the configuration, which may change the built-in reports; returns `None` if no configuration exists.
 fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Config>, Status> {
-    let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
-    let read = Config::load_partially(world, &who, &LoadOptions::default());
+    let context = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
+    let read = Config::load_partially(world, &context, &LoadOptions::default());
     match read.error {
         None => Ok(Some(read.config)),
         Some(error) if is_missing_config(&error) => Ok(None),

@@ -141,7 +141,7 @@ impl<'a> Analysis<'a> {
     /// Prints the analysis.
     ///
     /// # Errors
-    /// Returns errors of writing.
+    /// Fails if the output cannot be written.
     pub(super) fn print(&mut self, source: &str, out: &mut dyn Write) -> io::Result<()> {
         let (summary, reverse) = (self.setup.options.summary, self.setup.options.reverse);
         let clusters = self.job_clusters();
@@ -479,7 +479,7 @@ impl<'a> Analysis<'a> {
             if let Some(slots) = totals.slots.get(&MatchOutcome::Offline).filter(|_| self.setup.verbose) {
                 self.append_names(slots, out);
             }
-            // The reference writes two line ends here.
+            // The reference writes two newlines here.
             out.push(b'\n');
         } else {
             if totals.yours > 0 {

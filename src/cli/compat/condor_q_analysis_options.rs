@@ -10,7 +10,7 @@ use crate::classad::stream::AdForm;
 /// Options of the analysis of matches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AnalysisOptions {
-    /// True if an analysis is asked for.
+    /// True if an analysis is requested.
     pub(super) is_wanted: bool,
     /// True to print one line per job or slot.
     pub(super) summary: bool,

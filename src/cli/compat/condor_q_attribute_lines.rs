@@ -1,4 +1,4 @@
-//! Attributes that conditions refer to (reference: condor_utils/expr_analyze.cpp, condor_q.V6/jobmatch.cpp).
+//! Attributes to which conditions refer (reference: condor_utils/expr_analyze.cpp, condor_q.V6/jobmatch.cpp).
 
 use std::collections::BTreeSet;
 
@@ -66,8 +66,8 @@ impl AttributeLines {
     }
 }
 
-/// Appends the ad's own attributes that an attribute reads, and returns the names it reads in other ads
-/// (`AddReferencedAttribsToBuffer`).
+/// Appends the ad's own attributes to which an attribute refers, and returns the names to which it refers in other
+/// ads (`AddReferencedAttribsToBuffer`).
 pub(super) fn append_own_attributes(
     ad: &ClassAd,
     attribute: &str,

@@ -1,6 +1,6 @@
 //! Built-in print formats of `condor_q` (reference: condor_q.V6/queue.cpp, `jobDefault_PrintFormat` and the others).
 
-/// Report that the options ask for, in the order of the reference's `QDO_` constants.
+/// Report that the options request, in the order of the reference's `QDO_` constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReportKind {
     /// No option requests a format.

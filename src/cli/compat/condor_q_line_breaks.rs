@@ -2,7 +2,7 @@
 
 use crate::classad::Expr;
 
-/// Appends an expression and breaks all of the text after `&&` and `||` where it is wider than a width
+/// Appends an expression. Breaks each line of the whole text that is wider than `width` at an `&&` or `||`
 /// (`PrettyPrintExprTree`).
 pub(super) fn append_wrapped(expr: &Expr, out: &mut Vec<u8>, indent: usize, width: usize) {
     out.extend_from_slice(&expr.unparse());

@@ -42,7 +42,7 @@ pub(super) enum CondorQOption {
     Cumulative,
     Current,
     Cpu,
-    /// Schedd to ask.
+    /// Schedd to query.
     Name,
     /// Owner or accounting group.
     Submitter,
@@ -58,9 +58,9 @@ pub(super) enum CondorQOption {
     UserPriorities,
     NoUserPriorities,
     Verbose,
-    /// The option has no effect on ads of a file.
+    /// The option has no effect when ads are read from a file.
     Nothing,
-    /// The option has a value, and no effect on ads of a file.
+    /// The option takes a value and has no effect when ads are read from a file.
     NothingWithValue,
     /// File that receives the ads as they were read.
     CaptureRawResults,

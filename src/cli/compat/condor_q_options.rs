@@ -67,7 +67,7 @@ pub(super) struct CondorQOptions {
     factory: Option<(bool, bool)>,
     is_job_set: bool,
     pub(super) totals_only: bool,
-    /// True if all schedds are asked.
+    /// True if all schedds are queried.
     pub(super) is_global: bool,
     functions: FunctionSettings,
     is_time_chosen: bool,
@@ -82,7 +82,7 @@ pub(super) struct CondorQOptions {
     pub(super) is_standard: bool,
     pub(super) name_width: usize,
     pub(super) most_name_width: usize,
-    /// The schedd that is asked.
+    /// The schedd that is queried.
     pub(super) schedd: Option<Vec<u8>>,
     pub(super) analysis: AnalysisOptions,
     pub(super) verbose: bool,
@@ -140,13 +140,13 @@ impl Default for CondorQOptions {
     }
 }
 
-/// Columns as given by the options.
+/// Columns that the options request.
 enum CustomColumns {
     Auto(Vec<u8>, Vec<Vec<u8>>),
     Format(Vec<u8>, Vec<u8>),
 }
 
-/// Meaning of a command line.
+/// Action that a command line requests.
 enum CommandLine {
     Report(Box<CondorQOptions>),
     /// `-help` or `-version`: a text is printed.

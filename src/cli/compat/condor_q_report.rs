@@ -86,7 +86,7 @@ impl CondorQOptions {
     /// Prints a report of jobs, which come in the order of their ids.
     ///
     /// # Errors
-    /// Returns errors of writing.
+    /// Fails if the output cannot be written.
     pub(super) fn print_report<'a>(
         &mut self,
         jobs: impl Iterator<Item = &'a ClassAd>,

@@ -94,7 +94,7 @@ pub(super) struct NameColumn {
     pub(super) is_standard: bool,
     /// True if lines are not cut.
     pub(super) is_wide: bool,
-    /// Maximum width where lines are cut.
+    /// Maximum width of the column if lines are cut.
     pub(super) most: usize,
     /// Current width.
     pub(super) width: usize,

@@ -36,7 +36,7 @@ pub(super) struct SlotPool {
     pub(super) drained: usize,
     longest_machine: usize,
     longest_name: usize,
-    /// Name of the machine or slot that is asked for, if it alone selects the slots.
+    /// Name of the requested machine or slot, if it alone selects the slots.
     pub(super) single: Option<BString>,
 }
 
@@ -50,7 +50,7 @@ impl SlotPool {
     ) -> Option<Self> {
         let Some((file, form)) = &options.slots else {
             session.write_stderr(
-                "Error: there is no collector to ask for slots here\nhint: name a file of slot ads with -slotads\n",
+                "Error: there is no collector here that could be queried for slots\nhint: name a file of slot ads with -slotads\n",
             );
             return None;
         };

@@ -54,8 +54,8 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
         }
     };
     let world = RealWorld::new();
-    let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
-    let spool = Config::load(&world, &who, &LoadOptions::default())
+    let context = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
+    let spool = Config::load(&world, &context, &LoadOptions::default())
         .ok()
         .and_then(|(config, _)| config.view(&world).text("SPOOL"));
     let Some(spool) = spool else {
@@ -295,13 +295,10 @@ fn make_report(
     (out, failed)
 }
 
-/// Reader that converts `\r` and `\r
-/// ` to `
-/// `, as Python does when it reads a text file.
+/// Reader that converts `\r` and `\r\n` to `\n`, as Python does when it reads a text file.
 struct LineEndNormaliser<R> {
     inner: R,
-    /// True if the last byte was `\r`, so that a following `
-    /// ` is skipped.
+    /// True if the last byte was `\r`, so that a following `\n` is skipped.
     after_return: bool,
 }
 

@@ -130,8 +130,9 @@ fn print_list(words: &[OsString], config: &Config, program: &ProgramContext) -> 
             let is_second = second.is_some_and(|second| second.value == *name);
             if !is_second {
                 let name = name.to_str_lossy();
-                program
-                    .warn(&format!("schedd {name} is not asked: this is the queue log of the configuration"));
+                program.warn(&format!(
+                    "schedd {name} is not queried: this is the queue log of the configuration"
+                ));
             }
             is_second
         }

@@ -97,8 +97,8 @@ impl TransformAdsTool<'_> {
                 ));
                 return Err(1);
             }
-            if let Some(knobs) = rules.as_bytes().strip_prefix(b"config://") {
-                self.load_from_config(knobs, &checking, &mut loaded);
+            if let Some(parameters) = rules.as_bytes().strip_prefix(b"config://") {
+                self.load_from_config(parameters, &checking, &mut loaded);
             } else {
                 self.load_file(rules, &mut loaded)?;
             }
@@ -156,27 +156,33 @@ impl TransformAdsTool<'_> {
 
     /// Loads rules from `PARAMETER[/NAMES]`, which are parameters in earlier rules files or in the configuration. Unknown
     /// parameters are skipped.
-    fn load_from_config(&self, knobs: &[u8], checking: &TransformSession<'_>, loaded: &mut LoadedTransforms) {
-        let (pattern, names) = match memchr::memchr(b'/', knobs) {
-            Some(slash) => (&knobs[..slash], &knobs[slash + 1..]),
-            None => (knobs, &b""[..]),
+    fn load_from_config(
+        &self,
+        parameters: &[u8],
+        checking: &TransformSession<'_>,
+        loaded: &mut LoadedTransforms,
+    ) {
+        let (pattern, names) = match memchr::memchr(b'/', parameters) {
+            Some(slash) => (&parameters[..slash], &parameters[slash + 1..]),
+            None => (parameters, &b""[..]),
         };
         let mut names: Vec<&[u8]> = crate::text::list::split(names).collect();
         if names.is_empty() {
             names.push(b"_");
         }
         for name in names {
-            let knob = BString::from(pattern.replacen(b"%s", name, 1));
-            let own = [&b"XFORM."[..], &knob].concat();
-            let known = checking.macros.get(&own).or_else(|| checking.macros.get(&knob)).map(<[u8]>::to_vec);
-            // An empty parameter counts as missing, but an empty macro of a rules file does not.
-            let knob_text = || MacroSource::raw(self.view, &knob).filter(|raw| !raw.is_empty());
+            let parameter = BString::from(pattern.replacen(b"%s", name, 1));
+            let own = [&b"XFORM."[..], &parameter].concat();
+            let known =
+                checking.macros.get(&own).or_else(|| checking.macros.get(&parameter)).map(<[u8]>::to_vec);
+            // An empty parameter is treated as missing, but an empty macro of a rules file is not.
+            let knob_text = || MacroSource::raw(self.view, &parameter).filter(|raw| !raw.is_empty());
             let Some(text) = known.or_else(|| knob_text().map(|raw| raw.into_owned())) else { continue };
             let text = text.trim_start().to_vec();
             let name = name.to_str_lossy();
             let transform = if text.starts_with(b"[") {
                 // As in the tool, a route in the old syntax is read again from the configuration, with its macros expanded.
-                let text = knob_text().and_then(|raw| self.view.expand_raw(&knob, &raw).ok());
+                let text = knob_text().and_then(|raw| self.view.expand_raw(&parameter, &raw).ok());
                 route_conversion::transform_from_parameter(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
             } else {
@@ -185,7 +191,7 @@ impl TransformAdsTool<'_> {
             };
             match transform {
                 Ok(transform) => loaded.transforms.push(transform),
-                Err(error) => self.print_line(&format!("{knob}: {error}, ignored")),
+                Err(error) => self.print_line(&format!("{parameter}: {error}, ignored")),
             }
         }
     }

@@ -30,22 +30,22 @@ impl TransformAdsTool<'_> {
             }
         }
         let foreign_view = foreign.as_ref().map(|config| config.view(self.world));
-        let knobs = foreign_view.as_ref().unwrap_or(self.view);
-        let defaults = self.route_defaults(knobs, foreign.is_some());
+        let parameters = foreign_view.as_ref().unwrap_or(self.view);
+        let defaults = self.route_defaults(parameters, foreign.is_some());
         let printer = RoutePrinter { program: self.program, defaults: &defaults, options, world: self.world };
         let mut names = Vec::new();
         match &foreign {
             // Macros in the entries of a summary are not expanded.
             Some(_) => {
-                let entries = knobs.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value);
+                let entries = parameters.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value);
                 entries.iter().for_each(|entries| printer.print_params(entries, out, &mut names));
             }
             None => {
-                let entries = self.expanded_param(knobs, "JOB_ROUTER_ENTRIES");
+                let entries = self.expanded_param(parameters, "JOB_ROUTER_ENTRIES");
                 entries.iter().for_each(|entries| printer.print_list(entries, "JOB_ROUTER_ENTRIES", out));
             }
         }
-        if let Some(path) = self.expanded_param(knobs, "JOB_ROUTER_ENTRIES_FILE") {
+        if let Some(path) = self.expanded_param(parameters, "JOB_ROUTER_ENTRIES_FILE") {
             if foreign.is_some() {
                 out.extend_from_slice(&[b"need JOB_ROUTER_ENTRIES_FILE ", &path[..], b"\n"].concat());
             }
@@ -58,7 +58,7 @@ impl TransformAdsTool<'_> {
                 }
             }
         }
-        if foreign.is_some() && knobs.raw("JOB_ROUTER_ROUTE_NAMES").is_none() {
+        if foreign.is_some() && parameters.raw("JOB_ROUTER_ROUTE_NAMES").is_none() {
             let names: Vec<&[u8]> = names.iter().map(|name: &BString| &name[..]).collect();
             out.extend_from_slice(&[b"\nJOB_ROUTER_ROUTE_NAMES = ", &names.join(&b' ')[..], b"\n"].concat());
         }
@@ -66,17 +66,17 @@ impl TransformAdsTool<'_> {
     }
 
     /// Returns the expanded value of a parameter, or `None` if it is empty.
-    fn expanded_param(&self, knobs: &ConfigView<'_>, name: &str) -> Option<BString> {
-        let raw = MacroSource::raw(knobs, name.as_bytes())?;
-        let text = expand::expand(&raw, knobs, self.world, &mut |_| {}).ok()?;
+    fn expanded_param(&self, parameters: &ConfigView<'_>, name: &str) -> Option<BString> {
+        let raw = MacroSource::raw(parameters, name.as_bytes())?;
+        let text = expand::expand(&raw, parameters, self.world, &mut |_| {}).ok()?;
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
 
     /// Returns the defaults of all routes; for a summary, without those that the router generates.
-    fn route_defaults(&self, knobs: &ConfigView<'_>, is_summary: bool) -> ClassAd {
+    fn route_defaults(&self, parameters: &ConfigView<'_>, is_summary: bool) -> ClassAd {
         let read = |name: &str, merge| {
             let (ad, error) = route_conversion::parse_route_defaults(
-                &self.expanded_param(knobs, name).unwrap_or_default(),
+                &self.expanded_param(parameters, name).unwrap_or_default(),
                 merge,
             );
             if let Some(error) = error {
@@ -84,7 +84,7 @@ impl TransformAdsTool<'_> {
             }
             ad
         };
-        let merge = knobs.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
+        let merge = parameters.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
         let mut defaults = read("JOB_ROUTER_DEFAULTS", merge);
         if is_summary {
             for (name, expr) in read("JOB_ROUTER_DEFAULTS_GENERATED", false).sorted() {
@@ -99,9 +99,9 @@ impl TransformAdsTool<'_> {
 
 /// Reads a file with the output of `condor_config_val -summary`. Only the settings in the file are used, without defaults.
 fn read_summary(name: &OsStr, world: &dyn World) -> Result<Config, String> {
-    let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
+    let context = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(name.into()), environment: false, ..LoadOptions::default() };
-    Config::load(world, &who, &options).map(|(config, _)| config).map_err(|error| error.to_string())
+    Config::load(world, &context, &options).map(|(config, _)| config).map_err(|error| error.to_string())
 }
 
 struct RoutePrinter<'a> {

@@ -218,12 +218,12 @@ impl OptionParser<'_> {
         file.ok_or_else(|| self.refuse(&format!("-{option} requires another argument")))
     }
 
-    /// Adds rules that are parameters of the configuration. `knob` is the pattern of their names.
-    fn add_config_rules(&mut self, option: &str, knob: &str) -> Result<(), u8> {
+    /// Adds rules that are parameters of the configuration. `name_pattern` is the pattern of their names.
+    fn add_config_rules(&mut self, option: &str, name_pattern: &str) -> Result<(), u8> {
         let Some(names) = self.words.next_value_without_dash() else {
             return Err(self.refuse(&format!("-{option} requires another argument")));
         };
-        let mut rules = OsString::from(format!("config://{knob}/"));
+        let mut rules = OsString::from(format!("config://{name_pattern}/"));
         rules.push(names);
         self.options.rules.push(rules);
         Ok(())

@@ -29,7 +29,7 @@ impl TransformAdsTool<'_> {
         threads: usize,
         out: &mut (dyn Write + Send),
     ) -> anyhow::Result<u8> {
-        let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+        let (batch_reader, batcher) = (reader.batch_reader(), reader.into_batcher());
         // The caller has transformed the first ad successfully.
         let mut status = Ok(1);
         // Each thread has its own copy, because a transform keeps state.
@@ -46,12 +46,12 @@ impl TransformAdsTool<'_> {
                     TransformAdsTool { program: &program, options, config, world: &world, view: &view };
                 tool.transform_portion(ads, &transforms)
             };
-            (like.batch_reader(), work)
+            (batch_reader.batch_reader(), work)
         };
         let program = self.program;
         let read = process_in_parallel(
             threads,
-            |ads| dealer.next_batch(ads),
+            |ads| batcher.next_batch(ads),
             worker,
             |portion: TransformedPortion| {
                 if !portion.messages.is_empty() {

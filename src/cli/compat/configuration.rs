@@ -7,8 +7,8 @@ use crate::world::World;
 /// Loads the configuration of a subsystem and prints its warnings. If that fails, prints the error and
 /// returns the exit status of the tool.
 pub(super) fn load(subsystem: &str, world: &dyn World, program: &ProgramContext) -> Result<Config, Status> {
-    let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
-    let read = Config::load_partially(world, &who, &LoadOptions::default());
+    let context = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
+    let read = Config::load_partially(world, &context, &LoadOptions::default());
     match read.error {
         None => {
             read.warnings.iter().for_each(|warning| program.write_stderr(&format!("{warning}\n")));

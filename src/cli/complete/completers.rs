@@ -19,23 +19,23 @@ use crate::slot::{ExitLimits, configure};
 
 /// Adds completers to the arguments of a command. `before` are the words before the cursor, in the form that clap expects.
 pub(super) fn add_completers(command: Command, before: &[OsString]) -> Command {
-    let asked = TypedConfig::from_words(before);
-    add_completers_to(command, &asked)
+    let typed = TypedConfig::from_words(before);
+    add_completers_to(command, &typed)
 }
 
-fn add_completers_to(command: Command, asked: &TypedConfig) -> Command {
+fn add_completers_to(command: Command, typed: &TypedConfig) -> Command {
     let name = command.get_name().to_owned();
     command
-        .mut_args(|arg| match completer_for(&arg, &name, asked) {
+        .mut_args(|arg| match completer_for(&arg, &name, typed) {
             Some(completer) => arg.add(completer),
             None => arg,
         })
-        .mut_subcommands(|verb| add_completers_to(verb, asked))
+        .mut_subcommands(|verb| add_completers_to(verb, typed))
 }
 
 /// Returns the completer for an argument whose values clap does not know, or `None`. `command` is the name of the program or
 /// verb.
-fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgValueCompleter> {
+fn completer_for(arg: &Arg, command: &str, typed: &TypedConfig) -> Option<ArgValueCompleter> {
     let words = |words: Vec<String>| Some(prefix_completer(move || words.clone()));
     let fixed = |known: &[&str]| words(known.iter().map(|&word| word.to_owned()).collect());
     match arg.get_id().as_str() {
@@ -50,21 +50,21 @@ fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgVal
             fixed(&["STARTD", "STARTER", "SHADOW", "SCHEDD", "JOB_ROUTER", "TOOL", "SUBMIT", "MASTER"])
         }
         "names" if command == "htc-config-dump" => {
-            let asked = asked.clone();
-            Some(prefix_completer(move || asked.param_names("")))
+            let typed = typed.clone();
+            Some(prefix_completer(move || typed.param_names("")))
         }
         "param" => {
-            let asked = asked.clone();
-            Some(prefix_completer(move || asked.param_names("=")))
+            let typed = typed.clone();
+            Some(prefix_completer(move || typed.param_names("=")))
         }
         "templates" => Some(ArgValueCompleter::new(complete_templates)),
         "slot" | "slots" | "slot_name" => {
-            let asked = asked.clone();
-            Some(prefix_completer(move || asked.slot_names()))
+            let typed = typed.clone();
+            Some(prefix_completer(move || typed.slot_names()))
         }
         "route" => {
-            let asked = asked.clone();
-            Some(prefix_completer(move || asked.route_names()))
+            let typed = typed.clone();
+            Some(prefix_completer(move || typed.route_names()))
         }
         _ => None,
     }
@@ -124,7 +124,7 @@ impl TypedConfig {
             if let Some(file) = word.strip_prefix("--config-file=") {
                 options.config_file = Some(expand_home(file));
             } else if let Some((name, value)) =
-                word.strip_prefix("--param=").and_then(|knob| knob.split_once('='))
+                word.strip_prefix("--param=").and_then(|parameter| parameter.split_once('='))
             {
                 options.param.push((name.to_owned(), value.to_owned()));
             } else if word == "--no-env" {
@@ -137,14 +137,15 @@ impl TypedConfig {
     /// Loads the configuration as the daemon `subsystem` reads it. Commands in the configuration are never run for a completion.
     fn load_config(&self, subsystem: &str) -> Option<(Config, RealWorld)> {
         let world = RealWorld::new();
-        let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
-        let (config, _) = Config::load(&world, &who, &self.0.load_options(CommandPolicy::Refused)).ok()?;
+        let context = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
+        let (config, _) =
+            Config::load(&world, &context, &self.0.load_options(CommandPolicy::Refused)).ok()?;
         Some((config, world))
     }
 
     fn param_names(&self, end: &str) -> Vec<String> {
         let mut names: Vec<String> =
-            defaults::all().map(|knob| knob.name().to_str_lossy().into_owned()).collect();
+            defaults::all().map(|parameter| parameter.name().to_str_lossy().into_owned()).collect();
         if let Some((config, world)) = self.load_config("TOOL") {
             names.extend(config.view(&world).names().map(|name| name.to_str_lossy().into_owned()));
         }
@@ -169,19 +170,24 @@ impl TypedConfig {
 
     fn planned_slots(&self) -> Option<Vec<String>> {
         let (config, world) = self.load_config("STARTD")?;
-        let around = configured_surroundings(&config, &world);
+        let measurements = configured_surroundings(&config, &world);
         let limits =
             ExitLimits { exit_when_no_work: false, max_jobs: None, idle_exit: None, allow_hibernate: false };
-        let configured = configure(&config, &world, &around, QuirkMode::Manual, limits).ok()?;
+        let configured = configure(&config, &world, &measurements, QuirkMode::Manual, limits).ok()?;
         Some(configured.settings.slots.into_iter().map(|slot| slot.id).collect())
     }
 
     fn route_names(&self) -> Vec<String> {
         let Some((config, world)) = self.load_config("JOB_ROUTER") else { return Vec::new() };
         let view = config.view(&world);
-        let knobs = RouterParameters::load(&view, &mut |_| {});
+        let parameters = RouterParameters::load(&view, &mut |_| {});
         let table = RouteTable::load(
-            RouteLoadContext { view: &view, parameters: &knobs, world: &world, quirks: QuirkMode::Manual },
+            RouteLoadContext {
+                view: &view,
+                parameters: &parameters,
+                world: &world,
+                quirks: QuirkMode::Manual,
+            },
             &mut |_| {},
         );
         table.routes.iter().map(|route| route.name.to_string()).collect()

@@ -19,8 +19,8 @@ pub(super) struct TypedLine {
 
 impl TypedLine {
     /// Parses the arguments that a completion script passes: the number of the word at the cursor, and all words.
-    pub(super) fn from_shell(shell: &OsStr, given: &[OsString]) -> Option<TypedLine> {
-        let (at, words) = given.split_first()?;
+    pub(super) fn from_shell(shell: &OsStr, arguments: &[OsString]) -> Option<TypedLine> {
+        let (at, words) = arguments.split_first()?;
         let at: usize = at.to_str()?.parse().ok().filter(|at| *at > 0)?;
         let mut words = match words.len() {
             len if len > at => words[..=at].to_vec(),

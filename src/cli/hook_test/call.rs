@@ -40,7 +40,7 @@ pub(super) fn open_events(
 }
 
 /// Reports a call as an event, in the same form as the runners.
-pub(super) fn report_call(events: &mut EventStream, setup: &CallSetup, shown: &CallReport) {
+pub(super) fn report_call(events: &mut EventStream, setup: &CallSetup, report: &CallReport) {
     let hook = setup.case.hook.name();
     let about = |kind| {
         let event = RunnerEvent::new(setup.world.now(), kind).hook(hook);
@@ -49,7 +49,7 @@ pub(super) fn report_call(events: &mut EventStream, setup: &CallSetup, shown: &C
             None => event,
         }
     };
-    match &shown.outcome.ending {
+    match &report.outcome.ending {
         CallEnding::Ran(ended) => match ended.exit {
             Some(exit) => events.report(&about(RunnerEventKind::HookEnd).exit(describe_exit(exit))),
             None => {
@@ -63,7 +63,7 @@ pub(super) fn report_call(events: &mut EventStream, setup: &CallSetup, shown: &C
             events.report(&about(RunnerEventKind::HookFailed).reason(reason.clone()));
         }
     }
-    let verdict = &shown.verdict;
+    let verdict = &report.verdict;
     events.report(
         &about(RunnerEventKind::Verdict).verdict(verdict.decision.word()).reason(verdict.reason.clone()),
     );
@@ -104,10 +104,10 @@ pub(super) fn parse_expectation(text: &str, source: &str) -> anyhow::Result<Expe
 
 pub(super) fn find_failed_expectations(
     setup: &CallSetup,
-    shown: &CallReport,
+    report: &CallReport,
     expectations: &[Expectation],
 ) -> Vec<String> {
-    let subject = shown.case.subject();
-    let result = shown.verdict.result_ads.first().unwrap_or(subject);
+    let subject = report.case.subject();
+    let result = report.verdict.result_ads.first().unwrap_or(subject);
     unmet_expectations(expectations, result, subject, &*setup.world)
 }

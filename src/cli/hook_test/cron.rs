@@ -116,26 +116,26 @@ pub(super) fn run(
     let list = watch.wait_for(|| lists.read(config.as_ref()))?;
     let before = slots.clone();
     let plan = cron_plan(args, cli.events.timeout);
-    let teller = CronReporter::new(cli, &plan, session);
+    let reporter = CronReporter::new(cli, &plan, session);
     let (surroundings, _log) = make_surroundings(cli, manager, cli.quirks.quirks, args, &world)?;
     let mut reactor = call::program_reactor()?;
-    let mut play = CronSession::new(plan, surroundings, &before, &world, &mut reactor);
+    let mut cron_session = CronSession::new(plan, surroundings, &before, &world, &mut reactor);
     if args.show_input {
         for job in &list.jobs {
             session.write_stderr(&format!("{} ({}):\n", job.name, job.mode.name()));
-            session.write_stderr(&screen_report::render_call(&play.child_spec(job)));
+            session.write_stderr(&screen_report::render_call(&cron_session.child_spec(job)));
         }
         return Ok(Status::Done);
     }
-    let mut tell = |play: &CronSession<'_>, event: &_| teller.report_event(play, event);
+    let mut report = |cron_session: &CronSession<'_>, event: &_| reporter.report_event(cron_session, event);
     // The user did not name these ads, so their use is reported even with --quiet.
     note.iter().for_each(|note| session.write_line(note));
-    play.configure(list, &mut tell);
+    cron_session.configure(list, &mut report);
     loop {
-        match play.run(&mut tell)? {
+        match cron_session.run(&mut report)? {
             SessionPause::Reconfig => {
-                teller.report_reconfig(&play);
-                play.configure(lists.reread()?, &mut tell);
+                reporter.report_reconfig(&cron_session);
+                cron_session.configure(lists.reread()?, &mut report);
             }
             SessionPause::Ended(Some(number)) => {
                 return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -143,14 +143,14 @@ pub(super) fn run(
             SessionPause::Ended(None) => break,
         }
     }
-    lists.merge_output(&play, &mut slots);
+    lists.merge_output(&cron_session, &mut slots);
     print_ads(cli, &slots)?;
     let pairs = slots.iter().zip(&before);
     let failed: Vec<_> =
         pairs.flat_map(|(slot, before)| unmet_expectations(&expectations, slot, before, &world)).collect();
     failed.iter().for_each(|failure| session.write_line(&format!("expected {failure}")));
-    Ok(match play.has_failures() || !failed.is_empty() {
-        _ if play.has_timed_out() => Status::TimedOut,
+    Ok(match cron_session.has_failures() || !failed.is_empty() {
+        _ if cron_session.has_timed_out() => Status::TimedOut,
         true => Status::No,
         false => Status::Done,
     })
@@ -248,16 +248,17 @@ impl CronListSource<'_> {
             CronManager::Startd | CronManager::Benchmarks => "STARTD",
             CronManager::Schedd => "SCHEDD",
         };
-        let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
+        let context = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
         let mut options = self.cli.config.load_options(CommandPolicy::BOUNDED_RUN);
         if let Some(file) = file {
             options.file = Some(file.to_owned());
         }
-        let (config, _) = Config::load(self.world, &who, &options).map_err(Problem::from_config_error)?;
+        let (config, _) = Config::load(self.world, &context, &options).map_err(Problem::from_config_error)?;
         Ok(config)
     }
 
-    /// Reads the ads of the slots, or of the schedd: the given ones, those of the configuration, or a built-in ad.
+    /// Reads the ads of the slots, or of the schedd: the ads on the command line, those of the configuration, or a
+    /// built-in ad.
     fn read_slots(&self, config: Option<&Config>) -> anyhow::Result<CronSlots> {
         let CronListSource { manager, args, session, .. } = *self;
         if manager == CronManager::Schedd && args.slot.is_some() {
@@ -293,7 +294,7 @@ impl CronListSource<'_> {
         Ok(CronSlots { ads: vec![ad], note: Some(note) })
     }
 
-    /// Returns the names and ads of the slots that the configuration makes on this machine.
+    /// Returns the names and ads of the slots that the configuration defines on this machine.
     fn configured_slots(&self, config: &Config) -> Vec<(String, ClassAd)> {
         let CronListSource { cli, world, session, .. } = *self;
         let choice = cli.config.to_config_choice();
@@ -370,9 +371,9 @@ impl CronListSource<'_> {
         let CronListSource { cli, manager, args, world, session } = *self;
         let view = config.view(world);
         let list = CronList::from_config(manager, &view, args.name.as_deref(), cli.quirks.quirks);
-        let (list, told) = list.map_err(Problem::unreadable)?;
-        for told in told {
-            match told {
+        let (list, messages) = list.map_err(Problem::unreadable)?;
+        for message in messages {
+            match message {
                 Ok(odd) => session.warn(&odd),
                 Err(skipped) => session.report(&Problem::unreadable(skipped.to_string()).into()),
             }
@@ -381,11 +382,11 @@ impl CronListSource<'_> {
     }
 
     /// Merges the output of the jobs into the ads, and reports which slots it applies to.
-    fn merge_output(&self, play: &CronSession<'_>, slots: &mut [ClassAd]) {
+    fn merge_output(&self, cron_session: &CronSession<'_>, slots: &mut [ClassAd]) {
         let CronListSource { cli, manager, world, session, .. } = *self;
-        let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);
+        let ran = i64::try_from(cron_session.elapsed().as_secs()).unwrap_or(i64::MAX);
         if let Some(first) = slots.first() {
-            for found in published_value_findings(play.published_ads(), first) {
+            for found in published_value_findings(cron_session.published_ads(), first) {
                 let message = mask_terminal_controls(&found.message);
                 let advice = mask_terminal_controls(&found.advice);
                 let rule = found.rule.word();
@@ -393,7 +394,7 @@ impl CronListSource<'_> {
             }
         }
         for slot in slots {
-            let parts = merge_published(play.published_ads(), manager, slot, world);
+            let parts = merge_published(cron_session.published_ads(), manager, slot, world);
             if !cli.output.quiet {
                 let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
                 for part in parts {

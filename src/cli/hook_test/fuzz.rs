@@ -26,7 +26,7 @@ pub(super) fn run(
     one: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let times = one.also.fuzz.unwrap_or_default();
+    let times = one.extra.fuzz.unwrap_or_default();
     let interrupted = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
     let mut search = FuzzSearch::new(setup, baseline);
@@ -127,7 +127,7 @@ fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookC
     words.0.iter().map(|word| format!(" {}", shell_quoted(word))).collect()
 }
 
-/// Words of a command line, collected one by one.
+/// Arguments of a command line, collected one by one.
 #[derive(Default)]
 struct CommandLineWords(Vec<Vec<u8>>);
 

@@ -35,7 +35,7 @@ struct CallSummary<'a> {
     /// Findings by rule, with the number of calls, the first ad and the message.
     findings: BTreeMap<&'static str, (u64, String, String)>,
     events: Option<EventStream>,
-    /// Output texts by number of the ad, which wait for the texts of earlier ads.
+    /// Output that waits for the output of earlier ads, by number of the ad.
     waiting: BTreeMap<usize, Vec<u8>>,
     printed: usize,
 }
@@ -80,7 +80,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Status> {
     refuse_single_ad_options(one)?;
     let events = call::open_events(cli, session)?;
-    let mut seen = CallSummary {
+    let mut summary = CallSummary {
         cli,
         one,
         expectations,
@@ -90,30 +90,34 @@ pub(super) fn run(
         waiting: BTreeMap::new(),
         printed: 0,
     };
-    let interrupted = make_calls(&mut seen, hook, ads, session)?;
-    seen.end(session)?;
+    let interrupted = make_calls(&mut summary, hook, ads, session)?;
+    summary.end(session)?;
     if let Some(number) = interrupted {
         return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     }
-    let good = seen.tally.groups().iter().all(|group| group.good);
+    let good = summary.tally.groups().iter().all(|group| group.good);
     let status = if good { Status::Done } else { Status::No };
-    Ok(seen.events.map_or(status, |events| finish_events(events, status)))
+    Ok(summary.events.map_or(status, |events| finish_events(events, status)))
 }
 
 fn refuse_single_ad_options(one: &HookCallArgs) -> anyhow::Result<()> {
-    let also = &one.also;
-    let asked = [
-        ("--show-input", also.show_input),
-        ("--time", also.time.is_some()),
-        ("--fuzz", also.fuzz.is_some()),
-        ("--repeat", also.repeat.is_some()),
-        ("--probe", also.probe),
-        ("--explain", also.explain),
+    let extra = &one.extra;
+    let single_ad_options = [
+        ("--show-input", extra.show_input),
+        ("--time", extra.time.is_some()),
+        ("--fuzz", extra.fuzz.is_some()),
+        ("--repeat", extra.repeat.is_some()),
+        ("--probe", extra.probe),
+        ("--explain", extra.explain),
     ];
-    match asked.into_iter().find(|(_, asked)| *asked) {
-        Some((option, _)) => Err(Problem::usage(format!("{option} is for one ad, but there are more"))
-            .hint("--limit 1 uses the first; htc-classad-eval --ads FILE -constraint EXPR selects another")
-            .into()),
+    match single_ad_options.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            Err(Problem::usage(format!("{option} requires a single ad, but the input has more"))
+                .hint(
+                    "--limit 1 uses the first; htc-classad-eval --ads FILE -constraint EXPR selects another",
+                )
+                .into())
+        }
         None => Ok(()),
     }
 }
@@ -129,18 +133,18 @@ impl From<CallError> for CallFailure {
 
 /// Makes all calls, several at a time. Returns the signal that ended them early, or `None`.
 fn make_calls(
-    seen: &mut CallSummary<'_>,
+    summary: &mut CallSummary<'_>,
     hook: HookType,
     ads: LimitedAds<'_>,
     session: &ProgramContext,
 ) -> anyhow::Result<Option<i32>> {
-    let parallel = seen.one.also.threads.map_or_else(call::default_parallelism, std::num::NonZero::get);
+    let parallel = summary.one.extra.threads.map_or_else(call::default_parallelism, std::num::NonZero::get);
     let mut reactor = call::program_reactor()?;
     let enough = ads.rest.stop_flag();
     std::thread::scope(|scope| {
         let feed =
             AdChannel::start(scope, ads, parallel).context("cannot read ads while hooks are called")?;
-        let ended = make_calls_from(&feed, seen, hook, &mut reactor, parallel, session);
+        let ended = make_calls_from(&feed, summary, hook, &mut reactor, parallel, session);
         // Ends the thread that reads ads, even if it waits for another ad.
         drop(feed);
         enough.set();
@@ -151,28 +155,28 @@ fn make_calls(
 /// Makes the calls for all ads of the channel.
 fn make_calls_from(
     feed: &AdChannel,
-    seen: &mut CallSummary<'_>,
+    summary: &mut CallSummary<'_>,
     hook: HookType,
     reactor: &mut Reactor,
     parallel: usize,
     session: &ProgramContext,
 ) -> anyhow::Result<Option<i32>> {
-    let (cli, one) = (seen.cli, seen.one);
+    let (cli, one) = (summary.cli, summary.one);
     let progress = Progress::new("ads", None, cli.output.quiet);
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut next = || {
         let Some(ad) = feed.next().map_err(CallFailure)? else { return Ok(None) };
         let quiet = session.with_kept_messages();
         let setup = make_setup(cli, hook, &one.with_ad(ad), &quiet);
         for line in quiet.take_messages().split_inclusive('\n') {
-            if told.insert(line.to_owned()) {
+            if reported.insert(line.to_owned()) {
                 session.write_stderr(line);
             }
         }
         setup.map(Some).map_err(CallFailure)
     };
     let mut done = |number: usize, setup: &CallSetup, shown: CallReport| {
-        let taken = seen.add_call(number, setup, shown).map_err(CallFailure);
+        let taken = summary.add_call(number, setup, shown).map_err(CallFailure);
         progress.advance(1);
         taken
     };
@@ -184,9 +188,9 @@ impl CallSummary<'_> {
     fn add_call(&mut self, number: usize, setup: &CallSetup, shown: CallReport) -> anyhow::Result<()> {
         let failed = call::find_failed_expectations(setup, &shown, self.expectations);
         let word = shown.verdict.decision.word();
-        let wanted = self.one.also.expect_verdict.as_deref();
+        let wanted = self.one.extra.expect_verdict.as_deref();
         let warning = shown.findings.iter().find(|finding| !finding.rule.is_note());
-        let warning = warning.filter(|_| self.one.also.strict).map(|finding| finding.message.as_str());
+        let warning = warning.filter(|_| self.one.extra.strict).map(|finding| finding.message.as_str());
         let good = failed.is_empty()
             && warning.is_none()
             && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
@@ -206,10 +210,10 @@ impl CallSummary<'_> {
         if let Some(events) = &mut self.events {
             call::report_call(events, setup, &shown);
         }
-        if let Some(directory) = &self.one.also.keep {
+        if let Some(directory) = &self.one.extra.keep {
             shown.write_record(directory).map_err(call::call_problem)?;
         }
-        if self.one.also.summary {
+        if self.one.extra.summary {
             return Ok(());
         }
         let text = match self.cli.output.ad_format() {
@@ -246,7 +250,7 @@ impl CallSummary<'_> {
 
     /// Prints the table of verdicts: to standard error, or with `--summary` to standard output.
     fn end(&self, session: &ProgramContext) -> anyhow::Result<()> {
-        let is_summary = self.one.also.summary;
+        let is_summary = self.one.extra.summary;
         if is_summary && let Some(rows) = self.verdict_rows()? {
             stdout().write_all(&rows)?;
             return Ok(());
@@ -282,7 +286,7 @@ impl CallSummary<'_> {
         let rows: Vec<VerdictRow<'_>> = groups.iter().map(|group| VerdictRow::new(group)).collect();
         match self.cli.output.render_json(&rows)? {
             Some(text) => Ok(Some(text.into_bytes())),
-            None => self.one.also.rows.render(&rows, &VERDICT_KEYS),
+            None => self.one.extra.rows.render(&rows, &VERDICT_KEYS),
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) struct HookCallArgs {
     #[command(flatten)]
     pub call: CallOptions,
     #[command(flatten)]
-    pub also: ExtraActionOptions,
+    pub extra: ExtraActionOptions,
     /// True if `--ads` is given: standard input is then read only if `--ads` names it.
     #[arg(skip)]
     pub names_ads: bool,
@@ -56,12 +56,13 @@ pub(super) struct HookCallArgs {
 }
 
 impl HookCallArgs {
-    /// Treats a single word as the argument of the hook if the hook can get this word; the hook is then the configured one. A
-    /// file with such a name can be given as `./reject`.
-    pub(super) fn with_path_as_word(&self, told: Option<&[&str]>) -> HookCallArgs {
+    /// Treats a single word as the argument of the hook if it is in `argument_words`; the hook is then the configured
+    /// one. A file with such a name can be given as `./reject`.
+    pub(super) fn with_path_as_word(&self, argument_words: Option<&[&str]>) -> HookCallArgs {
         let mut one = self.clone();
-        if let (Some(told), Some(first)) = (told, self.hook.as_ref().and_then(|hook| hook.to_str()))
-            && told.contains(&first)
+        if let (Some(argument_words), Some(first)) =
+            (argument_words, self.hook.as_ref().and_then(|hook| hook.to_str()))
+            && argument_words.contains(&first)
         {
             one.hook = None;
             one.words.insert(0, first.to_owned());

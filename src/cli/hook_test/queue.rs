@@ -136,7 +136,7 @@ fn queue_problem(error: QueueError, is_filled: bool) -> anyhow::Error {
             "put configuration, hooks and queue below one directory; --in-place works on the queue itself",
         ),
         QueueError::OriginalChanged { .. } => Some(
-            "let them find the queue from their own place or from $CONDOR_CONFIG; --in-place is for queues \
+            "let them find the queue from their own location or from $CONDOR_CONFIG; --in-place is for queues \
              that cannot be copied",
         ),
         QueueError::NoJobs if is_filled => Some(
@@ -169,38 +169,38 @@ fn contract_violations_without_calls(proof: &QueueTestReport) -> Vec<&'static st
 fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session: &ProgramContext) {
     let painter = Painter::stderr(cli.output.color);
     const MAX_SHOWN_VIOLATIONS: usize = 5;
-    for told in &proof.rounds {
-        for violation in told.violations.iter().take(MAX_SHOWN_VIOLATIONS) {
+    for result in &proof.rounds {
+        for violation in result.violations.iter().take(MAX_SHOWN_VIOLATIONS) {
             session.write_stderr(&format!("{}: {violation}\n", painter.bad("violation")));
         }
-        let more = told.violations.len().saturating_sub(MAX_SHOWN_VIOLATIONS);
+        let more = result.violations.len().saturating_sub(MAX_SHOWN_VIOLATIONS);
         if more > 0 {
             session.write_stderr(&format!("and {more} more of this kind\n"));
         }
         if cli.output.quiet {
             continue;
         }
-        let filed = if told.set_aside > 0 {
-            format!(", {} of them put aside", told.set_aside)
+        let filed = if result.set_aside > 0 {
+            format!(", {} of them set aside", result.set_aside)
         } else {
             String::new()
         };
-        let stopped = if told.stopped { "; stopped there" } else { "" };
+        let stopped = if result.stopped { "; stopped there" } else { "" };
         session.write_stderr(&format!(
             "{}: {} from {}, seed {seed}: {} handed out, {} done, {} evicted, {} rejected{filed}{stopped}\n",
-            told.round.name,
-            counted(told.calls, "call"),
-            counted(told.round.slots, "slot"),
-            counted(told.jobs, "job"),
-            told.finished,
-            told.evicted,
-            told.rejected,
+            result.round.name,
+            counted(result.calls, "call"),
+            counted(result.round.slots, "slot"),
+            counted(result.jobs, "job"),
+            result.finished,
+            result.evicted,
+            result.rejected,
         ));
-        if told.killed > 0 {
+        if result.killed > 0 {
             session.write_stderr(&format!(
                 "killed in the middle: {}, so the state of {} is unknown\n",
-                counted(told.killed, "call"),
-                counted(told.doubtful, "job")
+                counted(result.killed, "call"),
+                counted(result.doubtful, "job")
             ));
         }
     }
@@ -227,20 +227,20 @@ fn proof_to_json(proof: &QueueTestReport, seed: u64) -> serde_json::Value {
     let rounds: Vec<_> = proof
         .rounds
         .iter()
-        .map(|told: &RoundReport| {
+        .map(|result: &RoundReport| {
             serde_json::json!({
-                "round": told.round.name,
-                "slots": told.round.slots,
-                "calls": told.calls,
-                "jobs": told.jobs,
-                "done": told.finished,
-                "evicted": told.evicted,
-                "rejected": told.rejected,
-                "put_aside": told.set_aside,
-                "killed": told.killed,
-                "in_doubt": told.doubtful,
-                "stopped": told.stopped,
-                "violations": told.violations,
+                "round": result.round.name,
+                "slots": result.round.slots,
+                "calls": result.calls,
+                "jobs": result.jobs,
+                "done": result.finished,
+                "evicted": result.evicted,
+                "rejected": result.rejected,
+                "put_aside": result.set_aside,
+                "killed": result.killed,
+                "in_doubt": result.doubtful,
+                "stopped": result.stopped,
+                "violations": result.violations,
             })
         })
         .collect();

@@ -157,7 +157,7 @@ impl<'a> ReplayReport<'a> {
             let problem = Problem::unreadable(format!("there is no recorded call to replay{left_out}"));
             return Err(match self.left_out.contains(&SkipReason::Untyped) {
                 false => problem,
-                true => problem.hint("name the type of those that do not state it with --type WORD"),
+                true => problem.hint("name the type of records without a type with --type WORD"),
             }
             .into());
         }

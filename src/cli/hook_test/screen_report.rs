@@ -60,11 +60,11 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
     }
     if report.has_other_quirks_verdict() {
         let other = &shown.other_quirks_verdict;
-        let who = match setup.quirks {
+        let behaviour = match setup.quirks {
             crate::quirks::QuirkMode::Manual => "HTCondor 25.14 itself",
             crate::quirks::QuirkMode::Reference => "as in the manual",
         };
-        text += &format!("  {}: {}, {}\n", painter.warn(who), other.decision, other.action);
+        text += &format!("  {}: {}, {}\n", painter.warn(behaviour), other.decision, other.action);
     }
     for quirk in &verdict.quirks {
         // The hook itself depends on this quirk, even if the verdict does not.
@@ -155,7 +155,8 @@ pub(super) fn show_input(
     Ok(status)
 }
 
-/// Returns a text that describes how a program is called: words, directory, umask, session, signals, descriptors, environment.
+/// Returns a text that describes how a program is called: arguments, directory, umask, session, signals, descriptors,
+/// environment.
 pub(super) fn render_call(spec: &ChildSpec) -> String {
     let mut text = String::new();
     for (at, word) in spec.argv.iter().enumerate() {

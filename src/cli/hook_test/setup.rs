@@ -89,7 +89,8 @@ fn slot_name_of(one: &HookCallArgs) -> String {
     if number { format!("slot{slot}") } else { slot.clone() }
 }
 
-/// Sets the arguments of the hook. The first one of REPLY_FETCH and JOB_EXIT is a word that the hook may get.
+/// Sets the arguments of the hook. The first argument of REPLY_FETCH and JOB_EXIT must be a word that HTCondor
+/// passes.
 fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
     let Some(allowed) = known_argument_words(case.hook) else {
         case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
@@ -121,7 +122,7 @@ pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>
     Ok(Some(account))
 }
 
-/// Returns the problem for a configuration with which the hook cannot be called.
+/// Returns the problem if the configuration does not allow the hook to be called.
 fn setup_problem(error: SetupError) -> Problem {
     let hint = error.hint();
     match error {

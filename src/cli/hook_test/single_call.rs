@@ -21,10 +21,10 @@ pub(super) fn run(
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let session = &session.with_input(one.input.from, one.input.strict_input, cli.quirks.quirks);
-    let expectations = call::parse_expectations(&one.also.expect)?;
+    let expectations = call::parse_expectations(&one.extra.expect)?;
     let mut one = one.clone();
     warn_of_ad_files(&one, session);
-    if let (Some(option), false) = (one.also.rows.given_option(), one.also.summary) {
+    if let (Some(option), false) = (one.extra.rows.given_option(), one.extra.summary) {
         return Err(Problem::usage(format!("{option} can only be used with --summary")).into());
     }
     case_ads::refuse_stdin_twice(&one, &cli.config)?;
@@ -40,7 +40,7 @@ pub(super) fn run(
             }
         }
         // With --summary, any number of ads gets a table of verdicts.
-        let is_list = first.len() > enough || one.also.summary;
+        let is_list = first.len() > enough || one.extra.summary;
         if is_list {
             let ads = LimitedAds { first: first.into_iter(), rest: stream, left, watch };
             return many_calls::run(cli, hook, &one, &expectations, ads, session);
@@ -56,20 +56,20 @@ pub(super) fn run(
     if let Some(note) = &setup.route_note {
         session.write_line(note);
     }
-    if one.also.explain {
+    if one.extra.explain {
         for line in &setup.lookup_log {
             session.write_stderr(&format!("{line}\n"));
         }
     }
-    if one.also.show_input {
+    if one.extra.show_input {
         return screen_report::show_input(&setup, &cli.output, session);
     }
-    if cli.events.is_given() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
+    if cli.events.is_given() && (one.extra.time.is_some() || one.extra.fuzz.is_some()) {
         return Err(Problem::usage("--events is not written by --time and --fuzz").into());
     }
     let mut events = call::open_events(cli, session)?;
     let mut reactor = call::program_reactor()?;
-    if let Some(times) = one.also.time {
+    if let Some(times) = one.extra.time {
         return timing::time_calls(&setup, &mut reactor, times, cli, session);
     }
     let relayed = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -77,7 +77,7 @@ pub(super) fn run(
         Interruptible::Finished(shown) => shown,
         Interruptible::Interrupted(signal) => return relayed(signal),
     };
-    if one.also.fuzz.is_some() {
+    if one.extra.fuzz.is_some() {
         return super::fuzz::run(&mut setup, &mut reactor, &shown, cli, &one, session);
     }
     if let Some(events) = &mut events {
@@ -97,13 +97,13 @@ pub(super) fn run(
 fn refuse_options_of_many_ads(one: &HookCallArgs) -> Result<(), Problem> {
     let selection = &one.selection;
     let is_read = one.given.is_some();
-    let asked = [
-        ("--summary", one.also.summary),
+    let options = [
+        ("--summary", one.extra.summary),
         ("--constraint", !is_read && !selection.constraint.is_empty()),
         ("--sort", !is_read && !selection.sort.is_empty()),
         ("--limit", !is_read && selection.limit.is_some()),
     ];
-    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+    match options.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
             Err(Problem::usage(format!("{option} applies only to ads from --ads or standard input")))
         }
@@ -148,16 +148,16 @@ fn record_and_repeat(
     one: &HookCallArgs,
     shown: &mut CallReport,
 ) -> anyhow::Result<Option<i32>> {
-    let keep = one.also.keep.as_deref();
+    let keep = one.extra.keep.as_deref();
     if let Some(directory) = keep {
         shown.write_record(directory).map_err(call::call_problem)?;
     }
     let mut interrupted = None;
-    if let Some(times) = one.also.repeat {
+    if let Some(times) = one.extra.repeat {
         interrupted =
             setup.check_determinism(reactor, times, keep, shown).map_err(call::call_problem)?.signal();
     }
-    if one.also.probe && interrupted.is_none() {
+    if one.extra.probe && interrupted.is_none() {
         interrupted = setup.probe_dependencies(reactor, shown).map_err(call::call_problem)?.signal();
     }
     Ok(interrupted)
@@ -186,7 +186,7 @@ fn print_result(
 /// Returns the exit status, after reporting the expectations that failed.
 fn exit_status(report: &CheckedCall<'_>, one: &HookCallArgs, session: &ProgramContext) -> Status {
     let CheckedCall { shown, failed, .. } = report;
-    let wanted = one.also.expect_verdict.as_deref();
+    let wanted = one.extra.expect_verdict.as_deref();
     let decision = &shown.verdict.decision;
     if let Some(wanted) = wanted.filter(|wanted| *wanted != decision.word()) {
         let text = format!("expected the verdict '{wanted}', got '{decision}'");
@@ -197,7 +197,7 @@ fn exit_status(report: &CheckedCall<'_>, one: &HookCallArgs, session: &ProgramCo
         session.write_line(&format!("expected {failure}"));
     }
     let warnings = shown.findings.iter().filter(|finding| !finding.rule.is_note()).count();
-    let is_strict_failure = one.also.strict && warnings > 0;
+    let is_strict_failure = one.extra.strict && warnings > 0;
     if is_strict_failure {
         let warnings = counted(warnings, "warning");
         session.write_line(&format!("{warnings}, which --strict treats as failure"));

@@ -54,8 +54,8 @@ pub(super) fn report_cases(
         stdout().write_all(render_tap(done).as_bytes())?;
     }
     if let Some(file) = args.junit.as_deref() {
-        let told: Vec<CaseReport> = done.iter().map(CaseReport::from_done).collect();
-        write_junit(file, &told)?;
+        let reports: Vec<CaseReport> = done.iter().map(CaseReport::from_done).collect();
+        write_junit(file, &reports)?;
     }
     let row = |one: &CaseResult| {
         serde_json::json!({
@@ -88,7 +88,7 @@ pub(super) fn report_cases(
         }
     }
     if bad > 0 && !cli.output.quiet {
-        session.write_stderr("in failed cases, '-' is the expected value and '+' the one found\n");
+        session.write_stderr("in failed cases, '-' is the expected value and '+' is the actual value\n");
     }
     if !cli.output.quiet {
         let good = done.len() - bad - skipped;

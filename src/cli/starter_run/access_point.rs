@@ -1,4 +1,4 @@
-//! `--as shadow` and `--as local`: does the access point's part for one job, and runs the helper that transfers its files.
+//! `--as shadow` and `--as local`: acts as the access point of one job, and runs the helper that transfers its files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -95,7 +95,7 @@ impl CleanupRetries {
 }
 
 /// Inputs of a run with an access point.
-pub(super) struct JobPlaySetup<'w> {
+pub(super) struct AccessPointRunSetup<'w> {
     pub(super) view: &'w ConfigView<'w>,
     pub(super) world: &'w dyn World,
     pub(super) ad: ClassAd,
@@ -111,7 +111,7 @@ impl StarterInvocation<'_> {
     /// ad.
     pub(super) fn run_job_as_queue_does<'w>(
         &self,
-        setup: JobPlaySetup<'w>,
+        setup: AccessPointRunSetup<'w>,
         request: &dyn Fn(ClassAd) -> RunRequest<'w>,
         stream: &mut EventStream,
         session: &ProgramContext,
@@ -126,23 +126,23 @@ impl StarterInvocation<'_> {
         }
         let unreadable = |error: ValueError| Problem::unreadable(error.user_message());
         let patience = local.then(|| CleanupRetries::from_config(view)).transpose().map_err(unreadable)?;
-        let play = self.prepare_play(setup, request, session)?;
+        let inputs = self.prepare_run(setup, request, session)?;
         let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
         let control = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
-        let play = ShadowRunInputs { control, ..play };
+        let inputs = ShadowRunInputs { control, ..inputs };
         let quiet = self.cli.output.quiet;
-        let mut told = Vec::new();
-        let mut say = |line: &str| {
+        let mut printed_lines = Vec::new();
+        let mut print_once = |line: &str| {
             // Each run would repeat the same message.
-            if !quiet && !told.iter().any(|known| known == line) {
+            if !quiet && !printed_lines.iter().any(|printed| printed == line) {
                 session.warn(line);
-                told.push(line.to_owned());
+                printed_lines.push(line.to_owned());
             }
         };
         let mut planner = |ad: ClassAd| -> Result<Plan<'w>, String> {
             plan(request(ad), view).map_err(|error| error.to_string())
         };
-        let mut outcome = shadow::run(play, &mut planner, &mut reactor, stream, &mut say)
+        let mut outcome = shadow::run(inputs, &mut planner, &mut reactor, stream, &mut print_once)
             .context("cannot wait for children")?;
         let status = self.exit_status_of_play(&outcome);
         if !quiet && !has_left_queue(&outcome.ad) {
@@ -158,24 +158,24 @@ impl StarterInvocation<'_> {
     }
 
     /// Prepares the run of the job, without a control socket.
-    fn prepare_play<'w>(
+    fn prepare_run<'w>(
         &self,
-        setup: JobPlaySetup<'w>,
+        setup: AccessPointRunSetup<'w>,
         request: &dyn Fn(ClassAd) -> RunRequest<'w>,
         session: &ProgramContext,
     ) -> anyhow::Result<ShadowRunInputs<'w>> {
         let first = request(setup.ad.clone());
         let quirks = first.quirks;
         let (owner, no_group) = job_account(&setup, &first, session)?;
-        let JobPlaySetup { view, world, ad, machine, until, local, .. } = setup;
+        let AccessPointRunSetup { view, world, ad, machine, until, local, .. } = setup;
         let found =
             if local { Default::default() } else { shadow::find_shadow_hook(&ad, view, world, quirks) };
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
         }
-        let (policy, told) = PolicyParameters::read(view).map_err(Problem::from_value_error)?;
+        let (policy, warnings) = PolicyParameters::read(view).map_err(Problem::from_value_error)?;
         if !self.cli.output.quiet {
-            told.iter().for_each(|line| session.warn(line));
+            warnings.iter().for_each(|line| session.warn(line));
         }
         let address = BString::from(format!("<{}:0>", world.ip_address()));
         let settings = UserLogSettings::read(view, self.log_path()?).map_err(Problem::from_value_error)?;
@@ -312,11 +312,11 @@ const JOB_MISSED_DEFERRAL_TIME: u8 = 114;
 /// Returns the account of the job, or `None` if it is the account of this process, and a group that the account must be in but is
 /// not. Called before anything is written, because root must not write logs or call hooks for an unknown account.
 fn job_account(
-    setup: &JobPlaySetup<'_>,
+    setup: &AccessPointRunSetup<'_>,
     first: &RunRequest<'_>,
     session: &ProgramContext,
 ) -> anyhow::Result<(Option<ProcessIdentity>, Option<BString>)> {
-    let JobPlaySetup { view, world, ad, local, .. } = setup;
+    let AccessPointRunSetup { view, world, ad, local, .. } = setup;
     let owner = queue_owner(ad, view, &first.slot, first.quirks).map_err(|refusal| {
         Problem::unreadable(format!("the job is not run: {refusal}"))
             .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")

@@ -21,12 +21,12 @@ pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Re
     let config = load(cli, false, &world, session)?;
     let view = config.view(&world);
     let unreadable = |error: ValueError| Problem::unreadable(error.user_message());
-    let knobs = ContainerParameters::read(&view).map_err(unreadable)?;
+    let parameters = ContainerParameters::read(&view).map_err(unreadable)?;
     let group = VolumeGroup::read(&view).map_err(unreadable)?;
     let base =
         view.string("BASE_CGROUP").map_err(unreadable)?.map(|setting| setting.value).unwrap_or_default();
     let execute = read_execute_directory(&view, &std::env::temp_dir(), &world).map_err(unreadable)?;
-    let cleaned = ExecuteCleaner::new(&knobs, base, group).clean(&execute, None, false, &world);
+    let cleaned = ExecuteCleaner::new(&parameters, base, group).clean(&execute, None, false, &world);
     SpoolDirectory::remove_abandoned();
     let ads: Vec<String> =
         cleaned.iter().filter_map(|one| one.ad.as_ref()).map(|ad| format!("{ad}\n\n")).collect();

@@ -15,12 +15,12 @@ pub(super) fn load(
     session: &ProgramContext,
 ) -> anyhow::Result<Config> {
     let local_name = cli.job.local_name.clone().unwrap_or_default();
-    let who = LookupContext { subsystem: "STARTER".into(), local_name: local_name.into() };
+    let context = LookupContext { subsystem: "STARTER".into(), local_name: local_name.into() };
     let mut options = cli.config.load_options(CommandPolicy::BOUNDED_RUN);
-    let mut loaded = Config::load(world, &who, &options);
+    let mut loaded = Config::load(world, &context, &options);
     if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_missing_config) {
         options.file = Some("ONLY_ENV".into());
-        loaded = Config::load(world, &who, &options);
+        loaded = Config::load(world, &context, &options);
     }
     let (config, warnings) = loaded.map_err(|error| {
         let text = error.reference_text().to_str_lossy().trim().to_owned();

@@ -95,7 +95,8 @@ pub(super) fn read_job_ad(
             session.report(&Problem::unreadable(message).into());
         }
     }
-    // Without some of its attributes, the job might do something else than the user means, so a malformed line is an error.
+    // If some of its attributes were missing, the job might not do what the user intends, so a malformed line is an
+    // error.
     if !skips_lines && !bad.is_empty() {
         let count = counted(bad.len() as u64, "line");
         let lines: Vec<&[u8]> = bad.iter().map(|bad| bad.line.as_slice()).collect();

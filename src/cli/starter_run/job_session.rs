@@ -12,7 +12,7 @@ use super::super::common::{
     InputWatch, Problem, ProgramContext, Status, finish_events, is_broken_pipe, stderr_outlet,
     stdin_twice_problem, stdout,
 };
-use super::access_point::JobPlaySetup;
+use super::access_point::AccessPointRunSetup;
 use super::ad_list::render_ad_list;
 use super::configuration::load;
 use super::control_client;
@@ -84,9 +84,9 @@ impl StarterInvocation<'_> {
         let mut stream = self.open_event_stream(session)?;
         let machine_ad =
             watch.wait_for(|| self.machine_ad(private.as_deref(), Dialect::of_world(&world), session))?;
-        let with = job.played_as.to_access_point_role();
+        let role = job.played_as.to_access_point_role();
         let spool =
-            (with == AccessPointRole::Shadow && !job.dry_run).then(SpoolDirectory::new).transpose()?;
+            (role == AccessPointRole::Shadow && !job.dry_run).then(SpoolDirectory::new).transpose()?;
         let log = self.log_path()?;
         let request = |ad: ClassAd| RunRequest {
             world: &world,
@@ -95,7 +95,7 @@ impl StarterInvocation<'_> {
             ad,
             machine: machine_ad.clone(),
             overrides: overrides.clone(),
-            role: with,
+            role,
             // `/proc/self/exe` is this program, even if its file is replaced or removed.
             helper: TransferHelper {
                 program: "/proc/self/exe".into(),
@@ -117,19 +117,19 @@ impl StarterInvocation<'_> {
         };
         // The job's log and ads get the modes that daemons give them, whatever umask the caller has.
         identity::set_umask(0o022);
-        let status = if with == AccessPointRole::Absent || job.dry_run {
+        let status = if role == AccessPointRole::Absent || job.dry_run {
             match plan(request(ad), &view) {
                 Ok(planned) => self.run_or_rehearse(planned, &world, &mut stream, session)?,
                 Err(error) => return self.report_refusal(&error, session),
             }
         } else {
-            let setup = JobPlaySetup {
+            let setup = AccessPointRunSetup {
                 view: &view,
                 world: &world,
                 ad,
                 machine: machine_ad.clone(),
                 until: job.until.0,
-                local: with == AccessPointRole::Schedd,
+                local: role == AccessPointRole::Schedd,
                 spool: spool.as_ref().map(SpoolDirectory::path),
             };
             self.run_job_as_queue_does(setup, &request, &mut stream, session)?
@@ -183,8 +183,9 @@ impl StarterInvocation<'_> {
         let mut socket = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let tells = machine.has_exit_hook();
         let mut parent = carrier.parent();
-        let beside = ControlInputs { control: socket.as_mut(), observer: None, parent: parent.as_mut() };
-        let mut finished = run_starter(machine, carrier, world, &mut reactor, stream, beside)
+        let control_inputs =
+            ControlInputs { control: socket.as_mut(), observer: None, parent: parent.as_mut() };
+        let mut finished = run_starter(machine, carrier, world, &mut reactor, stream, control_inputs)
             .context("cannot wait for children")?;
         if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| tells) {
             // JOB_EXIT has informed the job's queue, so htc-slot-run no longer needs its copy of the job.
@@ -291,9 +292,9 @@ impl StarterInvocation<'_> {
         let length = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE)
             .and_then(|private| handed_over_ad_length(Path::new(&private)));
         if let Some(length) = length.filter(|length| read.text.len() < *length) {
-            let came = read.text.len();
+            let received = read.text.len();
             return Err(anyhow::anyhow!(
-                "the slot runner ended after sending {came} of {length} bytes of the job ad: the job is not run"
+                "the slot runner ended after sending {received} of {length} bytes of the job ad: the job is not run"
             ));
         }
         if read.text.is_empty() && self.cli.job.job_keyword.is_some() {

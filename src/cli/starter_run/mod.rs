@@ -85,7 +85,7 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
         || cli.job.ask.is_some();
     if let Some(limit) = cli.events.timeout.filter(|_| runs_no_job) {
         let end = clock::monotonic_now().plus(limit);
-        exit_at_deadline(Some(end), session, "the time limit (--timeout) ended");
+        exit_at_deadline(Some(end), session, "the time limit (--timeout) expired");
     }
     if cli.job.classad {
         return capabilities::print_capabilities(&cli, session);

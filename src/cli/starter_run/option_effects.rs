@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use super::options::was_given;
 use crate::cli::common::Problem;
 
-/// Option with which no job is run, and the options that then have no effect.
+/// Option that prevents the job from being run, and the options that then have no effect.
 struct JoblessMode {
     mode: &'static str,
     unused: &'static [&'static str],

@@ -222,7 +222,7 @@ pub(super) struct JobOptions {
     /// Print what caused each argument, mount and limit (with --dry-run)
     #[arg(long, requires = "dry_run", help_heading = OptionGroup::Behaviour)]
     pub(super) explain: bool,
-    /// Print the abilities of this starter and the container runtimes, and exit
+    /// Print the capabilities of this starter and of the container runtimes, and exit
     #[arg(long, help_heading = OptionGroup::Behaviour, hide_short_help = true, conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) classad: bool,
     /// Print the events of an event log (text, XML or JSON) as ads, and exit

@@ -61,9 +61,8 @@ enum JobFileLine {
     Delimiter,
 }
 
-/// Returns the kind of a line. The line end is removed while an ad is read, but not while the rest of a broken ad is skipped. A
-/// blank line, or a line that ends in `\r
-/// `, therefore has a different kind in each case.
+/// Returns the kind of a line. The newline is removed while an ad is read, but not while the rest of a broken ad is
+/// skipped. A blank line, or a line that ends in `\r\n`, therefore has a different kind in each case.
 fn classify_line(line: &[u8]) -> JobFileLine {
     let delimits: [&[u8]; 4] = [b"\n", b"...", b"***", b"-- "];
     if line.is_empty() || delimits.iter().any(|prefix| line.starts_with(prefix)) {

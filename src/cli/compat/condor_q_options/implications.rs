@@ -100,7 +100,7 @@ impl CondorQOptions {
         self.long.is_none() && self.report < ReportKind::Custom
     }
 
-    /// Lists batches unless another report is asked for.
+    /// Lists batches unless another report is requested.
     fn choose_batches(&mut self, is_default: bool) -> Result<(), OptionRefusal> {
         let is_default = is_default && !self.analysis.unmatchable;
         if !self.is_batch_chosen && self.modes.id_attribute.is_none() && self.held.is_none() {
