@@ -144,7 +144,7 @@ impl StarterInvocation<'_> {
         };
         let mut outcome = shadow::run(inputs, &mut planner, &mut reactor, stream, &mut print_once)
             .context("cannot wait for children")?;
-        let status = self.exit_status_of_play(&outcome);
+        let status = self.exit_status_of_run(&outcome);
         if !quiet && !has_left_queue(&outcome.ad) {
             spool.iter().for_each(|spool| warn_of_kept_files(spool, session));
         }
@@ -279,7 +279,7 @@ impl StarterInvocation<'_> {
             && code == Some(HoldCode::MissedDeferredExecutionTime as i64)
     }
 
-    fn exit_status_of_play(&self, outcome: &shadow::ShadowRunOutcome) -> Status {
+    fn exit_status_of_run(&self, outcome: &shadow::ShadowRunOutcome) -> Status {
         let status = context_of(&outcome.ad).int(attr::JOB_STATUS);
         if outcome.timed_out {
             return Status::TimedOut;

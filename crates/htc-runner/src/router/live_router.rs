@@ -308,10 +308,10 @@ impl LiveRouter<'_> {
         };
         if let Some(submission) = self.submissions.remove(&child) {
             report(format!("the submit command of {}", submission.source));
-            return Some(self.submission_ended(&submission, exit, &stdout.bytes));
+            return Some(self.handle_submission_end(&submission, exit, &stdout.bytes));
         }
         if let Some(copying) = self.copying.remove(&child) {
-            return Some(self.copying_ended(copying, exit, stderr));
+            return Some(self.handle_copying_end(copying, exit, stderr));
         }
         let RunningRouterHook { call, killed, .. } = self.running_hooks.remove(&child)?;
         report(format!("{} of {}", call.hook.name(), call.source));

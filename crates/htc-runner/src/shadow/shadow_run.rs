@@ -315,7 +315,7 @@ impl<'w> ShadowRun<'w> {
         };
         let finished =
             starter::run_starter(plan.machine, plan.context, world, reactor, stream, control_inputs)?;
-        self.starter_ended(finished);
+        self.handle_starter_end(finished);
         Ok(())
     }
 
@@ -350,7 +350,7 @@ impl<'w> ShadowRun<'w> {
         Some(plan)
     }
 
-    fn starter_ended(&mut self, finished: StarterOutcome) {
+    fn handle_starter_end(&mut self, finished: StarterOutcome) {
         // The attributes about the end of the job are part of the final update.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = htc_classad::format::long::parse(outcome).0;

@@ -342,9 +342,9 @@ impl LiveExecutionPoint<'_> {
                 if let Some(told) = self.image_cache.take_answer(child, exit, &stdout.bytes) {
                     self.step(told);
                 } else if let Some(hook) = self.hooks.remove(&child) {
-                    self.hook_ended(hook, exit, stdout, &stderr);
+                    self.handle_hook_end(hook, exit, stdout, &stderr);
                 } else if let Some(running) = self.starters.remove(&child) {
-                    self.starter_ended(running, exit, &stdout.bytes);
+                    self.handle_starter_end(running, exit, &stdout.bytes);
                 }
             }
             os::ReactorEvent::Signal(signal) => self.handle_signal(signal),

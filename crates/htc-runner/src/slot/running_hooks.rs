@@ -96,7 +96,7 @@ impl LiveExecutionPoint<'_> {
         hook_call::HookCall::new_family_marker(clock::now(), self.options.world.random())
     }
 
-    pub(super) fn hook_ended(
+    pub(super) fn handle_hook_end(
         &mut self,
         hook: RunningHook,
         exit: Exit,

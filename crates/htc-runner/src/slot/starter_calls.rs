@@ -224,7 +224,7 @@ impl LiveExecutionPoint<'_> {
     }
 
     /// Handles the end of a starter.
-    pub(super) fn starter_ended(&mut self, mut running: RunningStarter, exit: Exit, output: &[u8]) {
+    pub(super) fn handle_starter_end(&mut self, mut running: RunningStarter, exit: Exit, output: &[u8]) {
         let now = clock::now();
         if let Some(mut relay) = running.relay.take() {
             relay.relay_lines(self.events);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn abilities_without_a_program_come_from_the_configuration() {
+    fn capabilities_without_a_program_come_from_the_configuration() {
         let of = |urls, networking, name: &str| {
             let found = builtin_capabilities(urls, networking);
             found.into_iter().find(|(it, _)| *it == name).map(|(_, value)| value)

@@ -162,7 +162,7 @@ impl RunState<'_> {
         failures.ok().filter(|failures| !failures.is_empty()).map_or(Ok(()), Err)
     }
 
-    pub(super) fn process_ended(
+    pub(super) fn handle_process_end(
         &mut self,
         mut process: RunningProcess,
         exit: Exit,

@@ -152,9 +152,9 @@ impl RunState<'_> {
                 if self.hooks.calls.contains_key(&child) {
                     self.ending.child_has_ended = true;
                     self.call_ended(child, exit, stdout, stderr);
-                } else if self.transfer_child_ended(child, exit, &stdout, &stderr) {
+                } else if self.handle_transfer_child_end(child, exit, &stdout, &stderr) {
                 } else if self.job.runtime_calls.iter().any(|tool| tool.child == child) {
-                    self.runtime_call_ended(child, exit, stdout);
+                    self.handle_runtime_call_end(child, exit, stdout);
                 } else if self.job.process.as_ref().is_some_and(|process| process.child == child)
                     && let Some(process) = self.job.process.take()
                 {
@@ -164,7 +164,7 @@ impl RunState<'_> {
                             let failures = job_child::start_failures(&process.attempt, &error);
                             self.report_start_failure(process.resources, failures);
                         }
-                        None => self.process_ended(process, exit, &usage, left_behind.len()),
+                        None => self.handle_process_end(process, exit, &usage, left_behind.len()),
                     }
                 }
             }

@@ -116,7 +116,7 @@ impl RunState<'_> {
     }
 
     /// Handles the end of a child; returns true if the child was a call of the container runtime.
-    pub(super) fn runtime_call_ended(
+    pub(super) fn handle_runtime_call_end(
         &mut self,
         child: ChildId,
         exit: Exit,

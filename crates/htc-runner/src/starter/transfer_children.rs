@@ -75,7 +75,7 @@ impl RunState<'_> {
     fn run_transfer_step(&mut self, mut step: TransferStep) {
         loop {
             let (started, what, limit) = match step {
-                TransferStep::Done(done) => return self.transfer_ended(*done),
+                TransferStep::Done(done) => return self.handle_transfer_end(*done),
                 TransferStep::ExecuteTask(task) => {
                     (self.start_helper(&task), TransferChildKind::Helper, None)
                 }
@@ -221,7 +221,7 @@ impl RunState<'_> {
     }
 
     /// Handles the end of a child. Returns true if the child belonged to a file transfer, which then continues.
-    pub(super) fn transfer_child_ended(
+    pub(super) fn handle_transfer_child_end(
         &mut self,
         child: ChildId,
         exit: Exit,
@@ -302,7 +302,7 @@ impl RunState<'_> {
         }
     }
 
-    fn transfer_ended(&mut self, done: TransferOutcome) {
+    fn handle_transfer_end(&mut self, done: TransferOutcome) {
         if done.way.is_input() {
             let seen = read_catalogue(&self.context.sandbox.scratch, self.context.identity.as_ref());
             if let Some(file_transfer) = &mut self.context.file_transfer {

@@ -179,7 +179,12 @@ impl LiveRouter<'_> {
     }
 
     /// Converts the end of copying files to an event for the router.
-    pub(super) fn copying_ended(&mut self, copying: SpoolCopy, exit: Exit, complaint: &[u8]) -> RouterEvent {
+    pub(super) fn handle_copying_end(
+        &mut self,
+        copying: SpoolCopy,
+        exit: Exit,
+        complaint: &[u8],
+    ) -> RouterEvent {
         let now = self.options.world.now().epoch();
         let SpoolCopy { source, copy, direction, timed_out: late, .. } = copying;
         let done = match exit {

@@ -68,7 +68,7 @@ impl LiveRouter<'_> {
 
     /// Handles the end of a submit command: records the routed job, and removes the note of the attempt once the
     /// outcome is known.
-    pub(super) fn submission_ended(
+    pub(super) fn handle_submission_end(
         &mut self,
         submission: &Submission,
         exit: Exit,
@@ -125,7 +125,7 @@ impl LiveRouter<'_> {
             match self.reactor.next_event(deadline)? {
                 os::ReactorEvent::Exited { child, exit, stdout, .. } => {
                     let Some(submission) = self.submissions.remove(&child) else { continue };
-                    match self.submission_ended(&submission, exit, &stdout.bytes) {
+                    match self.handle_submission_end(&submission, exit, &stdout.bytes) {
                         RouterEvent::SubmitResult(source, Ok(copy)) => {
                             log(&format!("submitted {source} as {copy}"))
                         }
