@@ -72,7 +72,8 @@ fn collect_untrue_conditions(
     let bare = expr.without_parentheses();
     found.push(EvaluatedCondition {
         attribute: bare.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string()),
-        text: shorten(&expr.unparse_old().to_string()),
+        // The old syntax begins a negation with a blank.
+        text: shorten(expr.unparse_old().to_string().trim_start()),
         value: shorten(&format_value(&value)),
         seen: attribute_values(context, expr),
     });

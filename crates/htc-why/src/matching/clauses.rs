@@ -132,7 +132,7 @@ impl ClauseCollector<'_> {
 
 fn add_clause(side: ClauseSide, attribute: &str, expr: Expr, clauses: &mut Vec<Clause>) {
     let is_true = expr.as_literal().as_ref().and_then(Value::truth) == Some(true);
-    let text = expr.unparse_old().to_string();
+    let text = expr.unparse_old().to_string().trim_start().to_owned();
     let is_same = |other: &Clause| other.text == text && expression_key(&other.expr) == expression_key(&expr);
     if !is_true && !clauses.iter().any(is_same) {
         let mut names = references::mentioned_attributes(&expr);

@@ -128,6 +128,8 @@ fn smallest_of_each(changes: Vec<JobChange>) -> Vec<JobChange> {
             Some(known) if number(&change).zip(number(known)).is_some_and(|(new, old)| new < old) => {
                 *known = change;
             }
+            // A value is one of those with which the attribute is defined.
+            Some(known) if matches!(known, JobChange::Define { .. }) => *known = change,
             Some(_) => {}
             None => kept.push(change),
         }

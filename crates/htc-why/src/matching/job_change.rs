@@ -24,6 +24,19 @@ pub enum JobChange {
         #[serde(serialize_with = "serialize_expr")]
         to: Expr,
     },
+    /// Sets an attribute whose value does not matter.
+    #[serde(rename = "set")]
+    Define {
+        /// Name of the attribute.
+        #[serde(serialize_with = "serialize_name")]
+        name: AttrName,
+        /// Former expression of the attribute, or `None` if it did not exist.
+        #[serde(serialize_with = "serialize_optional_expr")]
+        from: Option<Expr>,
+        /// One of the values that it may have.
+        #[serde(serialize_with = "serialize_expr")]
+        to: Expr,
+    },
     /// Removes an attribute.
     Remove {
         /// Name of the attribute.
@@ -66,7 +79,9 @@ impl JobChange {
     /// Applies the change to a job.
     pub fn apply(&self, job: &mut ClassAd) {
         match self {
-            JobChange::Set { name, to, .. } => job.insert(name, to.clone()),
+            JobChange::Set { name, to, .. } | JobChange::Define { name, to, .. } => {
+                job.insert(name, to.clone());
+            }
             JobChange::Remove { name } => drop(job.remove(name)),
             JobChange::DropClause { clause } => replace_clause(job, clause, None),
             JobChange::ReplaceClause { clause, with } => replace_clause(job, clause, Some(with)),
@@ -85,14 +100,26 @@ impl JobChange {
             JobChange::DropClause { clause } | JobChange::ReplaceClause { clause, .. } => {
                 mentioned_references(clause).iter().any(|reference| reference.name == "FileSystemDomain")
             }
-            JobChange::Set { .. } | JobChange::Remove { .. } => false,
+            JobChange::Set { .. } | JobChange::Define { .. } | JobChange::Remove { .. } => false,
+        }
+    }
+
+    /// Returns the change with another value if its value does not matter, and the same change otherwise.
+    pub(super) fn with_value(&self, value: &Expr) -> Self {
+        match self {
+            JobChange::Define { name, from, .. } => {
+                JobChange::Define { name: name.clone(), from: from.clone(), to: value.clone() }
+            }
+            other => other.clone(),
         }
     }
 
     /// Returns the attribute that the change sets, or `None`.
     pub(super) fn attribute(&self) -> Option<&AttrName> {
         match self {
-            JobChange::Set { name, .. } | JobChange::Remove { name } => Some(name),
+            JobChange::Set { name, .. } | JobChange::Define { name, .. } | JobChange::Remove { name } => {
+                Some(name)
+            }
             JobChange::DropClause { .. } | JobChange::ReplaceClause { .. } => None,
         }
     }
@@ -114,6 +141,7 @@ impl fmt::Display for JobChange {
                 write!(f, "{name} {} instead of {}", expr_text(to), expr_text(from))
             }
             JobChange::Set { name, from: None, to } => write!(f, "with {name} = {}", expr_text(to)),
+            JobChange::Define { name, .. } => write!(f, "with {name} set (to any value)"),
             JobChange::Remove { name } => write!(f, "without {name}"),
             JobChange::DropClause { clause } if clause.as_literal().is_some() => {
                 write!(f, "without {} in Requirements", expr_text(clause))

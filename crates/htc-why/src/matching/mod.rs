@@ -11,6 +11,7 @@ mod clock_dependence;
 mod combined_changes;
 mod comparison_boundary;
 mod counted_group;
+mod definedness;
 mod devices;
 mod divided_slots;
 mod evidence;

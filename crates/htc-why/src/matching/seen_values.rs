@@ -167,7 +167,8 @@ pub(super) fn value_text(value: &Value) -> String {
 
 /// Returns an expression in one line, shortened.
 pub(super) fn expr_text(expr: &Expr) -> String {
-    shorten(&expr.unparse_old().to_string())
+    // The old syntax begins a negation with a blank.
+    shorten(expr.unparse_old().to_string().trim_start())
 }
 
 /// Returns the clause of a sentence of a length.

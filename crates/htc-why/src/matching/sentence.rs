@@ -3,6 +3,7 @@
 use htc_classad::ExprKind;
 
 use super::clauses::ClauseSide;
+use super::definedness::tests_definition;
 use super::evidence::{ClauseEvidence, RefusedValues, SeenAttribute};
 use super::seen_values::{SentenceLength, clause_text};
 use super::side_names::SideNames;
@@ -121,6 +122,9 @@ fn seen_phrase(evidence: &ClauseEvidence, side: ClauseSide, length: SentenceLeng
         evidence.seen.iter().filter(|seen| seen.side == side).filter(is_shown).collect();
     let values = match &seen[..] {
         [] => return None,
+        [one] if tests_definition(&evidence.part) => {
+            format!("{} = {}", one.name, one.values.text_of_length(length))
+        }
         [one] => one.values.text_of_attribute(&one.name, length),
         many => {
             let named = |seen: &&SeenAttribute| {

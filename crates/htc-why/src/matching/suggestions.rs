@@ -9,6 +9,7 @@ use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
 use super::comparison_boundary::{boundary, mirrored};
+use super::definedness::tested_for_definition;
 use super::devices::{DeviceCall, DeviceDemand};
 use super::file_transfer::transfers_files;
 use super::job_change::{JobChange, Suggestion};
@@ -44,7 +45,9 @@ impl VerifiedChange {
                 .iter()
                 .zip(other)
                 .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute());
-        let is_added = |change: &JobChange| matches!(change, JobChange::Set { from: None, .. });
+        let is_added = |change: &JobChange| {
+            matches!(change, JobChange::Set { from: None, .. } | JobChange::Define { from: None, .. })
+        };
         let is_other_value = self.sets_same_attributes(later) && own.iter().all(is_added);
         adds_nothing || is_equal || is_other_value
     }
@@ -163,16 +166,17 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
 
     /// Evaluates the changed job at every group of slots, and keeps the changes if they gain slots.
     fn verify(&mut self, changes: Vec<JobChange>) -> bool {
-        let job = self.changed_job(&changes);
-        let weights = &self.analysis.weights;
-        let (mut won, mut lost) = (BitSet::new(weights.len()), BitSet::new(weights.len()));
-        for (at, &slot) in self.analysis.representatives.iter().enumerate() {
-            match (self.accepting.contains(at), self.analysis.slots.accepts(slot, &job)) {
-                (false, true) => won.insert(at),
-                (true, false) => lost.insert(at),
-                _ => {}
+        let (won, lost) = self.gained_and_lost(&changes);
+        if changes.iter().any(|change| matches!(change, JobChange::Define { .. })) {
+            let gains_the_same = |value: Expr| {
+                let changes: Vec<JobChange> = changes.iter().map(|it| it.with_value(&value)).collect();
+                self.gained_and_lost(&changes) == (won.clone(), lost.clone())
+            };
+            if ![Expr::literal(1), Expr::literal("x".to_owned())].into_iter().all(gains_the_same) {
+                return false;
             }
         }
+        let weights = &self.analysis.weights;
         let (slots_won, slots_lost) = (won.total_weight(weights), lost.total_weight(weights));
         if slots_won <= slots_lost {
             return false;
@@ -187,6 +191,21 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
             won,
         });
         true
+    }
+
+    /// Returns the groups of slots that accept only the changed job, and those that accept only the current one.
+    fn gained_and_lost(&self, changes: &[JobChange]) -> (BitSet, BitSet) {
+        let job = self.changed_job(changes);
+        let size = self.analysis.weights.len();
+        let (mut won, mut lost) = (BitSet::new(size), BitSet::new(size));
+        for (at, &slot) in self.analysis.representatives.iter().enumerate() {
+            match (self.accepting.contains(at), self.analysis.slots.accepts(slot, &job)) {
+                (false, true) => won.insert(at),
+                (true, false) => lost.insert(at),
+                _ => {}
+            }
+        }
+        (won, lost)
     }
 
     /// Chooses suggestions. Changes of one condition come before changes of two, then those that gain more
@@ -265,9 +284,14 @@ fn gives_up_condition(change: &JobChange) -> bool {
 
 /// True if a change makes the job request none of a resource, which its owner hardly wants.
 fn gives_up_resource(change: &JobChange) -> bool {
-    let JobChange::Set { name, to, .. } = change else { return false };
-    let is_request = name.as_bytes().get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"Request"));
-    is_request && to.as_literal().and_then(|value| value.as_real()).is_some_and(|number| number <= 0.0)
+    let is_request =
+        |name: &AttrName| name.as_bytes().get(..7).is_some_and(|it| it.eq_ignore_ascii_case(b"Request"));
+    let (name, to) = match change {
+        JobChange::Set { name, to, .. } => (name, to),
+        JobChange::Remove { name } => return is_request(name),
+        _ => return false,
+    };
+    is_request(name) && to.as_literal().and_then(|value| value.as_real()).is_some_and(|number| number <= 0.0)
 }
 
 /// Returns how far numbers are changed; a smaller change is preferred.
@@ -337,8 +361,20 @@ impl CandidateCollector<'_, '_, '_> {
         if depth == 0 || self.slots.is_empty() {
             return;
         }
+        if let Some(tested) = tested_for_definition(part) {
+            if let Some(name) = self.job_attribute(clause, &tested) {
+                self.add_definition(&name);
+            }
+            return;
+        }
         match part.kind() {
             ExprKind::Compare(operator, left, right) => {
+                // `isUndefined(X) == false`
+                let tests = [&left, &right].map(|operand| operand.without_parentheses());
+                tests
+                    .iter()
+                    .filter(|operand| tested_for_definition(operand).is_some())
+                    .for_each(|operand| self.collect(clause, operand, depth - 1));
                 let [left, right] = [left, right].map(|operand| self.without_zero_terms(clause, &operand));
                 self.add_boundaries(clause, operator, &left, &right);
                 self.add_boundaries(clause, mirrored(operator), &right, &left);
@@ -398,6 +434,15 @@ impl CandidateCollector<'_, '_, '_> {
         if from.as_ref() != Some(&to) {
             self.add(JobChange::Set { name: name.clone(), from, to });
         }
+    }
+
+    /// Adds a definition of an attribute with any value, and its removal.
+    fn add_definition(&mut self, name: &AttrName) {
+        let from = self.search.analysis.jobs[self.search.job].plain.get(name);
+        if from.is_some() {
+            self.add(JobChange::Remove { name: name.clone() });
+        }
+        self.add(JobChange::Define { name: name.clone(), from, to: Expr::literal(true) });
     }
 
     /// Adds the values for which a comparison of an attribute of the job becomes true.
@@ -486,6 +531,10 @@ impl CandidateCollector<'_, '_, '_> {
             (Some(literal), None) => (&right, literal, operator),
             _ => return,
         };
+        // A job that asks for a missing attribute does not ask for any of its values.
+        if literal.is_undefined() || literal.is_error() {
+            return;
+        }
         // A value that depends only on the job or the clock is not a limit of the slots.
         if !self.reads_slots(clause, kept) {
             return;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod definedness;
 mod devices;
 
 use htc_base::time::ClockReading;
