@@ -390,7 +390,7 @@ impl<'a> DeviceDemand<'a> {
         }
         let unmet = self.unmet_clauses();
         if !unmet.is_empty() {
-            return Some(unmet.iter().map(|clause| self.unmet_phrase(clause)).collect::<Vec<_>>().join("; "));
+            return Some(self.phrases_of_clauses(&unmet, "no"));
         }
         let (device, all) = (self.device_name(), self.devices.len());
         if self.most == 0 {
@@ -399,7 +399,13 @@ impl<'a> DeviceDemand<'a> {
             let counts = self.clauses.iter().map(count).collect::<Vec<_>>().join(", ");
             return Some(format!("no {device} meets all of {}: {counts}", self.name));
         }
-        let wanted = wanted.filter(|wanted| self.most < *wanted)?;
+        let Some(wanted) = wanted else {
+            let unmet: Vec<&Expr> = self.clauses.iter().filter(|clause| self.count(clause) < all).collect();
+            return (!unmet.is_empty()).then(|| self.phrases_of_clauses(&unmet, "not every"));
+        };
+        if self.most >= wanted {
+            return None;
+        }
         let SideNames { job, slot } = self.analysis.side_names();
         let (most, name) = (counted(self.most, &device), &self.name);
         let verb = if self.most == 1 { "meets" } else { "meet" };
@@ -407,11 +413,15 @@ impl<'a> DeviceDemand<'a> {
         Some(format!("at most {most} of one {slot} {verb} {name}, and the {job} asks for {wanted}{in_use}"))
     }
 
-    /// Returns why a clause is true for no device.
-    fn unmet_phrase(&self, clause: &Expr) -> String {
+    fn phrases_of_clauses(&self, clauses: &[&Expr], quantity: &str) -> String {
+        clauses.iter().map(|clause| self.unmet_phrase(clause, quantity)).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Returns why a clause is true for no device, or not for every device.
+    fn unmet_phrase(&self, clause: &Expr, quantity: &str) -> String {
         let device = self.device_name();
         let references = mentioned_references(clause);
-        let mut said = format!("no {device} has {}", expr_text(clause));
+        let mut said = format!("{quantity} {device} has {}", expr_text(clause));
         let mut properties: Vec<(String, SeenValues)> = Vec::new();
         let (mut of_job, mut wrong) = (Vec::new(), Vec::new());
         for reference in &references {
@@ -502,9 +512,14 @@ impl<'a> DeviceDemand<'a> {
             }
         };
         let is_unmet: Vec<bool> = self.clauses.iter().map(|clause| self.count(clause) == 0).collect();
+        // If each clause is true for some device, but too few devices meet them, all are weakened.
+        let is_weakened: Vec<bool> = match is_unmet.contains(&true) {
+            true => is_unmet.clone(),
+            false => self.clauses.iter().map(|clause| self.count(clause) < self.devices.len()).collect(),
+        };
         for wants_largest in [true, false] {
             let mut clauses = self.clauses.clone();
-            for (clause, _) in clauses.iter_mut().zip(&is_unmet).filter(|(_, is_unmet)| **is_unmet) {
+            for (clause, _) in clauses.iter_mut().zip(&is_weakened).filter(|(_, is_weakened)| **is_weakened) {
                 let Some(comparison) = self.comparison(clause) else { continue };
                 let Some(value) = self.boundary_value(&comparison, wants_largest) else { continue };
                 let DeviceComparison { attribute, operator, other } = comparison;

@@ -85,7 +85,7 @@ impl VersionComparison {
                     ">" => "versionGT",
                     _ => "versionGE",
                 };
-                let wanted = text(&asked)?;
+                let wanted = number_of_version(&text(&asked)?).to_owned();
                 let function = function.to_owned();
                 Some(VersionComparison { version, wanted, function, is_operator: true })
             }
@@ -127,6 +127,12 @@ impl VersionComparison {
         };
         Some(format!("{is} {text}, the condition asks for {}", self.wanted))
     }
+}
+
+/// Returns the number in a whole version: `9.0.0` of `$CondorVersion: 9.0.0 2021-04-14 $`.
+fn number_of_version(text: &str) -> &str {
+    let number = text.strip_prefix(WHOLE_VERSION).and_then(|rest| rest.split_whitespace().next());
+    number.unwrap_or(text)
 }
 
 /// Returns the words for the opposite of a comparison.

@@ -194,3 +194,15 @@ fn devices_that_dynamic_slots_use_are_named_with_their_users() {
         "RequireGPUs Capability >= 7 instead",
     );
 }
+
+#[test]
+fn too_few_devices_that_meet_the_condition_are_compared_with_the_others() {
+    let claim = "[ RequestGPUs = 2; RequireGPUs = GlobalMemoryMb >= 40000 ]";
+    expect(
+        &[CARDS],
+        claim,
+        "the job asks for 2: not every GPU has GlobalMemoryMb >= 40000, they have 15000 to 40000",
+        "RequireGPUs GlobalMemoryMb >= 15000 instead of GlobalMemoryMb >= 40000: 1 more slot",
+    );
+    expect(&[CARDS], claim, "", "RequestGPUs 1 instead of 2: 1 more slot");
+}

@@ -442,3 +442,17 @@ fn attributes_that_the_schedd_maintains_are_not_suggested() {
     let (_, suggestions) = explain(&[slot], "[ RemoteWallClockTime = 7200; NumJobStarts = 9 ]");
     assert!(suggestions.is_empty(), "{suggestions:?}");
 }
+
+#[test]
+fn a_version_that_is_compared_as_a_string_is_suggested_as_a_number() {
+    let slot = plain_slot(
+        "slot1@a",
+        "CondorVersion = \"$CondorVersion: 25.14.0 2026-01-01 $\"; Requirements = true;",
+    );
+    expect(
+        &[&slot],
+        "[ Requirements = TARGET.CondorVersion >= \"$CondorVersion: 9.0.0 2021-04-14 $\" ]",
+        "write versionGE(split(TARGET.CondorVersion)[1], \"9.0.0\")",
+        "",
+    );
+}
