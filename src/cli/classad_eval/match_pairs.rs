@@ -387,5 +387,5 @@ fn ad_name(ad: &ClassAd, number: usize, world: &RealWorld) -> String {
 fn hints_of_pair(pair: &AdPair<'_>, world: &RealWorld) -> Vec<String> {
     let right = vec![(pair.right_name.to_owned(), pair.right.clone())];
     let pool = AdPool::new(right, world).symmetric();
-    PairHints::new(&pool).of_pair(pair.left, 0).to_vec()
+    PairHints::new(&pool, std::slice::from_ref(pair.left)).of_pair(0, 0)
 }

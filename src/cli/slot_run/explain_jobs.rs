@@ -36,6 +36,9 @@ const MAX_NAMED_JOBS: usize = 3;
 /// Maximum number of concurrency limits that a message names.
 const MAX_NAMED_LIMITS: usize = 3;
 
+/// Number of jobs for which hints about pairs are prepared together.
+const HINTED_JOBS: usize = 1000;
+
 /// Maximum number of slots that a message names.
 const MAX_NAMED_SLOTS: usize = 5;
 
@@ -192,8 +195,12 @@ fn print_answers(
     let mut offers = Vec::new();
     let as_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
     let set = slot_set(slots, world);
-    let mut hints = arguments.pairs.then(|| PairHints::new(&*set));
-    for (ad, number) in jobs.iter().zip(1..) {
+    let mut hints = None;
+    for (at_job, ad) in jobs.iter().enumerate() {
+        if arguments.pairs && at_job % HINTED_JOBS == 0 {
+            let until = jobs.len().min(at_job + HINTED_JOBS);
+            hints = Some(PairHints::new(&*set, &jobs[at_job..until]));
+        }
         let mut said = slots.consider(ad, world);
         let is_taken = said.iter().any(|it| it.accepted);
         (all_taken, any_taken) = (all_taken && is_taken, any_taken || is_taken);
@@ -201,7 +208,7 @@ fn print_answers(
             offers.append(&mut said);
             continue;
         }
-        let job = job_name(ad, number, set.world());
+        let job = job_name(ad, at_job as u64 + 1, set.world());
         for (at, SlotDecision { slot, accepted, reason, details, .. }) in said.into_iter().enumerate() {
             let word = if accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {reason}").context("standard output")?;
@@ -209,7 +216,8 @@ fn print_answers(
                 writeln!(output, "    {line}").context("standard output")?;
             }
             let hints = hints.as_mut().filter(|_| !accepted && set.name(at) == slot);
-            for hint in hints.map(|hints| hints.of_pair(ad, at)).unwrap_or_default() {
+            let hints = hints.map(|hints| hints.of_pair(at_job % HINTED_JOBS, at));
+            for hint in hints.unwrap_or_default() {
                 writeln!(output, "    hint: {hint}").context("standard output")?;
             }
         }

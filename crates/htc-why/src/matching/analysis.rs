@@ -93,7 +93,7 @@ impl<'s> Analysis<'s> {
     /// Compares all groups of jobs with all slots.
     pub fn new(slots: &'s dyn SlotSet, jobs: JobGrouper<'s>) -> Self {
         let (raw_groups, slot_graph) = jobs.finish();
-        let job_graph = definitions_graph(&slot_graph, &raw_groups);
+        let job_graph = definitions_graph(&slot_graph, raw_groups.iter().map(|group| &group.ad));
         let mut read = ReadNames { names: slot_graph.keys().cloned().collect(), reads_any: false };
         read = close(read, [&slot_graph, &job_graph]);
         let mut slot_groups = group_slots(slots, &read);
@@ -138,6 +138,39 @@ impl<'s> Analysis<'s> {
             other,
             all_other,
         }
+    }
+
+    /// Compares each job with each slot, without groups, and only by clauses. The graph has the names that slots and jobs
+    /// read; the result has it together with that of the definitions in jobs.
+    pub(super) fn of_pairs(
+        slots: &'s dyn SlotSet,
+        jobs: &[ClassAd],
+        slot_graph: NameGraph,
+    ) -> (Self, [NameGraph; 2]) {
+        let job_graph = definitions_graph(&slot_graph, jobs.iter());
+        let jobs: Vec<SeenJob> = jobs.iter().map(|job| SeenJob::new(job.clone(), slots)).collect();
+        let representatives: Vec<usize> = (0..slots.len()).collect();
+        let graphs = [&slot_graph, &job_graph];
+        let table =
+            ClauseTable::new(&TableInput { slots, slot_groups: &representatives, jobs: &jobs, graphs });
+        let slot_group = |slot: &usize| SlotGroup {
+            first: slots.name(*slot).to_owned(),
+            members: vec![*slot],
+            count: 1,
+            accepted_jobs: 0,
+        };
+        let analysis = Analysis {
+            slots,
+            job_groups: Vec::new(),
+            slot_groups: representatives.iter().map(slot_group).collect(),
+            weights: vec![1; representatives.len()],
+            representatives,
+            all_other: jobs.iter().map(|_| OnceLock::new()).collect(),
+            jobs,
+            table,
+            other: FxHashMap::default(),
+        };
+        (analysis, [slot_graph, job_graph])
     }
 
     /// Returns the words for the two sides.
@@ -263,9 +296,8 @@ impl<'s> Analysis<'s> {
 }
 
 /// Returns the definitions, in all jobs, of the names that are read.
-fn definitions_graph(names: &NameGraph, groups: &[RawGroup]) -> NameGraph {
-    let read = |name| definitions_read(name, groups.iter().map(|group| &group.ad));
-    names.keys().map(|name| (name.clone(), read(name))).collect()
+fn definitions_graph<'a>(names: &NameGraph, jobs: impl Iterator<Item = &'a ClassAd> + Clone) -> NameGraph {
+    names.keys().map(|name| (name.clone(), definitions_read(name, jobs.clone()))).collect()
 }
 
 fn group_slots(slots: &dyn SlotSet, read: &ReadNames) -> Vec<SlotGroup> {

@@ -151,6 +151,43 @@ impl ClauseTable {
             (clause, &self.refusing[clause][class as usize])
         })
     }
+
+    /// True if a clause is not true for a class of jobs and a group of slots.
+    pub(super) fn is_refused(&self, clause: usize, class: u32, slot: usize) -> bool {
+        self.refusing[clause][class as usize].contains(slot)
+    }
+
+    /// Returns the clauses that apply to a group of jobs, with the classes of their values: those of slots, then those of the
+    /// job in the order of its Requirements.
+    pub(super) fn ordered_clauses(
+        &self,
+        job: usize,
+        ad: &ClassAd,
+        graphs: &[NameGraph; 2],
+    ) -> Vec<(usize, u32)> {
+        let circles = CircleFinder::new([&graphs[0], &graphs[1]]);
+        let is_circular = |name: &AttrName, definition: &Expr| circles.is_circular(name, definition);
+        let own: Vec<Vec<u8>> =
+            split_requirements(ad, ClauseSide::Job, false, &is_circular).iter().map(clause_key).collect();
+        let place = |clause: &Clause| {
+            let key = clause_key(clause);
+            own.iter().position(|known| *known == key).unwrap_or_default()
+        };
+        let mut clauses: Vec<(usize, u32)> =
+            self.of_job[job].iter().map(|(clause, class)| (*clause as usize, *class)).collect();
+        clauses.sort_by_key(|(clause, _)| match &self.clauses[*clause] {
+            clause if clause.side == ClauseSide::Slot => (false, 0),
+            clause => (true, place(clause)),
+        });
+        clauses
+    }
+}
+
+/// Returns a key of a clause; equal keys mean equal clauses in attributes of the same name.
+fn clause_key(clause: &Clause) -> Vec<u8> {
+    let mut key = clause.attribute.to_ascii_lowercase().into_bytes();
+    push_expr_key(&clause.expr, &mut key);
+    key
 }
 
 /// Division of Requirements into clauses.
@@ -172,10 +209,8 @@ fn distinct_clauses<'a>(
     let is_circular = |name: &AttrName, definition: &Expr| split.circles.is_circular(name, definition);
     for (at, ad) in ads.enumerate() {
         for clause in split_requirements(ad, side, split.needed, &is_circular) {
-            let mut key = clause.attribute.to_ascii_lowercase().into_bytes();
-            push_expr_key(&clause.expr, &mut key);
             let next = found.len();
-            let number = *index.entry(key).or_insert(next);
+            let number = *index.entry(clause_key(&clause)).or_insert(next);
             if number == next {
                 found.push((clause, Vec::new()));
             }

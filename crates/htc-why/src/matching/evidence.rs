@@ -75,8 +75,7 @@ impl ClauseEvidence {
             analysis.slots.context(clause.side, slot, job)
         };
         let reading_side = analysis.slots.reading_side(clause.side);
-        let part = deciding_part(&context(heaviest), clause.expr.clone());
-        let part = simplify_comparison(&context(heaviest), part);
+        let part = explained_part(&context(heaviest), clause.expr.clone());
         let found = explain::clauses(&context(heaviest), &part);
         let names = found.iter().flat_map(|clause| &clause.references);
         let mut evidence = ClauseEvidence {
@@ -203,6 +202,11 @@ fn draining_count(analysis: &Analysis<'_>, group: usize) -> usize {
         Context::new(analysis.slots.world()).my(ad).boolean("Draining") == Some(true)
     };
     analysis.slot_groups()[group].members.iter().filter(is_draining).count()
+}
+
+/// Returns the part of a clause that is explained: the one that decides, without terms that are 0.
+pub(super) fn explained_part(context: &Context<'_>, clause: Expr) -> Expr {
+    simplify_comparison(context, deciding_part(context, clause))
 }
 
 /// Follows conditional expressions to the branch that applies, and conjunctions to the first part that is not true.

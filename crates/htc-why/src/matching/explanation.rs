@@ -157,28 +157,6 @@ impl Analysis<'_> {
         self.refusals(job).iter().map(|refusal| self.describe(job, refusal)).collect()
     }
 
-    /// Returns hints about the conditions by which a group of slots and a group of jobs refuse each other: what was probably
-    /// meant, and what the values mean.
-    pub(super) fn hints_of_groups(&self, job: usize, group: usize) -> Vec<String> {
-        let mut only = BitSet::new(self.weights.len());
-        only.insert(group);
-        let mut hints: Vec<String> = Vec::new();
-        for source in self.refusals_of_pair(job, group) {
-            let RefusalSource::Clause(clause) = source else { continue };
-            let evidence = ClauseEvidence::collect(self, job, &self.table.clauses[clause], &only);
-            let times = evidence.seen.iter().filter_map(|seen| {
-                let time = seen.values.clock_text(&seen.name)?;
-                Some(format!("{} is {}, that is {time}", seen.name, seen.values.text()))
-            });
-            for hint in times.chain(evidence.notes.iter().cloned()) {
-                if !hints.contains(&hint) {
-                    hints.push(hint);
-                }
-            }
-        }
-        hints
-    }
-
     /// Returns at most `limit` small changes of a group of jobs that gain slots; those that gain most come
     /// first.
     pub fn suggestions(&self, job: usize, limit: usize) -> Vec<Suggestion> {

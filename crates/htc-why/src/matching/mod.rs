@@ -30,6 +30,7 @@ mod notes;
 mod number_comparison;
 mod pair_hints;
 mod parallel_grouping;
+mod plain_comparison;
 mod schedd_attributes;
 mod seen_values;
 mod sentence;
