@@ -7,6 +7,7 @@ mod explain_cron;
 mod explain_jobs;
 mod job_stream;
 mod manual;
+mod negotiator_notes;
 mod options;
 mod run;
 mod simulate;

@@ -8,16 +8,15 @@ use anyhow::Context;
 
 use super::job_stream::{JobStream, job_name};
 use super::options::{ExplainOptions, SlotRunCli};
-use super::{control_client, explain_cron, slot_ads, slot_config};
+use super::{control_client, explain_cron, negotiator_notes, slot_ads, slot_config};
 use crate::classad::format::long;
-use crate::classad::{ClassAd, Context as AdContext, Dialect, Expr};
+use crate::classad::{ClassAd, Dialect, Expr};
 use crate::cli::common::{
     Problem, ProgramContext, RowOptions, Status, exit_at_deadline, open_stdio_pipe, read_ads,
     stdin_twice_problem, write_to_stdout,
 };
 use crate::cli::explain::ExplanationReport;
-use crate::job::Universe;
-use crate::job::attr::{CLUSTER_ID, JOB_UNIVERSE};
+use crate::job::attr::CLUSTER_ID;
 use crate::runner::slot::{
     CandidateSlots, KnownAttributes, OfferChange, PoolSlots, SlotControlRequest, SlotDecision,
     UnmetCondition, offer_changes, passive_execution_point,
@@ -29,12 +28,6 @@ use crate::world::World;
 
 /// Maximum number of pairs of a job and a slot that are printed one by one.
 const MAX_PAIRS: usize = 10;
-
-/// Maximum number of jobs in warnings about conditions that their ads do not have.
-const MAX_NAMED_JOBS: usize = 3;
-
-/// Maximum number of concurrency limits that a message names.
-const MAX_NAMED_LIMITS: usize = 3;
 
 /// Number of jobs for which hints about pairs are prepared together.
 const HINTED_JOBS: usize = 1000;
@@ -113,7 +106,7 @@ pub(super) fn explain_jobs(
     let mut stream = JobStream::open(arguments, &session_of_jobs)?;
     let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
     slot_config::warn_once(session, &unlikely_jobs(&jobs, &arguments.input.names()));
-    slot_config::warn_once(session, &conditions_beyond_ads(&jobs, &slots, &world));
+    slot_config::warn_once(session, &negotiator_notes::conditions_beyond_ads(&jobs, &slots, &world));
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
         let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
@@ -123,7 +116,7 @@ pub(super) fn explain_jobs(
     let is_about_slots = jobs.is_empty() && wants_summary(arguments);
     if stream.is_finished() && !is_about_slots {
         slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
-        slot_config::warn_once(session, limits_note(&jobs, &world).as_slice());
+        slot_config::warn_once(session, &negotiator_notes::of_jobs(&jobs, &slots, &world));
         return print_answers(cli, arguments, &slots, &jobs, &world);
     }
     let set = slot_set(&slots, &world);
@@ -133,7 +126,7 @@ pub(super) fn explain_jobs(
     let analysis = Analysis::new(&*set, grouper);
     let job_ads = analysis.job_ads();
     slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &job_ads));
-    slot_config::warn_once(session, limits_note(&job_ads, set.world()).as_slice());
+    slot_config::warn_once(session, &negotiator_notes::of_jobs(&job_ads, &slots, set.world()));
     let ExplainOptions { by_slot, any, html, rows, .. } = arguments;
     ExplanationReport {
         output: &cli.output,
@@ -387,61 +380,6 @@ fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// Returns the reasons other than conditions of ads for which matching jobs wait: the last refusal by the
-/// negotiator, slots of machines that are asleep, and several slots for one parallel job.
-fn conditions_beyond_ads(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn World) -> Vec<String> {
-    let mut notes = Vec::new();
-    for (job, number) in jobs.iter().zip(1..).take(MAX_NAMED_JOBS) {
-        let (name, own) = (job_name(job, number, world), AdContext::new(world).my(job));
-        if let Some(reason) = own.string("LastRejMatchReason") {
-            notes.push(format!("job {name}: the negotiator's last reason to refuse it was: {reason}"));
-        }
-        if own.int(JOB_UNIVERSE) == Some(Universe::Parallel.number()) {
-            notes.push(format!(
-                "job {name}: a job of the parallel universe waits for several slots at once, and only for those whose \
-                 DedicatedScheduler is its access point"
-            ));
-        }
-    }
-    if let CandidateSlots::Ads(pool) = slots {
-        let is_offline = |ad: &ClassAd| AdContext::new(world).my(ad).boolean("Offline") == Some(true);
-        let offline: Vec<_> =
-            pool.ads.iter().filter(|(_, ad)| is_offline(ad)).map(|(name, _)| name).collect();
-        if let [first, ..] = offline[..] {
-            let slots = counted(offline.len(), "slot");
-            notes.push(format!(
-                "{slots} of machines that are asleep (Offline), such as {first}, must wake up first"
-            ));
-        }
-    }
-    notes
-}
-
-/// Returns a note that the negotiator also counts concurrency limits, which are in no ad, or `None` if no job has limits.
-fn limits_note(jobs: &[ClassAd], world: &dyn World) -> Option<String> {
-    let mut limits: Vec<String> = Vec::new();
-    for job in jobs {
-        let own = AdContext::new(world).my(job).string("ConcurrencyLimits").unwrap_or_default().to_string();
-        for limit in own.split(',').map(str::trim).filter(|limit| !limit.is_empty()) {
-            if !limits.iter().any(|known| known.eq_ignore_ascii_case(limit)) {
-                limits.push(limit.to_owned());
-            }
-        }
-    }
-    let more = match limits.len().saturating_sub(MAX_NAMED_LIMITS) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    limits.truncate(MAX_NAMED_LIMITS);
-    (!limits.is_empty()).then(|| {
-        format!(
-            "ConcurrencyLimits ({}{more}) are not compared: the negotiator counts the running jobs of the pool against \
-             NAME_LIMIT or CONCURRENCY_LIMIT_DEFAULT",
-            limits.join(", ")
-        )
-    })
 }
 
 /// Returns the slots of a running execution point, with their claims.

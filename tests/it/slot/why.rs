@@ -523,3 +523,46 @@ fn limits_that_only_the_negotiator_counts_are_named() {
         );
     }
 }
+
+#[test]
+fn quotas_of_accounting_groups_are_named_if_the_configuration_has_groups() {
+    let point = Point::new();
+    let path = point.path("job.ads");
+    let job = |group: &str| format!("{JOB}AccountingGroup = \"{group}.ann\"\nAcctGroup = \"{group}\"\n\n");
+    let notes = |groups: &str, jobs: &[&str]| {
+        std::fs::write(&path, jobs.iter().map(|group| job(group)).collect::<String>()).unwrap();
+        std::fs::write(
+            point.path("config.groups"),
+            format!("NUM_CPUS = 4\nMEMORY = 8000\nDISK = 1000000\nSTART = True\n{groups}"),
+        )
+        .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"));
+        command.args(["explain", "--no-env", "--config-file"]).arg(point.path("config.groups"));
+        let output = command.arg("--ads").arg(&path).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        stderr
+    };
+    let groups = "GROUP_NAMES = group_a, group_b, group_b.x\nGROUP_QUOTA_group_a = 20\nGROUP_QUOTA_DYNAMIC_group_b = 0.5\n\
+                  GROUP_ACCEPT_SURPLUS_group_b = True\n";
+    let text = notes(groups, &["Group_A", "Group_A"]);
+    let quota = "the quota of group_a is not compared: the negotiator gives its jobs this part of the pool, and no more \
+                 (GROUP_QUOTA_group_a = 20)";
+    assert_eq!(text.matches(quota).count(), 1, "{text}");
+    let text = notes(groups, &["group_b.y"]);
+    assert!(
+        text.contains("and more if other groups do not use theirs (GROUP_QUOTA_DYNAMIC_group_b = 0.5)"),
+        "{text}"
+    );
+    let text = notes(groups, &["group_b.x"]);
+    assert!(text.contains("GROUP_QUOTA_group_b.x is not set, which means 0"), "{text}");
+    let text = notes(groups, &["other"]);
+    assert!(
+        text.contains(
+            "GROUP_NAMES does not have other, so the negotiator counts the job as one without a group"
+        ),
+        "{text}"
+    );
+    let text = notes("", &["group_a"]);
+    assert!(!text.contains("AccountingGroup"), "{text}");
+}
