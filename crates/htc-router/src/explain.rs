@@ -247,7 +247,7 @@ impl JobExplanation {
     }
 
     /// Returns the names of the routes that match the job and take no further jobs.
-    fn full_matching_routes(&self) -> Vec<&BString> {
+    pub fn full_matching_routes(&self) -> Vec<&BString> {
         let is_full = |route: &&RouteEvaluation| route.full_reason.is_some() && route.matches == Truth::True;
         self.routes.iter().filter(is_full).map(|route| &route.route).collect()
     }

@@ -291,6 +291,11 @@ fn route_search_to_json(
             })
         })
         .collect();
+    // A job that is no candidate would not get these routes either.
+    let full_routes: Vec<String> = match story.excluded_by {
+        Some(_) => Vec::new(),
+        None => story.full_matching_routes().into_iter().map(|name| text(name)).collect(),
+    };
     json!({
         "job": job,
         "route": chosen.map(text),
@@ -299,6 +304,7 @@ fn route_search_to_json(
             json!({ "by": name, "clause": text(&clause.text), "because": clause.explanation })
         }),
         "reason": reason,
+        "full_routes": full_routes,
         "routes": routes,
     })
 }

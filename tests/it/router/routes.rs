@@ -337,4 +337,15 @@ fn jobs_for_which_all_matching_routes_are_full_are_told_so() {
     assert!(blocks[2].contains("candidate: yes"), "{told}");
     assert!(blocks[3].contains("not a candidate now: routes A, B match, but take no more jobs"), "{told}");
     assert!(blocks[4].contains("no candidate: no enabled route matches"), "{told}");
+    let (_, told, _) = translate(place.path(), &["match", "--explain", "--jsonl"], &jobs);
+    let full: Vec<serde_json::Value> = told
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["full_routes"].clone())
+        .collect();
+    let names = |names: &[&str]| serde_json::json!(names);
+    assert_eq!(
+        full,
+        [names(&[]), names(&["A"]), names(&["A", "B"]), names(&["A", "B"]), names(&[])],
+        "{told}"
+    );
 }
