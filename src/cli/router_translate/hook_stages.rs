@@ -327,7 +327,8 @@ fn run_hook_stage(
         HookRoute::Chosen(chosen) => chosen.reasons.total(),
         _ => 0,
     };
-    if let (HookRoute::Chosen(chosen), true, false) = (&routes, unrouted > 0, options.output.quiet) {
+    // These jobs are missing in the output, so --quiet does not suppress the message.
+    if let (HookRoute::Chosen(chosen), true) = (&routes, unrouted > 0) {
         program.write_stderr(&format!("{}\n", chosen.reasons.to_lines("not routed").join("\n")));
     }
     Ok(if stage.failed + malformed + unrouted > 0 { Status::No } else { Status::Done })

@@ -161,7 +161,8 @@ pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyho
     })?;
     let RoutingRun { ads, reasons, routed_count, .. } = work;
     ads.finish(&arguments.options.output, program)?;
-    if reasons.total() > 0 && !arguments.options.output.quiet {
+    // These jobs are missing in the output, so --quiet does not suppress the message.
+    if reasons.total() > 0 {
         program.write_stderr(&format!("{}\n", reasons.to_lines("not routed").join("\n")));
     }
     let is_yes = if arguments.any { routed_count > 0 } else { reasons.total() + malformed == 0 };

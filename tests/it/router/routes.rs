@@ -349,3 +349,20 @@ fn jobs_for_which_all_matching_routes_are_full_are_told_so() {
         "{told}"
     );
 }
+
+#[test]
+fn jobs_that_are_missing_in_the_output_are_reported_with_quiet() {
+    let place = tempfile::tempdir().unwrap();
+    let config = "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=e\nREQUIREMENTS Owner == \"ann\"\nUNIVERSE VANILLA\n@e\n";
+    fs::write(place.path().join("config"), config).unwrap();
+    let job = "ClusterId = 1\nProcId = 0\nOwner = \"bob\"\nJobUniverse = 5\nJobStatus = 1\n\n";
+    for verb in ["route", "translate"] {
+        let (status, out, err) = translate(place.path(), &[verb, "--quiet"], job);
+        assert_eq!((status, out.as_str()), (1, ""), "{err}");
+        assert!(err.contains("1 job not routed") && err.contains("is not true in route A"), "{verb}: {err}");
+    }
+    // The result of match says it itself.
+    let (status, out, err) = translate(place.path(), &["match", "--quiet"], job);
+    assert_eq!((status, err.as_str()), (1, ""));
+    assert!(out.contains("is not true in route A"), "{out}");
+}
