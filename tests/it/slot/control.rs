@@ -289,6 +289,26 @@ fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
     assert_eq!(point.end(child).status, Some(0));
 }
 
+#[test]
+fn a_claim_that_replaces_another_says_so() {
+    let (point, child) = unasked(Point::new());
+    let ad = point.path("job.ad").display().to_string();
+    let claim = |cluster: u32, owner: &str| {
+        let job = format!(
+            "ClusterId = {cluster}\nProcId = 0\nOwner = \"{owner}\"\nRequestCpus = 1\nRequestMemory = 8\nRequestDisk = 1\n"
+        );
+        std::fs::write(&ad, job).unwrap();
+        let claimed = point.ask(["claim", "slot1", "--ads", &ad]);
+        assert_eq!(String::from_utf8_lossy(&claimed.stdout), "slot1\n");
+        String::from_utf8_lossy(&claimed.stderr).into_owned()
+    };
+    assert!(!claim(7, "bob").contains("was claimed"));
+    let text = claim(8, "eve");
+    assert!(text.contains("slot1 was claimed for job 7.0 of bob"), "{text}");
+    assert!(point.ask(["off", "--fast"]).status.success());
+    assert_eq!(point.end(child).status, Some(0));
+}
+
 /// A startd of 25.14 changes the slot to Claimed for a moment, and does not inform the claimer.
 #[test]
 fn a_claim_that_policy_would_end_at_once_is_refused() {

@@ -73,6 +73,7 @@ impl LiveExecutionPoint<'_> {
             Command::Claim(event) => {
                 let before: Vec<SlotKey> = self.machine.slots().map(|(key, ..)| key).collect();
                 let whole = unsupported_split_note(&event);
+                let replaced = self.replaced_claim_note(&slot);
                 self.try_step(*event)?;
                 let claimed = |(key, id, state, activity): (SlotKey, &str, SlotState, Activity)| {
                     let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
@@ -88,9 +89,20 @@ impl LiveExecutionPoint<'_> {
                     self.check_claim_kept(&slot).map_err(RequestRefusal::for_state)?;
                 }
                 let splits = slots.iter().any(|claimed| !claimed.slot.eq_ignore_ascii_case(&slot));
-                SlotControlAnswer { slots, waits, note: whole.filter(|_| splits), ..done }
+                let replaced = replaced.filter(|_| waits.is_none());
+                SlotControlAnswer { slots, waits, note: whole.filter(|_| splits).or(replaced), ..done }
             }
         })
+    }
+
+    /// Returns a note about the claim that a new claim of this slot ends if no job runs, or `None` if the slot is not claimed.
+    fn replaced_claim_note(&self, slot: &str) -> Option<String> {
+        let (key, id, state, _) = self.find_slot(slot)?;
+        let (job, owner) = self.machine.job_of(key).filter(|_| state == SlotState::Claimed)?;
+        let of = owner.map_or_else(String::new, |owner| format!(" of {owner}"));
+        Some(format!(
+            "{id} was claimed for job {job}{of}, which it did not run: the new claim, whose rank is not lower, replaces that one"
+        ))
     }
 
     /// Checks that the slot has a claim if the command requires one (`command_handler`, `command_release_claim`).
