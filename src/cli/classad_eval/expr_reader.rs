@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::options::ClassadEvalCli;
 use crate::classad::{Dialect, Expr, ParseError, Value, pitfalls};
-use crate::cli::common::{Problem, ProgramContext, Status};
+use crate::cli::common::{Problem, ProgramContext, Status, refuse_file_name};
 use crate::text::caret::Caret;
 
 /// Returns the dialect in which expressions are parsed. It depends on strict mode.
@@ -52,7 +52,11 @@ impl<'a> ExprReader<'a> {
 
     /// Parses the values of an option as expressions.
     pub(super) fn parse_options(&self, what: &str, texts: &[OsString]) -> anyhow::Result<Vec<Expr>> {
-        texts.iter().map(|text| self.parse_option(what, text)).collect()
+        let parse = |text: &OsString| {
+            refuse_file_name(what, text)?;
+            self.parse_option(what, text)
+        };
+        texts.iter().map(parse).collect()
     }
 
     /// Returns the conjunction of all values of `--constraint`, or `None` if the option is not given.

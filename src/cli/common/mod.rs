@@ -109,7 +109,7 @@ pub(crate) use scenario::{
     SimulationEvents, find_param_line, find_scenario_and_events, read_jobs, read_scenario, scenario_problem,
 };
 pub(crate) use sort_keys::{
-    SortKeys, compare_in_reverse, compare_sort_keys, parse_expressions, sort_error_warning,
+    SortKeys, compare_in_reverse, compare_sort_keys, parse_expressions, refuse_file_name, sort_error_warning,
 };
 pub use status::Status;
 pub(crate) use stdin_use::stdin_twice_problem;

@@ -1,5 +1,9 @@
 //! Order of sorted results.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use super::{Problem, ProgramContext};
 use crate::classad::{ClassAd, Context, Expr, Value};
 use crate::world::World;
@@ -75,10 +79,22 @@ pub(crate) fn sort_error_warning(count: u64, noun: &str, keys: &[Expr]) -> Strin
 /// Returns an error for a text that is not an expression.
 pub(crate) fn parse_expressions(option: &str, texts: &[String]) -> Result<Vec<Expr>, Problem> {
     let parse = |text: &String| {
+        refuse_file_name(option, text.as_ref())?;
         let problem = |error| Problem::usage(format!("{option} {text}: {error}"));
         Expr::parse(text.as_bytes()).map_err(problem)
     };
     texts.iter().map(parse).collect()
+}
+
+/// Returns an error if the expression of an option is the name of an existing file, which the user probably wanted to read.
+pub(crate) fn refuse_file_name(option: &str, text: &OsStr) -> Result<(), Problem> {
+    let is_like_file = text.as_bytes().iter().any(|byte| matches!(byte, b'.' | b'/'));
+    if !is_like_file || !Path::new(text).is_file() {
+        return Ok(());
+    }
+    let text = text.to_string_lossy();
+    let problem = Problem::usage(format!("{option} needs an expression, and '{text}' is a file"));
+    Err(problem.hint(format!("--ads {text} reads the ads of the file")))
 }
 
 /// Compares sort keys for descending order. Undefined values and errors come last in both directions.

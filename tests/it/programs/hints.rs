@@ -118,3 +118,19 @@ fn hook_test_checks_a_rejected_job_and_names_only_some_ignored_attributes() {
     let (status, _, err) = call(&home, HOOK_TEST, &["prepare", "./prepare", "--sample-job", "vanilla"]);
     assert!(status == 1 && err.contains(" and 2 more (--json lists all)"), "{err}");
 }
+
+#[test]
+fn a_file_in_place_of_an_expression_is_refused() {
+    let home = prepared_directory();
+    std::fs::write(home.path().join("some.ad"), "ClusterId = 1\nProcId = 0\n\n").unwrap();
+    for (program, words) in [
+        (env!("CARGO_BIN_EXE_htc-classad-eval"), &["--ads", "some.ad", "-c", "some.ad"][..]),
+        (ROUTER_STATUS, &["some.ad", "-c", "some.ad"]),
+        (ROUTER_STATUS, &["some.ad", "--sort", "some.ad"]),
+    ] {
+        let (status, out, err) = call(&home, program, words);
+        assert_eq!((status, out.as_str()), (2, ""), "{err}");
+        assert!(err.contains("needs an expression, and 'some.ad' is a file"), "{err}");
+        assert!(err.contains("hint: --ads some.ad reads the ads of the file"), "{err}");
+    }
+}
