@@ -6,6 +6,7 @@ mod job_counts;
 mod job_reader;
 mod options;
 mod output_form;
+mod redirected_input;
 mod shown_attributes;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ pub(super) use self::job_reader::read_configured_queue;
 use self::job_reader::{NeededJobs, PastAds, read_queue_log_file};
 use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
+use self::redirected_input::{RedirectedInput, redirected_input};
 use self::shown_attributes::{
     HISTORY_ATTRIBUTES, HISTORY_COLUMNS, PAIR_ATTRIBUTES, QUEUE_ATTRIBUTES, past_job_cells,
 };
@@ -34,7 +36,7 @@ use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::config::{Config, LookupContext};
+use crate::config::{Config, ConfigError, LookupContext};
 use crate::job::JobStatus;
 use crate::queue::list_history_files;
 use crate::quirks::QuirkMode;
@@ -90,7 +92,7 @@ const MANUAL: Manual = Manual {
     description: &[
         "Reads the job_queue.log of a schedd (also while the schedd writes it), job ads in any format, such as the output of 'condor_q -long', or \
          history files, which may be compressed (.gz, .bz2, .xz, .zst). Prints each routed job with its route, its source job and its state. Without \
-         a file, the queue log of the configuration is read.",
+         a file, the queue log of the configuration is read, or standard input if there is no configuration.",
         "doctor finds routed jobs without a source job, source jobs whose routed job is gone, jobs that are claimed and \
          never submitted, held or not finalized routed jobs, and routes above their limits. It exits with 1 if there are any.",
         "Called as condor_router_q or condor_router_history, this program has the options, output and exit statuses of that tool. The \
@@ -178,7 +180,16 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
         ) => files.files.as_slice(),
         None => &[],
     };
-    let files = [common.input.ads.as_slice(), &common.files, verb_files].concat();
+    let mut files = [common.input.ads.as_slice(), &common.files, verb_files].concat();
+    if files.is_empty() && common.watch.is_none() {
+        match redirected_input() {
+            Some(_) if view.is_configuration_missing() => files.push("-".into()),
+            Some(RedirectedInput::File) => session.warn(
+                "standard input is not read: the jobs are those of the configuration; '-' reads standard input",
+            ),
+            Some(RedirectedInput::Pipe) | None => {}
+        }
+    }
     match &arguments.verb {
         Some(RouterStatusVerb::History(_)) => view.show_history(&files),
         Some(RouterStatusVerb::Doctor(_)) => view.doctor(&files),
@@ -196,16 +207,24 @@ struct StatusView<'a> {
 }
 
 impl StatusView<'_> {
-    fn load_config(&self, world: &dyn World) -> anyhow::Result<Config> {
+    fn try_load_config(&self, world: &dyn World) -> Result<Config, ConfigError> {
         let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
         let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED_RUN);
-        let loaded = Config::load(world, &who, &load);
+        Config::load(world, &who, &load).map(|(config, _)| config)
+    }
+
+    /// True if no configuration is named and there is none in the usual places.
+    fn is_configuration_missing(&self) -> bool {
+        let world = self.common.clock.world();
+        self.try_load_config(&world).is_err_and(|error| Problem::from_missing_config(&error).is_some())
+    }
+
+    fn load_config(&self, world: &dyn World) -> anyhow::Result<Config> {
+        let loaded = self.try_load_config(world);
         let wanted =
             "name a job_queue.log, a history or a file of ads, or the configuration with --config-file";
         let stdin = (!std::io::stdin().is_terminal()).then_some("'-' reads standard input");
-        Ok(loaded
-            .map(|(config, _)| config)
-            .map_err(|error| Problem::from_config_error(error).hint(wanted).maybe_hint(stdin))?)
+        Ok(loaded.map_err(|error| Problem::from_config_error(error).hint(wanted).maybe_hint(stdin))?)
     }
 
     /// Warns about columns that are names of existing files, because the user probably wanted to read the files.

@@ -134,3 +134,31 @@ fn a_file_in_place_of_an_expression_is_refused() {
         assert!(err.contains("hint: --ads some.ad reads the ads of the file"), "{err}");
     }
 }
+
+/// Runs htc-router-status with a file as standard input, without or with a configuration.
+fn status_of_input(home: &tempfile::TempDir, words: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(ROUTER_STATUS);
+    command.current_dir(home.path()).env_remove("CONDOR_CONFIG").env("HOME", home.path());
+    command.stdin(std::fs::File::open(home.path().join("routed.ads")).unwrap());
+    let output = command.args(words).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn router_status_reads_standard_input_or_says_that_it_does_not() {
+    let home = prepared_directory();
+    let routed = "ClusterId = 7\nProcId = 0\nOwner = \"ann\"\nJobStatus = 1\nRouteName = \"r\"\nRoutedFromJobId = \"3.0\"\n\n";
+    std::fs::write(home.path().join("routed.ads"), routed).unwrap();
+    if !std::path::Path::new("/etc/condor/condor_config").exists() {
+        let (status, out, err) = status_of_input(&home, &[]);
+        assert!(status == 0 && out.contains("7.0"), "{out}{err}");
+        let (status, out, err) = status_of_input(&home, &["doctor"]);
+        assert!(status == 1 && out.contains("7.0"), "{out}{err}");
+    }
+    std::fs::write(home.path().join("job_queue.log"), "").unwrap();
+    let config = format!("SPOOL = {}\n", home.path().display());
+    std::fs::write(home.path().join("config"), config).unwrap();
+    let (_, out, err) = status_of_input(&home, &["--no-env", "--config-file", "config"]);
+    assert!(!out.contains("7.0") && err.contains("standard input is not read"), "{out}{err}");
+}
