@@ -34,6 +34,21 @@ pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::
     names
 }
 
+/// Attributes that every job in a queue or a history has.
+const IN_EVERY_JOB: [&str; 11] = [
+    "ClusterId",
+    "ProcId",
+    "Owner",
+    "JobStatus",
+    "JobUniverse",
+    "JobPrio",
+    "QDate",
+    "Cmd",
+    "CompletionDate",
+    "EnteredCurrentStatus",
+    "RemoteWallClockTime",
+];
+
 impl NameCoverage {
     /// Records the names of an ad. `whole` returns all names of the ad, including those that no expression uses.
     pub(super) fn record_ad(
@@ -65,7 +80,8 @@ impl NameCoverage {
         }
     }
 
-    /// Reports the looked-up names that no ad had, except HTCondor's own attributes, which an ad may lack.
+    /// Reports the looked-up names that no ad had. HTCondor's own attributes, which an ad may lack, are only reported if every
+    /// job has them and they are columns, which are then empty.
     pub(super) fn report_missing(&self, work: &StreamPlan<'_>, session: &ProgramContext) {
         let asked = &work.looked_up_names;
         let constraint = work.constraint.as_ref().map(references::mentioned_attributes);
@@ -75,7 +91,9 @@ impl NameCoverage {
         let missing = (0..).zip(asked).filter(|(at, _)| self.bits & (1u64 << at) == 0);
         for (_, name) in missing.filter(|_| self.ads > 0) {
             let text = name.to_string();
-            if supported::find_attribute(name.as_bytes()).is_some() {
+            let is_known = supported::find_attribute(name.as_bytes()).is_some();
+            let is_expected = IN_EVERY_JOB.iter().any(|known| *name == **known);
+            if is_known && !(is_expected && work.column_names.contains(name)) {
                 continue;
             }
             let ads =
@@ -90,6 +108,7 @@ impl NameCoverage {
                 .filter(|_| text.len() > 2)
                 .map(|meant| String::from_utf8_lossy(meant).into_owned());
             let hint = match meant {
+                _ if is_known => String::new(),
                 _ if text.contains('*') => {
                     "\n    hint: names cannot be patterns: name each attribute".to_owned()
                 }

@@ -39,6 +39,7 @@ pub(super) fn run(
     let columns = output::parse_columns(cli, format, matches, session)?;
     work.looked_up_names =
         name_coverage::looked_up_names(&work, &columns.expressions().cloned().collect::<Vec<_>>());
+    work.column_names = columns.expressions().filter_map(crate::classad::Expr::as_attribute).collect();
     let (input, out) = open_stdio_pipe();
     let enough = input.stop_flag();
     let mut input = Some(input);

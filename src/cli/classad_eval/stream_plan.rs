@@ -28,6 +28,8 @@ pub(super) struct StreamPlan<'a> {
     pub(super) split_by: Option<Expr>,
     /// Names that are looked up in each ad.
     pub(super) looked_up_names: Vec<AttrName>,
+    /// Names that are columns.
+    pub(super) column_names: Vec<AttrName>,
     pub(super) assigned: ClassAd,
     pub(super) operands: Vec<OperandExpression>,
     pub(super) target: Option<ClassAd>,
@@ -114,6 +116,7 @@ impl<'a> StreamPlan<'a> {
             aggregates,
             split_by,
             looked_up_names: Vec::new(),
+            column_names: Vec::new(),
             assigned,
             operands,
             target,

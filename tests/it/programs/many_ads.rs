@@ -255,6 +255,10 @@ fn values_are_counted_and_names_that_no_ad_has_are_reported() {
     assert!(err.contains("'Ownr' is not in any of the 30 ads") && !err.contains("ClusterId"), "{err}");
     // There is no warning about an attribute that jobs often lack.
     assert_eq!(eval(&["-af", "HoldReason"]).2, "");
+    // Every job has a CompletionDate, so that a column without values is a surprise.
+    let empty = "htc-classad-eval: warning: 'CompletionDate' is not in any of the 30 ads\n";
+    assert_eq!(eval(&["-af", "ClusterId", "CompletionDate", "--csv"]).2, empty);
+    assert_eq!(eval(&["-af", "CompletionDate ?: 0"]).2, "");
     assert_eq!(eval(&["-quiet", "-af", "Ownr"]).2, "");
     let (status, _, err) = eval(&["--count-by", "Owner", "1+1"]);
     assert!(status == 2 && err.contains("values cannot be counted"), "{err}");
