@@ -1,5 +1,7 @@
 //! Benchmark of explanations why jobs do not run, in a table next to their goals. `cargo bench --bench why`; `HTC_BENCH_ONLY`
-//! selects rows by a part of their name. Figures are processor and elapsed time of the whole program, and its largest memory.
+//! selects rows by a part of their name, `HTC_BENCH_SHARE=100` tries it with a hundredth of the jobs and slots. Figures are
+//! processor and elapsed time of the whole program as the median of some rounds with the distance between the best and the
+//! worst round, which is noise, and the largest memory.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -14,6 +16,9 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 const EXPLAIN: &str = env!("CARGO_BIN_EXE_htc-slot-run");
 const EVAL: &str = env!("CARGO_BIN_EXE_htc-classad-eval");
+
+/// Number of rounds of each row.
+const ROUNDS: usize = 5;
 
 /// Jobs and slots of one row.
 struct Load {
@@ -114,30 +119,59 @@ fn measure(program: &str, directory: &Path, arguments: &[&str]) -> [f64; 2] {
     [seconds() - before, start.elapsed().as_secs_f64()]
 }
 
+/// Times of several rounds.
+struct Rounds(Vec<f64>);
+
+impl Rounds {
+    /// Returns the median with the distance between the best and the worst round: `1.23 (0.05)`.
+    fn text(mut self) -> String {
+        self.0.sort_by(f64::total_cmp);
+        let [best, median, worst] = [0, self.0.len() / 2, self.0.len() - 1].map(|at| self.0[at]);
+        format!("{median:.2} ({:.2})", worst - best)
+    }
+}
+
+/// Measures a program several times, and returns its processor times and its elapsed times.
+fn measure_rounds(program: &str, directory: &Path, arguments: &[&str]) -> [String; 2] {
+    let rounds: Vec<[f64; 2]> = (0..ROUNDS).map(|_| measure(program, directory, arguments)).collect();
+    [0, 1].map(|at| Rounds(rounds.iter().map(|round| round[at]).collect()).text())
+}
+
+/// Returns the number by which `HTC_BENCH_SHARE` divides the numbers of jobs and slots.
+fn divisor() -> usize {
+    std::env::var("HTC_BENCH_SHARE").map_or(1, |share| share.parse().expect("HTC_BENCH_SHARE is a number"))
+}
+
 fn main() {
     let only = std::env::var("HTC_BENCH_ONLY").unwrap_or_default();
+    let divisor = divisor();
+    if divisor > 1 {
+        println!("With 1 of {divisor} jobs and slots: these are not the figures that the goals are about.\n");
+    }
     println!(
-        "Seconds of processor time, and elapsed.\n\n| work | reading | all | goal | largest memory so far |\n\
-         |---|---|---|---|---|"
+        "Seconds, median of {ROUNDS} rounds (worst less best).\n\n\
+         | work | reading: processor | elapsed | all: processor | elapsed | goal | largest memory so far |\n\
+         |---|---|---|---|---|---|---|"
     );
     for load in LOADS.iter().filter(|load| load.name.contains(&only)) {
+        let load = Load { jobs: (load.jobs / divisor).max(1), slots: (load.slots / divisor).max(1), ..*load };
         let directory = tempfile::tempdir().unwrap();
-        write_jobs(&directory.path().join("jobs"), load);
-        write_slots(&directory.path().join("slots"), load);
+        write_jobs(&directory.path().join("jobs"), &load);
+        write_slots(&directory.path().join("slots"), &load);
         // This constraint reads about as many attributes of each ad as explanations do.
         let condition = "RequestMemory > Memory && Requirements";
         let arguments = ["--ads", "jobs", "--ads", "slots", "-c", condition, "--count", "--quiet"];
-        let [reading, reading_elapsed] = measure(EVAL, directory.path(), &arguments);
+        let [reading, reading_elapsed] = measure_rounds(EVAL, directory.path(), &arguments);
         let [all, elapsed] = match load.counts_pairs {
-            true => measure(EVAL, directory.path(), &["--ads", "jobs", "--match", "slots", "--count"]),
+            true => measure_rounds(EVAL, directory.path(), &["--ads", "jobs", "--match", "slots", "--count"]),
             false => {
                 let arguments = ["explain", "--summary", "--ads", "jobs", "--slot-ads", "slots"];
-                measure(EXPLAIN, directory.path(), &arguments)
+                measure_rounds(EXPLAIN, directory.path(), &arguments)
             }
         };
         let memory = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() >> 10;
         println!(
-            "| {} | {reading:.2}, {reading_elapsed:.2} | {all:.2}, {elapsed:.2} | {} | {memory} MB |",
+            "| {} | {reading} | {reading_elapsed} | {all} | {elapsed} | {} | {memory} MB |",
             load.name, load.goal
         );
     }
