@@ -146,7 +146,10 @@ fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
         for path in crate_paths(&code_without_comments(&fs::read_to_string(&file).expect("a source"))) {
             let layer = path[0].as_str();
             let Some(other_height) = layer_number(layer) else {
-                wrong.push(format!("{inside}: `crate::{}` hides the floor it comes from", path.join("::")));
+                wrong.push(format!(
+                    "{inside}: `crate::{}` hides the layer that it comes from",
+                    path.join("::")
+                ));
                 continue;
             };
             let origin = |name: &String| names.get(&(layer.to_owned(), name.clone())).unwrap_or(name).clone();
