@@ -16,7 +16,7 @@ use crate::config::finding::Finding;
 use crate::config::{ConfigError, LoadOptions, LookupContext};
 use crate::lint::daemons::rules_file::{FileLanguage, detect_language, is_file_of_ads, lint_rules_file};
 use crate::lint::daemons::{LintRequest, LintResult};
-use crate::world::{FileKind, World};
+use crate::world::{FileKind, FileTextsWorld, World};
 
 /// Request of a `lint` verb.
 pub(in crate::cli) struct LintCommand<'a> {
@@ -92,7 +92,29 @@ pub(in crate::cli) fn run(
             spot.name = STDIN.1.into();
         }
     }
-    lint::finish(report, request.lint, &request.output, session)
+    let recheck = |corrected: &[(PathBuf, Vec<u8>)]| {
+        let world = FileTextsWorld { world, texts: corrected };
+        lint_again(request, &world)
+    };
+    lint::finish(report, &recheck, request.lint, &request.output, session)
+}
+
+/// Returns the findings of configurations or rules files whose texts have changed, or `None` for an ad and for files that
+/// can no longer be read.
+fn lint_again(request: &LintCommand<'_>, world: &dyn World) -> Option<Vec<Finding>> {
+    if request.job_ad.is_some() {
+        return None;
+    }
+    let texts = FileTexts::read(&request.files, world).ok()?;
+    if let Some(report) = rules_findings(request, &texts, world).ok()? {
+        return Some(report.findings);
+    }
+    let mut findings = Vec::new();
+    for files in group_files(&request.files, &texts).ok()? {
+        let files: Vec<PathBuf> = files.iter().map(|file| path_to_open(file)).collect();
+        findings.extend(request_of(request, &files).lint_config(world).ok()?.findings);
+    }
+    Some(findings)
 }
 
 /// Refuses directories and files in other languages. Of a file of ads, each attribute would be reported as an unknown parameter.

@@ -12,82 +12,154 @@ use crate::config::SharedText;
 use crate::config::finding::Finding;
 use crate::lint::corrections::{LineCorrection, correct_line};
 
+/// Maximum number of further times that corrected texts are checked for mistakes that another one had hidden.
+const MAX_RECHECKS: usize = 3;
+
+/// Function that returns the findings after the texts of files were replaced, or `None` if they cannot be checked again.
+pub(in crate::cli) type Recheck<'a> = dyn Fn(&[(PathBuf, Vec<u8>)]) -> Option<Vec<Finding>> + 'a;
+
 /// A file with its corrections.
 #[derive(Debug)]
 pub(super) struct CorrectedFile {
     path: PathBuf,
-    /// Lines of the file, each with its line end, before and after the corrections.
+    /// Lines of the file, each with its line end, before and after the corrections. A corrected line may be several lines.
     before: Vec<BString>,
     after: Vec<BString>,
+}
+
+impl CorrectedFile {
+    /// Reads a file, or returns `None` if it is not a regular file that can be read.
+    fn read(path: &Path) -> anyhow::Result<Option<Self>> {
+        let is_file = std::fs::metadata(path).is_ok_and(|status| status.is_file());
+        let Some(text) = is_file.then(|| std::fs::read(path).ok()).flatten() else { return Ok(None) };
+        if text.contains(&0) {
+            return Err(Problem::unreadable(format!("'{}' is not a text file", path.display())).into());
+        }
+        let before: Vec<BString> = text.lines_with_terminator().map(BString::from).collect();
+        Ok(Some(CorrectedFile { path: path.to_owned(), after: before.clone(), before }))
+    }
+
+    fn corrected_text(&self) -> Vec<u8> {
+        self.after.iter().flat_map(|line| line.iter().copied()).collect()
+    }
+
+    /// Returns the number of the first line of each corrected line.
+    fn line_numbers(&self) -> Vec<u32> {
+        let mut next = 1;
+        let number = |line: &BString| {
+            let number = next;
+            next += u32::try_from(line.lines_with_terminator().count()).unwrap_or(u32::MAX);
+            number
+        };
+        self.after.iter().map(number).collect()
+    }
+
+    /// Corrects a line of the corrected text if it is still the one that was checked; returns the findings whose corrections
+    /// were applied. `numbers` are those of the corrected lines.
+    fn correct(&mut self, number: u32, corrections: LineCorrections<'_>, numbers: &[u32]) -> Vec<usize> {
+        let Some(at) = numbers.partition_point(|first| *first <= number).checked_sub(1) else {
+            return Vec::new();
+        };
+        let lines = &mut self.after[at];
+        let skipped = (number - numbers[at]) as usize;
+        let start = lines.lines_with_terminator().take(skipped).map(<[u8]>::len).sum::<usize>();
+        let Some(line) = lines[start..].lines_with_terminator().next() else { return Vec::new() };
+        if line.trim_end_with(|c| c == '\n') != corrections.text.as_bytes() {
+            return Vec::new();
+        }
+        let (end, mut line) = (start + line.len(), BString::from(line));
+        let applied = correct_line(&mut line, corrections.corrections);
+        if !applied.is_empty() {
+            lines.splice(start..end, line.iter().copied());
+        }
+        applied
+    }
+}
+
+/// Corrections of one line, and its text when it was checked.
+struct LineCorrections<'a> {
+    text: &'a SharedText,
+    corrections: Vec<LineCorrection>,
 }
 
 /// Corrections of all files.
 #[derive(Debug, Default)]
 pub(super) struct CorrectionPlan {
     pub(super) files: Vec<CorrectedFile>,
-    /// Indexes of the findings that are corrected.
-    corrected: Vec<usize>,
+    /// Number of corrections.
+    count: usize,
+    /// Findings that are not corrected.
+    remaining: Vec<Finding>,
 }
 
 impl CorrectionPlan {
-    /// Returns the findings that are not corrected.
-    pub(super) fn remaining(&self, findings: Vec<Finding>) -> Vec<Finding> {
-        let is_left = |at: &usize| self.corrected.binary_search(at).is_err();
-        findings.into_iter().enumerate().filter(|(at, _)| is_left(at)).map(|(_, finding)| finding).collect()
+    /// Returns the findings that are not corrected, at their places in the corrected files.
+    pub(super) fn into_remaining(self) -> Vec<Finding> {
+        self.remaining
+    }
+
+    fn corrected_texts(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        self.files.iter().map(|file| (file.path.clone(), file.corrected_text())).collect()
+    }
+
+    /// Applies the corrections of findings in the corrected texts; returns true if there are any.
+    fn add(&mut self, findings: Vec<Finding>) -> anyhow::Result<bool> {
+        let mut by_file: BTreeMap<&SharedText, BTreeMap<u32, LineCorrections<'_>>> = BTreeMap::new();
+        for (at, finding) in findings.iter().enumerate() {
+            if let (Some(spot), Some(replacement)) = (&finding.spot, &finding.replacement) {
+                let empty = || LineCorrections { text: &spot.text, corrections: Vec::new() };
+                let line = by_file.entry(&spot.name).or_default().entry(spot.line).or_insert_with(empty);
+                line.corrections.push(LineCorrection { finding: at, replacement: replacement.clone() });
+            }
+        }
+        let mut corrected = Vec::new();
+        for (name, lines) in by_file {
+            let path = name.to_path_lossy();
+            if !self.files.iter().any(|file| file.path == path) {
+                self.files.extend(CorrectedFile::read(&path)?);
+            }
+            let Some(file) = self.files.iter_mut().find(|file| file.path == path) else { continue };
+            let numbers = file.line_numbers();
+            // A correction may insert lines, so the last line comes first.
+            for (number, corrections) in lines.into_iter().rev() {
+                corrected.extend(file.correct(number, corrections, &numbers));
+            }
+        }
+        self.files.retain(|file| file.before != file.after);
+        corrected.sort_unstable();
+        self.count += corrected.len();
+        let is_left = |at: usize| corrected.binary_search(&at).is_err();
+        let left = findings.into_iter().enumerate().filter(|(at, _)| is_left(*at));
+        self.remaining = left.map(|(_, finding)| finding).collect();
+        Ok(!corrected.is_empty())
     }
 }
 
-/// Collects the corrections of findings whose files still have the lines that were read.
+/// Collects the corrections of findings whose files still have the lines that were read, and those of mistakes that become
+/// visible by them.
 ///
 /// # Errors
 /// A file with corrections is not a text file.
-pub(super) fn plan(findings: &[Finding]) -> anyhow::Result<CorrectionPlan> {
-    let mut by_file: BTreeMap<&SharedText, BTreeMap<u32, Vec<LineCorrection>>> = BTreeMap::new();
-    let mut texts: BTreeMap<(&SharedText, u32), &SharedText> = BTreeMap::new();
-    for (at, finding) in findings.iter().enumerate() {
-        if let (Some(spot), Some(replacement)) = (&finding.spot, &finding.replacement) {
-            let line = by_file.entry(&spot.name).or_default().entry(spot.line).or_default();
-            line.push(LineCorrection { finding: at, replacement: replacement.clone() });
-            texts.insert((&spot.name, spot.line), &spot.text);
-        }
-    }
+pub(super) fn plan(findings: Vec<Finding>, recheck: &Recheck<'_>) -> anyhow::Result<CorrectionPlan> {
     let mut plan = CorrectionPlan::default();
-    for (name, lines) in by_file {
-        let path = name.to_path_lossy().into_owned();
-        let is_file = std::fs::metadata(&path).is_ok_and(|status| status.is_file());
-        let Some(text) = is_file.then(|| std::fs::read(&path).ok()).flatten() else { continue };
-        if text.contains(&0) {
-            return Err(Problem::unreadable(format!("'{}' is not a text file", path.display())).into());
+    let mut has_corrected = plan.add(findings)?;
+    for _ in 0..MAX_RECHECKS {
+        if !has_corrected {
+            break;
         }
-        let before: Vec<BString> = text.lines_with_terminator().map(BString::from).collect();
-        let mut after = before.clone();
-        let mut is_changed = false;
-        for (number, corrections) in lines {
-            let Some(line) = after.get_mut(number as usize - 1) else { continue };
-            let expected = texts.get(&(name, number));
-            if expected.is_none_or(|expected| line.trim_end_with(|c| c == '\n') != expected.as_bytes()) {
-                continue;
-            }
-            for finding in correct_line(line, corrections) {
-                plan.corrected.push(finding);
-                is_changed = true;
-            }
-        }
-        if is_changed {
-            plan.files.push(CorrectedFile { path, before, after });
-        }
+        let Some(after) = recheck(&plan.corrected_texts()) else { break };
+        has_corrected = plan.add(after)?;
     }
-    plan.corrected.sort_unstable();
     Ok(plan)
 }
 
 /// Writes the corrected files; returns the number of corrections.
 pub(super) fn apply(plan: &CorrectionPlan) -> anyhow::Result<usize> {
     for file in &plan.files {
-        let text: Vec<u8> = file.after.iter().flat_map(|line| line.iter().copied()).collect();
-        replace_file(&file.path, &text).map_err(|error| file_problem("write", &file.path, error))?;
+        replace_file(&file.path, &file.corrected_text())
+            .map_err(|error| file_problem("write", &file.path, error))?;
     }
-    Ok(plan.corrected.len())
+    Ok(plan.count)
 }
 
 /// Describes each corrected line: its place, the old text and the new one.

@@ -12,12 +12,14 @@ mod sarif;
 mod text;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use self::baseline::BaselineCounts;
 use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, render_objects, stdout};
 use crate::config::finding::Finding;
 use crate::config::lint_rule::{LintRule, LintSeverity};
 
+pub(super) use corrections::Recheck;
 pub(super) use options::{LintFormat, LintOptions, parse_rule, parse_version};
 pub(super) use record::FindingRecord;
 pub(super) use rule_table::{print_explanation, print_rules};
@@ -31,12 +33,13 @@ pub(super) struct LintReport {
     pub(super) read: String,
 }
 
-/// Filters, corrects and prints findings; returns the exit status.
+/// Filters, corrects and prints findings; returns the exit status. `recheck` checks corrected texts.
 ///
 /// # Errors
 /// The options exclude each other, or a file cannot be read or written.
 pub(super) fn finish(
     report: LintReport,
+    recheck: &Recheck<'_>,
     options: &LintOptions,
     output: &OutputOptions,
     program: &ProgramContext,
@@ -54,12 +57,21 @@ pub(super) fn finish(
         of_baseline = baseline::remove_known(path, &mut findings, |rule| options.selects(rule))?;
     }
     if options.fix || options.diff {
-        let corrected = corrections::plan(&findings)?;
+        let recheck = |texts: &[(PathBuf, Vec<u8>)]| {
+            let mut found = recheck(texts)?;
+            found.retain(|finding| options.selects(finding.rule));
+            if let Some(path) = &options.baseline {
+                baseline::remove_known(path, &mut found, |rule| options.selects(rule)).ok()?;
+            }
+            Some(found)
+        };
         if options.diff {
-            stdout().write_all(&corrections::render_diff(&corrected))?;
+            let status = status(&findings, options.strict);
+            stdout().write_all(&corrections::render_diff(&corrections::plan(findings, &recheck)?))?;
             stdout().flush()?;
-            return Ok(status(&findings, options.strict));
+            return Ok(status);
         }
+        let corrected = corrections::plan(findings, &recheck)?;
         let applied = corrections::apply(&corrected)?;
         program.write_stderr(&format!(
             "{} in {}\n",
@@ -69,7 +81,7 @@ pub(super) fn finish(
         for line in corrections::describe(&corrected) {
             program.write_stderr(&format!("{line}\n"));
         }
-        findings = corrected.remaining(findings);
+        findings = corrected.into_remaining();
     }
     let status = status(&findings, options.strict);
     let summary = summary(&findings);

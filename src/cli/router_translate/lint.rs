@@ -106,6 +106,7 @@ fn lint_rules(
     let mut files = arguments.rules.rules.clone();
     files.extend(arguments.files.iter().cloned());
     if !arguments.rules.needs_config() {
+        let mut sources: Vec<(Cow<'_, str>, Cow<'_, [u8]>)> = Vec::new();
         for file in &files {
             let text = match texts.get(file) {
                 Some(text) => Cow::Borrowed(text),
@@ -115,9 +116,20 @@ fn lint_rules(
             let name = if file.as_os_str() == "-" { "<stdin>".into() } else { file.to_string_lossy() };
             findings.extend(lint_rules_file(&name, &text, macros, &world));
             read.push(count_text(text.iter().filter(|&&byte| byte == b'\n').count(), "line"));
+            sources.push((name, text));
         }
+        let recheck = |corrected: &[(PathBuf, Vec<u8>)]| {
+            let text_of = |name: &str, text: &[u8]| -> Vec<u8> {
+                let new = corrected.iter().find(|(path, _)| path == Path::new(name));
+                new.map_or_else(|| text.to_vec(), |(_, text)| text.clone())
+            };
+            let found = |(name, text): &(Cow<'_, str>, Cow<'_, [u8]>)| {
+                lint_rules_file(name, &text_of(name, text), macros, &world)
+            };
+            Some(sources.iter().flat_map(found).collect())
+        };
         let report = LintReport { findings, read: format!("{} of rules read", read.join(" and ")) };
-        return lint::finish(report, &arguments.lint, &arguments.output, program);
+        return lint::finish(report, &recheck, &arguments.lint, &arguments.output, program);
     }
     let named = RulesOptions { rules: files, ..arguments.rules.clone() };
     let transforms = rules::load_usable(&named, QuirkMode::Manual, view.as_ref(), &world, program)?;
@@ -125,6 +137,7 @@ fn lint_rules(
         findings.extend(from_transform_findings(&transform_lint::lint(transform, *runner, macros, &world)));
     }
     let read = format!("{} read", count_text(transforms.transforms.len(), "transform"));
-    let status = lint::finish(LintReport { findings, read }, &arguments.lint, &arguments.output, program)?;
+    let report = LintReport { findings, read };
+    let status = lint::finish(report, &|_| None, &arguments.lint, &arguments.output, program)?;
     Ok(if transforms.broken > 0 { Status::Unreadable } else { status })
 }
