@@ -64,6 +64,16 @@ impl LoadedConfiguration {
         }
     }
 
+    /// Keeps only the corrections that are certain: each is checked by checking the corrected text, which takes as long as
+    /// [`LoadedConfiguration::check`]. Findings with masked secrets have been checked before.
+    pub fn check_corrections(&self, findings: &mut [Finding], settings: &ServerSettings, world: &dyn World) {
+        if !settings.redact {
+            with_request(&self.root, settings, |request| {
+                request.drop_wrong_corrections(&self.attempt, findings, world);
+            });
+        }
+    }
+
     /// Returns the root.
     pub fn root(&self) -> &ConfigurationRoot {
         &self.root
@@ -152,6 +162,7 @@ fn with_request<T>(
         used_by: &settings.used_by,
         version: settings.version,
         redact: settings.redact,
-        checks_corrections: true,
+        // Editors ask for corrections less often than for diagnostics.
+        checks_corrections: settings.redact,
     })
 }

@@ -321,7 +321,7 @@ impl Server {
 
     fn list_code_actions(&mut self, params: &CodeActionParams, world: &dyn World) -> Answer {
         let world = OverlayWorld::new(world, self.workspace.documents());
-        self.workspace.check(&world);
+        self.workspace.check_corrections(&world);
         let document = open_document(&self.workspace, &params.text_document.uri)?;
         let wanted: Option<&[CodeActionKind]> = params.context.only.as_deref();
         to_value(code_actions::code_actions(&self.workspace, document, params.range, wanted, &world))

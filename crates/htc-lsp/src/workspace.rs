@@ -18,6 +18,8 @@ use crate::settings::ServerSettings;
 struct CheckedConfiguration {
     configuration: LoadedConfiguration,
     outcome: Option<CheckOutcome>,
+    /// True if the outcome has only corrections that are certain.
+    has_certain_corrections: bool,
     /// False if another open configuration includes the root file of this one. The files are then checked
     /// with that configuration.
     is_active: bool,
@@ -132,7 +134,12 @@ impl Workspace {
             return;
         }
         let configuration = LoadedConfiguration::load(root, &self.settings, world);
-        let checked = CheckedConfiguration { configuration, outcome: None, is_active: true };
+        let checked = CheckedConfiguration {
+            configuration,
+            outcome: None,
+            has_certain_corrections: false,
+            is_active: true,
+        };
         self.configurations.insert(at.min(self.configurations.len()), checked);
     }
 
@@ -168,6 +175,18 @@ impl Workspace {
         self.refresh(world);
         for one in self.configurations.iter_mut().filter(|one| one.is_active && one.outcome.is_none()) {
             one.outcome = Some(one.configuration.check(&self.settings, world));
+        }
+    }
+
+    /// Checks the configurations and their corrections.
+    pub fn check_corrections(&mut self, world: &OverlayWorld<'_>) {
+        self.check(world);
+        for one in self.configurations.iter_mut().filter(|one| one.is_active && !one.has_certain_corrections)
+        {
+            if let Some(CheckOutcome::Findings(findings)) = &mut one.outcome {
+                one.configuration.check_corrections(findings, &self.settings, world);
+            }
+            one.has_certain_corrections = one.outcome.is_some();
         }
     }
 

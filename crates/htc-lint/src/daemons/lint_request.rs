@@ -43,7 +43,8 @@ pub struct LintRequest<'a> {
     /// True if secrets are masked.
     pub redact: bool,
     /// True to check each certain correction by checking the corrected text, which takes as long as the check itself. An
-    /// output that neither applies nor prints corrections does not need it.
+    /// output that neither applies nor prints corrections does not need it; [`LintRequest::drop_wrong_corrections`] makes up
+    /// for it.
     pub checks_corrections: bool,
 }
 
@@ -147,7 +148,7 @@ impl LintRequest<'_> {
         target_version::apply(&subject, self.version, &mut findings);
         AllowComments::of_config(&attempt.config).apply(&mut findings);
         if self.checks_corrections {
-            self.drop_wrong_corrections(attempt, world, &mut findings);
+            self.drop_wrong_corrections(attempt, &mut findings, world);
         }
         for finding in findings.iter_mut().filter(|_| self.redact) {
             finding.value = redact::mask_value(&finding.name, &finding.value).into_owned().into();
@@ -172,8 +173,9 @@ impl LintRequest<'_> {
         })
     }
 
-    /// Keeps only the corrections that a check of the corrected files proves right.
-    fn drop_wrong_corrections(&self, attempt: &LoadAttempt, world: &dyn World, findings: &mut [Finding]) {
+    /// Keeps only the corrections that a check of the corrected files proves right. The findings are those of
+    /// [`LintRequest::lint_attempt`] without `checks_corrections` and without `redact`.
+    pub fn drop_wrong_corrections(&self, attempt: &LoadAttempt, findings: &mut [Finding], world: &dyn World) {
         let sources = &attempt.config.set;
         let text_of = |spot: &SourceLocation| sources.source(spot.source).text.as_deref().map(BString::from);
         let check = |texts: &[(PathBuf, Vec<u8>)]| {
