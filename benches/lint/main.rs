@@ -1,7 +1,8 @@
 //! Benchmark of `htc-config-dump lint`: processor time and memory for large configurations.
 //!
-//! `cargo bench --bench lint`. Generators make the configurations (`files.rs`); each row shows the median of the processor time
-//! of the whole program, its largest memory, and the goals.
+//! `cargo bench --bench lint`. Generators make the configurations (`files.rs`); each row shows the least and the median processor
+//! time of the whole program, its largest memory, and the goals. Other work on the machine makes the median larger, and hardly
+//! changes the least.
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports to people")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run fails")]
@@ -43,16 +44,16 @@ fn main() {
         row("20,000 slot types, each made from the one before", files::chain(20_000 / scale), None, None),
     ];
     let place = tempfile::tempdir().unwrap();
-    println!("{:<50} {:>9} {:>6} {:>9} {:>6}", "lint of", "ms", "goal", "MB", "goal");
+    println!("{:<50} {:>9} {:>9} {:>6} {:>9} {:>6}", "lint of", "least ms", "median", "goal", "MB", "goal");
     for Row { name, text, goal_ms, goal_mb } in rows {
         let file = place.path().join("condor_config");
         fs::write(&file, text).unwrap();
         let mut usages: Vec<(f64, f64)> = (0..runs).map(|_| run(&file)).collect();
         usages.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (milliseconds, megabytes) = usages[runs / 2];
+        let (least, (median, megabytes)) = (usages[0].0, usages[runs / 2]);
         let shown = |goal: Option<u32>| goal.map_or_else(String::new, |goal| goal.to_string());
         let (goal_ms, goal_mb) = (shown(goal_ms), shown(goal_mb));
-        println!("{name:<50} {milliseconds:>9.1} {goal_ms:>6} {megabytes:>9.1} {goal_mb:>6}");
+        println!("{name:<50} {least:>9.1} {median:>9.1} {goal_ms:>6} {megabytes:>9.1} {goal_mb:>6}");
     }
 }
 
