@@ -188,10 +188,15 @@ fn collect_patterns(text: &[u8], patterns: &mut FxHashSet<Vec<u8>>) {
 
 /// Adds the names that a text refers to.
 pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
+    if memchr::memchr(b'$', text).is_none() {
+        return;
+    }
     // References that are never expanded count, too.
     let mut rest = text;
-    while let Some(found) = rest.find(b"$(") {
-        rest = &rest[found + 2..];
+    while let Some(found) = memchr::memchr(b'$', rest) {
+        rest = &rest[found + 1..];
+        let Some(after) = rest.strip_prefix(b"(") else { continue };
+        rest = after;
         let end = rest.find_byteset(b"):").unwrap_or(rest.len());
         names.insert(rest[..end].trim().to_ascii_lowercase());
     }

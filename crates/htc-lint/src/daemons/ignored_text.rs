@@ -1,6 +1,8 @@
 //! Statements that set another name than intended, or none: text between the name and `=`, conditions with an undefined
 //! macro, and comments in continued values (`Parse_macros`, config.cpp).
 
+use std::cell::OnceCell;
+
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless};
 use htc_config::condition::split_if_keyword;
@@ -19,6 +21,15 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let first = findings.len();
     for id in subject.config.set.source_ids() {
         let Some(text) = subject.config.set.source(id).text.as_deref() else { continue };
+        let starts: OnceCell<Vec<usize>> = OnceCell::new();
+        let is_comment = |line: u32| {
+            let ends = || memchr::memchr_iter(b'\n', text).map(|end| end + 1);
+            let starts = starts.get_or_init(|| std::iter::once(0).chain(ends()).collect());
+            let start = line.checked_sub(1).and_then(|at| starts.get(at as usize));
+            start.is_some_and(|&start| {
+                text[start..].trim_start_with(|c| c == ' ' || c == '\t').starts_with(b"#")
+            })
+        };
         let mut lines = LogicalLines::new(text);
         let mut block_end: Option<Vec<u8>> = None;
         while let Some(line) = lines.next_line() {
@@ -31,7 +42,9 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             if line.text.starts_with(b"#") {
                 continue;
             }
-            findings.extend(find_comment_in_value(subject, id, &line));
+            if line.line > line.first_line && is_comment(line.line) {
+                findings.extend(find_comment_in_value(subject, id, &line));
+            }
             if split_if_keyword(&line.text).is_some() {
                 findings.extend(check_condition(subject, id, &line));
                 continue;
@@ -62,7 +75,7 @@ fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
     findings.extend(own);
 }
 
-/// Reports a comment after a backslash that does not end in a backslash itself: the value ends there, with the last character
+/// Reports a comment, the last line of a value, that is after a backslash and does not end in one itself: the value ends there, with the last character
 /// of the comment (`getline_implementation`, config.cpp).
 fn find_comment_in_value(
     subject: &LintSubject<'_>,
@@ -70,12 +83,9 @@ fn find_comment_in_value(
     line: &LogicalLine<'_>,
 ) -> Option<Finding> {
     let split = statement::split_line(&line.text).ok().filter(|_| line.pieces.len() > 1)?;
-    let place = line_location(subject, source, line.line).filter(|_| line.line > line.first_line)?;
+    let place = line_location(subject, source, line.line)?;
     let comment = place.text.trim();
     let last = comment.chars().next_back().filter(|last| *last != '\\')?;
-    if !comment.starts_with(b"#") {
-        return None;
-    }
     let name = split.name.as_bstr();
     let message = format!(
         "this comment ends the value of {name}, and its last character '{last}' becomes a part of it"
