@@ -493,7 +493,7 @@ fn a_syntax_error_hides_no_other_finding() {
         all,
         [
             "unknown-parameter:1:1",
-            "syntax:2:13",
+            "syntax:2:1",
             "syntax:3:4",
             "unknown-parameter:4:1",
             "syntax:6:4",

@@ -244,7 +244,7 @@ const CORRECTIONS: &[(&str, &str)] = &[
     ("WEIGHT = 3\nRANK = $(WEIGTH) * 2\n", "WEIGHT = 3\nRANK = $(WEIGHT) * 2\n"),
     // An obsolete assignment.
     ("START : true\n", "START = true\n"),
-    ("START: true\n", "START= true\n"),
+    ("START: true\n", "START = true\n"),
     // Strings without quotes.
     ("STARTD_ATTRS = Site\nSite = north pole\n", "STARTD_ATTRS = Site\nSite = \"north pole\"\n"),
     ("STARTD_ATTRS = Site\nSite = north\n", "STARTD_ATTRS = Site\nSite = \"north\"\n"),
@@ -290,6 +290,10 @@ const CORRECTIONS: &[(&str, &str)] = &[
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1 # one\n@e\n",
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A 1 \n@e\n",
     ),
+    // A comment hides the mistake in the value before it.
+    ("START = flase # remark\n", "# remark\nSTART = false\n"),
+    ("USE_PROCD = yes # on\n", "# on\nUSE_PROCD = true\n"),
+    ("STRT = true # a\nPREEMPT = flase # b\n", "# a\nSTART = true\n# b\nPREEMPT = false\n"),
 ];
 
 #[test]

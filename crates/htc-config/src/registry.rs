@@ -71,6 +71,10 @@ words! {
         Hosts => "hosts",
         /// One of a few words.
         Word => "word",
+        /// Any of a few words, each of which may have an exclamation mark before it (`ULogEvent::parse_opts`).
+        Words => "words",
+        /// Names of periods with their lengths: `1m:60 1h:3600` (`ParseEMAHorizonConfiguration`).
+        Timespans => "timespans",
         /// Mode of a cron job.
         CronMode => "cron-mode",
         /// Categories of log messages (`_condor_parse_merge_debug_flags`).
@@ -224,7 +228,7 @@ impl RegisteredParameter {
 
     /// Returns the words of a choice, or the words that a truth value may have in addition to true and false.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
-        let has_words = matches!(self.value_type, ValueType::Word | ValueType::Boolean);
+        let has_words = matches!(self.value_type, ValueType::Word | ValueType::Words | ValueType::Boolean);
         self.details.split(',').filter(move |word| has_words && !word.is_empty())
     }
 

@@ -1,6 +1,8 @@
 //! Checks of an expanded value against the type that the registry gives its parameter.
 
 mod environment;
+mod hosts;
+mod times;
 
 use std::ops::Range;
 
@@ -10,6 +12,8 @@ use htc_base::text::{caseless, similar_names};
 use htc_base::world::World;
 use htc_classad::regex::{Regex, RegexOptions};
 
+use self::hosts::{has_bad_network, has_bad_port, is_impossible_interface, is_permission, is_port};
+use self::times::{is_period, is_throttle, is_timespan};
 use crate::evaluate::{self, NumberResult};
 use crate::registry::{RegisteredParameter, ValueType};
 
@@ -54,6 +58,14 @@ pub enum ValueFault {
     NotIds,
     /// A port of a host that is not a number from 0 to 65535.
     NotPort,
+    /// Item of a list of hosts that is only a port: a blank is in place of the colon.
+    LonePort,
+    /// Neither a host nor a user of a permission.
+    NotPermission,
+    /// Not a period with a name and a number of seconds.
+    NotTimespan,
+    /// The text after the colon of a debug level is not a number.
+    NotVerbosity,
     /// Not a regular expression.
     NotRegex,
     /// An address or network that no host has.
@@ -199,6 +211,14 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
             let is_known = parameter.words().any(|word| caseless::eq(word.as_bytes(), text));
             whole((!is_known).then(|| ValueFault::UnknownWord(nearest(text, parameter.words()))))
         }
+        ValueType::Words => check_words(value, |word| {
+            let word = word.strip_prefix(b"!").unwrap_or(word);
+            let is_known = parameter.words().any(|known| caseless::eq(known.as_bytes(), word));
+            (!is_known).then(|| ValueFault::UnknownWord(nearest(word, parameter.words())))
+        }),
+        ValueType::Timespans => {
+            check_words(value, |word| (!is_timespan(word)).then_some(ValueFault::NotTimespan))
+        }
         ValueType::CronMode => {
             let known = CRON_MODES.into_iter().any(|mode| caseless::eq(mode.as_bytes(), text));
             whole((!known).then(|| ValueFault::UnknownWord(nearest(text, CRON_MODES))))
@@ -213,6 +233,8 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
         }
         ValueType::Hosts => check_words(value, |word| match word.contains(&b';') {
             true => Some(ValueFault::Semicolon),
+            false if word.contains_str("://") => Some(ValueFault::Url),
+            false if is_port(word) => Some(ValueFault::LonePort),
             false => has_bad_port(word).then_some(ValueFault::NotPort),
         }),
         ValueType::Ids => whole((!is_pair_of_ids(text)).then_some(ValueFault::NotIds)),
@@ -223,10 +245,11 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
             whole((!is_valid).then_some(ValueFault::NotRegex))
         }
         ValueType::Interfaces => {
-            check_words(value, |word| word.contains(&b'/').then_some(ValueFault::NotInterface))
+            check_words(value, |word| is_impossible_interface(word).then_some(ValueFault::NotInterface))
         }
         ValueType::Permissions => check_words(value, |word| match word.contains_str("://") {
             true => Some(ValueFault::Url),
+            false if !is_permission(word) => Some(ValueFault::NotPermission),
             false => has_bad_network(word).then_some(ValueFault::NotNetwork),
         }),
         ValueType::Environment => whole(check_environment(text)),
@@ -242,7 +265,7 @@ pub fn known_words(parameter: &RegisteredParameter) -> Vec<&'static str> {
         ValueType::Boolean | ValueType::LenientBoolean => {
             ["True", "False"].into_iter().chain(parameter.words()).collect()
         }
-        ValueType::Word => parameter.words().collect(),
+        ValueType::Word | ValueType::Words => parameter.words().collect(),
         ValueType::CronMode => CRON_MODES.to_vec(),
         ValueType::DebugLevels => DEBUG_LEVELS.to_vec(),
         ValueType::SecurityLevel => vec!["REQUIRED", "PREFERRED", "OPTIONAL", "NEVER"],
@@ -319,71 +342,11 @@ fn check_log_size(parameter: &RegisteredParameter, text: &[u8]) -> Option<ValueF
     (is_time && parameter.name.eq_ignore_ascii_case("MAX_DEFAULT_LOG")).then_some(ValueFault::TimeNotSize)
 }
 
-/// True for a number that is followed by nothing or directly by s, m or h.
-fn is_period(text: &[u8]) -> bool {
-    let Some((_, end)) = integer_prefix(text) else { return false };
-    text.get(end).is_none_or(|unit| b"smh".contains(&unit.to_ascii_lowercase()))
-}
-
-fn is_throttle(text: &[u8]) -> bool {
-    let Some((low, end)) = real_prefix(text) else { return false };
-    let rest = text[end..].trim_start();
-    if rest.is_empty() {
-        return low >= 0.0;
-    }
-    let high = rest.strip_prefix(b"to").map(<[u8]>::trim_start).and_then(real_prefix);
-    high.is_some_and(|(high, _)| high >= low && low >= 0.0)
-}
-
 /// True for two numbers separated by a dot, which are the ids of a user and a group.
 fn is_pair_of_ids(text: &[u8]) -> bool {
     let Some(point) = text.find_byte(b'.') else { return false };
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     is_number(&text[..point]) && is_number(&text[point + 1..])
-}
-
-/// True for `host:port` whose port is not valid; addresses in brackets and sinful strings are not examined.
-fn has_bad_port(word: &[u8]) -> bool {
-    let Some((_, port)) = word.split_once_str(":") else { return false };
-    let port = port.split(|&byte| byte == b'?').next().unwrap_or_default();
-    // An IPv6 address has at least two colons; at its beginning or end, a colon is always doubled.
-    let is_address = word.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b':')
-        && word.iter().filter(|byte| **byte == b':').count() > 1
-        && (!word.starts_with(b":") || word.starts_with(b"::"))
-        && (!word.ends_with(b":") || word.ends_with(b"::"));
-    if is_address || word.iter().any(|byte| b"<[\"'$/#".contains(byte)) {
-        return false;
-    }
-    std::str::from_utf8(port).ok().is_none_or(|port| port.parse::<u16>().is_err())
-}
-
-/// True for a network whose mask is too long (`condor_netaddr::from_net_string`), and for an address of more than four
-/// numbers or with one above 255.
-fn has_bad_network(word: &[u8]) -> bool {
-    let host = word.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
-    let has_user = host.len() < word.len();
-    let (address, mask) = match host.split_once_str("/") {
-        // The part before the slash is a user.
-        Some((_, host)) if has_user || word.starts_with(b"*/") => (host, None),
-        Some((address, mask)) => (address, Some(mask)),
-        None => (host, None),
-    };
-    let is_part = |part: &[u8]| !part.is_empty() && part.iter().all(|b| b.is_ascii_digit() || *b == b'*');
-    let parts: Vec<&[u8]> = address.split(|byte| *byte == b'.').collect();
-    let is_numeric =
-        parts.len() > 1 && parts.iter().all(|part| is_part(part)) && parts[0].iter().all(u8::is_ascii_digit);
-    let is_above = |text: &[u8], most: u32| {
-        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<u32>().ok());
-        number.is_some_and(|number| number > most)
-    };
-    if is_numeric {
-        return parts.len() > 4
-            || parts.iter().any(|part| is_above(part, 255))
-            || mask.is_some_and(|mask| is_above(mask, 32));
-    }
-    let is_version_6 =
-        address.contains(&b':') && address.iter().all(|b| b.is_ascii_hexdigit() || b":[]".contains(b));
-    is_version_6 && mask.is_some_and(|mask| is_above(mask, 128))
 }
 
 fn check_environment(text: &[u8]) -> Option<ValueFault> {
@@ -438,8 +401,14 @@ fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
         let signs = value[span.clone()].iter().take_while(|sign| matches!(sign, b'-' | b'+')).count();
         let start = span.start + signs;
         let end = value[start..span.end].find_byte(b':').map_or(span.end, |colon| start + colon);
-        let fault = check_word_in_list(&value[start..end], &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)?;
-        Some(FaultyPart { fault, span: start..end })
+        if let Some(fault) =
+            check_word_in_list(&value[start..end], &DEBUG_LEVELS, ValueFault::UnknownDebugLevel)
+        {
+            return Some(FaultyPart { fault, span: start..end });
+        }
+        let verbosity = value[end..span.end].strip_prefix(b":")?;
+        let is_number = verbosity.iter().all(u8::is_ascii_digit) && !verbosity.is_empty();
+        (!is_number).then_some(FaultyPart { fault: ValueFault::NotVerbosity, span: end + 1..span.end })
     };
     split_words(value, b"|, \t\r\n").filter_map(check).collect()
 }
@@ -540,8 +509,32 @@ mod tests {
         for bad in ["10.0.0.0/33", "192.168.1.*.*", "10.0.0.300", "2001:db8::/129"] {
             assert_eq!(faults("ALLOW_READ", bad), [ValueFault::NotNetwork], "{bad}");
         }
+        for good in
+            ["+netgroup", "condor@x.org/10.0.0.0/8", "*/10.0.0.0/255.255.0.0", "*/*", "<10.0.0.1:9618>"]
+        {
+            assert_eq!(faults("ALLOW_READ", good), [], "{good}");
+        }
+        for bad in [
+            "&&",
+            "//",
+            "condor@x.org\\*.x.org",
+            "!*.x.org",
+            "user:",
+            "a@b@c",
+            "root@*/*/cm",
+            "10.0.0.0/255.255.255",
+        ] {
+            assert_eq!(faults("ALLOW_READ", bad), [ValueFault::NotPermission], "{bad}");
+        }
         assert_eq!(faults("DEDICATED_EXECUTE_ACCOUNT_REGEXP", "slot[0-9"), [ValueFault::NotRegex]);
         assert_eq!(faults("DEDICATED_EXECUTE_ACCOUNT_REGEXP", "slot[0-9]+"), []);
+        assert_eq!(faults("COLLECTOR_HOST", "cm.example.org 9618"), [ValueFault::LonePort]);
+        for good in ["10.20.*", "10.0.0.1", "eth0", "*", "eth0,ens3", "::1", "2001:db8:*"] {
+            assert_eq!(faults("NETWORK_INTERFACE", good), [], "{good}");
+        }
+        for bad in ["10.0.0.0/8", "192.168.1", "10.0.0.300", "10.0.0.0.1"] {
+            assert_eq!(faults("NETWORK_INTERFACE", bad), [ValueFault::NotInterface], "{bad}");
+        }
         for good in ["\"A=1 B='x y'\"", "A=1;B=2", "\"A=\"\"x\"\"\"", "A='x"] {
             assert_eq!(faults("STARTER_JOB_ENVIRONMENT", good), [], "{good}");
         }

@@ -410,7 +410,12 @@ fn has_fewer_findings(
     old: &FxHashMap<LintRule, usize>,
     new: &FxHashMap<LintRule, usize>,
 ) -> bool {
+    // A comment in a value hides the other mistakes of the value.
+    let is_comment = line.findings.iter().all(|&at| findings[at].rule == LintRule::CommentInValue);
     new.iter().all(|(rule, count)| {
+        if is_comment && *rule != LintRule::CommentInValue && *rule != LintRule::Syntax {
+            return true;
+        }
         let corrected = line.findings.iter().filter(|&&at| findings[at].rule == *rule).count();
         let old = old.get(rule).copied().unwrap_or(0);
         *count <= old.saturating_sub(corrected) || corrected == 0 && rule.severity() != LintSeverity::Error

@@ -76,6 +76,7 @@ pub fn lint(
         inside_if: false,
     };
     lint.lint_requirements(transform);
+    lint.lint_universe(transform);
     lint.lint_statements(transform);
     if !lint.has_stopped() {
         lint.lint_attribute_references(transform);

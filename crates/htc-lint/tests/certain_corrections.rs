@@ -56,9 +56,10 @@ fn apply(text: &[u8], findings: &[Finding]) -> (BString, Vec<(u32, LintRule)>) {
     (out, corrected)
 }
 
-/// Corrects a text, checks the result, and checks that there is no further correction.
+/// Corrects a text as `--fix` does, which repeats the corrections because one mistake may hide another; checks the result, and
+/// checks that there is no further correction.
 fn correct(text: &str, lint: &dyn Fn(&[u8]) -> Vec<Finding>) -> BString {
-    const MAX_STEPS: usize = 2;
+    const MAX_STEPS: usize = 4;
     let mut text = BString::from(text);
     for _ in 0..MAX_STEPS {
         let before = lint(&text);
@@ -73,8 +74,10 @@ fn correct(text: &str, lint: &dyn Fn(&[u8]) -> Vec<Finding>) -> BString {
             let count = |all: &[Finding]| all.iter().filter(|other| is_new(other)).count();
             let is_error = finding.rule.severity() == LintSeverity::Error;
             let is_corrected = corrected.contains(&(of(finding), finding.rule));
+            let was_hidden = corrected.contains(&(of(finding), LintRule::CommentInValue));
             assert!(
-                count(&left) <= count(&before) && (!is_corrected || count(&left) < count(&before))
+                was_hidden
+                    || count(&left) <= count(&before) && (!is_corrected || count(&left) < count(&before))
                     || !is_error && !is_corrected,
                 "{text}\nbecame\n{after}\n{finding:#?}"
             );
@@ -90,7 +93,7 @@ fn data(name: &str) -> String {
 }
 
 /// All sets of mistakes in configurations.
-const SETS: [&str; 14] = [
+const SETS: [&str; 15] = [
     "one-line-1.txt",
     "one-line-2.txt",
     "one-line-3.txt",
@@ -99,6 +102,7 @@ const SETS: [&str; 14] = [
     "one-line-6.txt",
     "one-line-10.txt",
     "one-line-11.txt",
+    "one-line-12.txt",
     "types-4.txt",
     "parts-7.txt",
     "parts-8.txt",

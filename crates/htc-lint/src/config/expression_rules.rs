@@ -1,8 +1,8 @@
 //! Valid expressions that can never serve the purpose of their parameter.
 
 use bstr::{BStr, BString, ByteSlice};
-use htc_base::text::{caseless, unqualified_name};
-use htc_classad::{Expr, ExprKind, Value};
+use htc_base::text::{caseless, similar_names, unqualified_name};
+use htc_classad::{Expr, Value};
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
@@ -20,11 +20,14 @@ use super::known_attributes::{
     renamed_attribute,
 };
 use super::lint_subject::LintSubject;
+use super::misplaced_operands::{
+    PartProblem, find_calculation_with_undefined, find_compared_period, find_number_beside_or, is_factor,
+};
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
 use super::self_references::find_self_reference;
 use super::template_macros::{find_policy_macro, use_statement};
 use super::type_rules::{suggest_boolean, suggest_undefined};
-use super::written_pieces::{find_written_piece, replace_if_certain};
+use super::written_pieces::{find_written_piece, replace_if_certain, replace_value};
 
 /// Number of the most recent findings that are searched for a duplicate.
 const LATEST: usize = 200;
@@ -97,7 +100,13 @@ pub(super) fn check_meaning<'a>(
     {
         report(findings, LintRule::UnknownAttribute, name.as_bstr(), message, fix);
         if let Some(finding) = findings.pop() {
-            findings.push(replace_if_certain(finding, name.as_bytes()));
+            findings.push(match finding.fix.clone() {
+                // A truth value with one wrong letter.
+                Some(Advice::DidYouMean(near)) if is_slip_of_literal(name.as_bytes(), &near) => {
+                    replace_value(finding, name.as_bytes(), near)
+                }
+                _ => replace_if_certain(finding, name.as_bytes()),
+            });
         }
         return;
     }
@@ -134,9 +143,6 @@ fn is_superseded(reference: &AttributeReference, all: &[AttributeReference]) -> 
     new.is_some_and(|new| all.iter().any(|other| caseless::eq(&other.name, new.as_bytes())))
 }
 
-/// Mistake in a part of an expression: rule, text of the part, message, correction.
-type PartProblem = (LintRule, BString, String, Option<Advice>);
-
 /// Finds comparisons that are certainly unintended, references of an attribute to itself, and attributes that new jobs do
 /// not have.
 fn find_part_problems<'a>(
@@ -151,6 +157,8 @@ fn find_part_problems<'a>(
         problems.push((problem.rule, part, problem.message, problem.fix.map(Advice::Text)));
     }
     problems.extend(find_number_beside_or(expr));
+    problems.extend(find_calculation_with_undefined(expr));
+    problems.extend(find_compared_period(expr, entry.raw()));
     if let Some(part) = find_self_reference(&entry.name, parameter, expr) {
         let part = part.unparse();
         let message = format!("{part} refers to itself: it is undefined");
@@ -172,38 +180,6 @@ fn find_part_problems<'a>(
         problems.push((LintRule::NeverTrue, reference, message, Some(fix.into())));
     }
     problems
-}
-
-/// Finds a number other than 0 beside `||`: it counts as true, whatever the other operand is.
-fn find_number_beside_or(expr: &Expr) -> Option<PartProblem> {
-    let mut found: Option<(Expr, Expr, f64)> = None;
-    for_each_part(expr, &mut |part| {
-        let ExprKind::Or(left, right) = part.kind() else { return };
-        let number = match right.without_parentheses().as_literal() {
-            Some(Value::Int(number)) => Some(number as f64),
-            Some(Value::Real(number)) => Some(number),
-            _ => None,
-        };
-        if let Some(number) = number.filter(|number| *number != 0.0) {
-            found = found.take().or_else(|| Some((left, right, number)));
-        }
-    });
-    let (left, right, number) = found?;
-    // The nearest operand before the number, of which it was probably meant to be another value.
-    let nearest = match left.without_parentheses().kind() {
-        ExprKind::Or(_, nearest) => nearest,
-        _ => left,
-    };
-    let fix = match nearest.without_parentheses().kind() {
-        ExprKind::Compare(operator, attribute, value)
-            if value.without_parentheses().as_literal().is_some_and(|value| value.as_str().is_none()) =>
-        {
-            format!("write {} {operator} {number}", attribute.unparse())
-        }
-        _ => "write a condition, or true".to_owned(),
-    };
-    let message = format!("the number {number} after || counts as true, so the result is always true");
-    Some((LintRule::NeverFalse, right.unparse(), message, Some(fix.into())))
 }
 
 /// Finds a condition that is never true or never false.
@@ -299,6 +275,12 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     Some((message, Some(fix)))
 }
 
+/// True if a name differs from a literal in one letter, or in the order of two.
+fn is_slip_of_literal(name: &[u8], literal: &[u8]) -> bool {
+    let is_literal = [&b"true"[..], b"false", b"undefined"].contains(&literal);
+    is_literal && similar_names::distance(&name.to_ascii_lowercase(), literal, 1).is_some()
+}
+
 /// True if the startd has cron jobs, which may publish any attribute.
 fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
     subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty())
@@ -363,7 +345,15 @@ fn check_reference(
     }
     if let Some(unit) = time_unit(name).filter(|_| is_macro && reference.scope.is_empty()) {
         let message = format!("{name} is a macro; as an attribute it is undefined");
-        return Some((LintRule::UnknownAttribute, message, Some(Advice::Write(format!("$({unit})").into()))));
+        let fix = match is_factor(entry.raw(), name) {
+            true => Advice::Write(format!("$({unit})").into()),
+            // The macro is a number of seconds.
+            false => clock_attribute(name).map_or_else(
+                || format!("write a product: 2 * $({unit})").into(),
+                |clock| format!("write {clock}; $({unit}) is a number of seconds").into(),
+            ),
+        };
+        return Some((LintRule::UnknownAttribute, message, Some(fix)));
     }
     if is_macro && !caseless::eq(name, unqualified_name(&entry.name)) {
         let message = format!("{name} is a macro; as an attribute it is undefined");
@@ -579,9 +569,11 @@ fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> O
         }
         ValueType::Number if set.is_only_text() => {
             let text = literal.and_then(|value| value.as_str().map(|text| text.to_str_lossy().into_owned()));
-            let fix = match text.filter(|text| Expr::parse(text).is_ok()) {
+            let is_calculation =
+                |text: &String| Expr::parse(text).is_ok_and(|inner| inner.as_attribute().is_none());
+            let fix = match text.filter(is_calculation) {
                 Some(text) => format!("write {text} without quotes").into(),
-                None => "write the number without quotes".into(),
+                None => "write a number, or an expression that gives one".into(),
             };
             Some((LintRule::AlwaysError, "the value is a string, not a number".to_owned(), Some(fix)))
         }

@@ -17,16 +17,19 @@ pub(super) use self::slots::classify_slot_prefix;
 pub(super) use self::subsystems::classify_prefixed_parameter;
 pub(super) use self::word_order::{classify_misordered_setting, find_reordered};
 use super::name_status::{NameStatus, UnreadReason};
+use super::parameter_names::DAEMON_NAMES;
 use htc_base::text::{caseless, similar_names};
 use htc_config::template;
 
 /// Returns the status of a name that belongs to a family, or `None` for all other names.
 pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     classify_misordered_setting(name, &|name| site.is_set(name))
+        .or_else(|| classify_misspelt_list(name))
         .or_else(|| slots::classify_slot_name(name, site))
         .or_else(|| cron::classify_cron_name(name, &site.cron_jobs, &|name| site.is_set(name)))
         .or_else(|| classify_permission(name, site))
         .or_else(|| classify_auto_use(name))
+        .or_else(|| classify_use(name))
         .or_else(|| classify_user_map(name))
         .or_else(|| subsystems::classify_subsystem_parameter(name))
         .or_else(|| classify_request(name))
@@ -75,6 +78,10 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
     };
     let (known, end) = FAMILY_PREFIXES.iter().find_map(|known| Some((known, slip(known)?)))?;
     let rest = &name[end..];
+    // The plural of a parameter or list.
+    if caseless::eq(rest, b"S") {
+        return None;
+    }
     // A family of numbered parameters needs a number after the prefix.
     if known.ends_with("TYPE_") && !rest.first().is_some_and(u8::is_ascii_digit) {
         return None;
@@ -83,6 +90,32 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
         format!("names of this family begin with {known}"),
         format!("{known}{}", BStr::new(rest)),
     )
+}
+
+/// Words that follow the prefix of a family and are not the names of members.
+const LIST_WORDS: [(&str, &[&str]); 7] = [
+    ("JOB_ROUTER_ROUTE_", &["NAMES"]),
+    ("JOB_TRANSFORM_", &["NAMES"]),
+    ("SUBMIT_REQUIREMENT_", &["NAMES"]),
+    ("SYSTEM_PERIODIC_HOLD_", &["NAMES", "REASON", "SUBCODE"]),
+    ("SYSTEM_PERIODIC_RELEASE_", &["NAMES"]),
+    ("SYSTEM_PERIODIC_REMOVE_", &["NAMES", "REASON"]),
+    ("SYSTEM_PERIODIC_VACATE_", &["NAMES", "REASON"]),
+];
+
+/// Detects `SUBMIT_REQUIREMENT_NAME`, which is not a requirement called NAME.
+fn classify_misspelt_list(name: &[u8]) -> Option<NameStatus> {
+    LIST_WORDS.iter().find_map(|(prefix, words)| {
+        let rest = caseless::strip_prefix(name, prefix.as_bytes())?;
+        let is_number = |one: &[u8], other: &[u8]| {
+            one.len() == other.len() + 1
+                && caseless::starts_with(one, other)
+                && caseless::ends_with(one, b"S")
+        };
+        let word =
+            words.iter().find(|word| is_number(word.as_bytes(), rest) || is_number(rest, word.as_bytes()))?;
+        UnreadReason::misspelled_status(format!("its name is {prefix}{word}"), format!("{prefix}{word}"))
+    })
 }
 
 /// Returns false if the first two bytes of a name differ from those of a prefix by more than one change.
@@ -173,9 +206,39 @@ fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
             let rest = &rest[level.len()..];
             rest.is_empty() || rest.strip_prefix(b"_").is_some_and(|daemon| site.is_daemon(daemon))
         });
-        return is_read.then_some(NameStatus::Read);
+        if is_read {
+            return Some(NameStatus::Read);
+        }
+        let start = name[..name.len() - rest.len()].to_ascii_uppercase();
+        let start = start.as_bstr();
+        // ALLOW_WRITE_STARTS: the daemon is misspelled.
+        let of_daemon = PERMISSIONS.iter().find_map(|level| {
+            let daemon = caseless::strip_prefix(rest, level.as_bytes())?.strip_prefix(b"_")?;
+            let near = similar_names::nearest(daemon, DAEMON_NAMES.iter().map(|known| known.as_bytes()))?;
+            let why = format!("no daemon has the name {}", BStr::new(daemon));
+            UnreadReason::misspelled_status(why, format!("{start}{level}_{}", BStr::new(near)))
+        });
+        return of_daemon.or_else(|| {
+            PERMISSIONS.iter().find_map(|level| {
+                let daemon = rest.strip_suffix(level.as_bytes())?.strip_suffix(b"_")?;
+                let why = "the permission comes before the daemon".to_owned();
+                let meant = format!("{start}{level}_{}", BStr::new(daemon));
+                DAEMON_NAMES.iter().find(|known| caseless::eq(known.as_bytes(), daemon))?;
+                UnreadReason::misspelled_status(why, meant)
+            })
+        });
     }
     let rest = caseless::strip_prefix(name, b"SEC_")?;
+    let of_subsystem = || {
+        let daemons = DAEMON_NAMES.iter().filter(|daemon| !PERMISSIONS.contains(*daemon));
+        daemons.into_iter().find_map(|daemon| {
+            let what = caseless::strip_prefix(rest, daemon.as_bytes())?.strip_prefix(b"_")?;
+            let known = SECURITY_SETTINGS.iter().find(|known| caseless::eq(known.as_bytes(), what))?;
+            let why = format!("{daemon} is not a permission level");
+            let fix = format!("write SEC_DEFAULT_{known}, or {daemon}.SEC_DEFAULT_{known} for this daemon");
+            UnreadReason::never_read_status(why, fix)
+        })
+    };
     let of_level = |rest: &[u8]| {
         PERMISSIONS.iter().filter(|level| starts(rest, level)).any(|level| {
             let what = rest[level.len()..].strip_prefix(b"_").unwrap_or_default();
@@ -188,7 +251,17 @@ fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         ends && (0..rest.len())
             .any(|at| rest[at] == b'_' && site.is_daemon(&rest[..at]) && of_level(&rest[at + 1..]))
     };
-    (of_level(rest) || of_daemon()).then_some(NameStatus::Read)
+    if of_level(rest) || of_daemon() {
+        return Some(NameStatus::Read);
+    }
+    of_subsystem()
+}
+
+/// Detects `USE_ROLE = Execute`, which is not the statement `use ROLE : Execute`.
+fn classify_use(name: &[u8]) -> Option<NameStatus> {
+    let category = template::find_category(caseless::strip_prefix(name, b"USE_")?)?;
+    let category = category.as_bstr();
+    UnreadReason::never_read_status("it is not a statement", format!("write 'use {category} : NAME'"))
 }
 
 /// Classifies `AUTO_USE_<CATEGORY>_<NAME>` (`condor_config.cpp`, `apply_auto_use` of `real_config`).

@@ -187,7 +187,10 @@ fn nearest_short_name(name: &[u8]) -> Option<&'static [u8]> {
 
 /// Returns the attribute of the clock that a name from other systems means.
 pub(super) fn clock_attribute(name: &[u8]) -> Option<&'static str> {
-    const NAMES: [(&str, &str); 6] = [
+    const NAMES: [(&str, &str); 9] = [
+        ("Hour", "ClockMin / 60"),
+        ("Minute", "ClockMin % 60"),
+        ("Day", "ClockDay"),
         ("DayOfWeek", "ClockDay"),
         ("WeekDay", "ClockDay"),
         ("TimeOfDay", "ClockMin"),

@@ -10,6 +10,7 @@ use bstr::{BString, ByteSlice};
 use super::families::{self, SiteNames};
 use super::name_status::{NameStatus, UnreadReason};
 use super::parameter_names::{is_parameter, other_names};
+use super::unread_manual_names::explain_unread_manual_name;
 use htc_base::text::caseless;
 use htc_base::text::similar_names::{self, SimilarNames};
 use htc_config::{Advice, Config, ConfigView, defaults};
@@ -213,6 +214,9 @@ impl KnownParameterNames {
 
     /// Returns the status of a name without prefixes.
     fn classify_bare(&self, name: &[u8]) -> NameStatus {
+        if let Some(unread) = explain_unread_manual_name(name) {
+            return NameStatus::Unread(unread);
+        }
         if is_parameter(name) {
             return NameStatus::Read;
         }

@@ -13,6 +13,7 @@ use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::check_value;
 
 use super::environment_names::environment_reference;
+use super::foreign_references::find_foreign_reference;
 use super::lint_subject::LintSubject;
 use super::parameter_names::{is_attribute_list, is_parameter};
 use super::program_paths::{find_arguments, find_relative_item};
@@ -57,6 +58,7 @@ pub(super) fn check_leftovers(
             .or_else(|| {
                 find_braced_function(raw).map(|(span, reference)| (span, Advice::Write(reference.into())))
             })
+            .or_else(|| find_foreign_reference(raw, parameter))
             .or_else(|| {
                 let (span, reference) = find_shell_variable(subject, raw, parameter)?;
                 Some((span, advise_reference(subject, entry, reference)))
@@ -66,6 +68,10 @@ pub(super) fn check_leftovers(
                 let message = format!("'{shown}' is not a reference: it stays in the value as it is");
                 (LintRule::ShellVariable, span, message, advice)
             }),
+        find_bracketed_list(raw, parameter).map(|(span, inner)| {
+            let message = "the brackets are part of the first and the last item".to_owned();
+            (LintRule::QuotedValue, span, message, Advice::Write(inner.into()))
+        }),
         find_quotes(raw, parameter).or_else(|| find_quoted_item(entry, parameter)).map(|span| {
             let inner = raw[span.clone()].trim_with(|c| c == '"' || c == '\'' || c.is_whitespace());
             let message = "the quotes are part of the value".to_owned();
@@ -79,6 +85,11 @@ pub(super) fn check_leftovers(
         find_semicolon(raw, parameter).map(|span| {
             let message = "';' does not separate items: it is part of the item before it";
             (LintRule::TrailingText, span, message.to_owned(), Advice::Write(",".into()))
+        }),
+        find_leading_plus(&entry.name, raw, parameter).map(|span| {
+            let message = "the value begins with '+', which is not an operator here".to_owned();
+            let fix = format!("write {} += {}", entry.name, raw[span.end..].trim().as_bstr());
+            (LintRule::TrailingText, span, message, fix.into())
         }),
         find_backslash(raw).map(|span| {
             let message = "text follows the backslash, so it does not continue the line";
@@ -107,6 +118,7 @@ pub(super) fn check_leftovers(
         let finding = subject.make_finding(rule, &entry.current, place, message, fix);
         findings.push(match rule {
             LintRule::TrailingText if part == b";" && has_more => finding.replaced_by(","),
+            LintRule::TrailingText if part == b"+" => finding,
             LintRule::TrailingText if !part.starts_with(b"-") && !part.starts_with(b"$") => {
                 replace_value(finding, part, "")
             }
@@ -342,6 +354,18 @@ fn find_quotes(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Ra
     (is_plain && (is_whole || is_open)).then_some(0..raw.len())
 }
 
+/// Finds a list in the form of other languages, `["a", "b"]`; returns its place and its items.
+fn find_bracketed_list(
+    raw: &[u8],
+    parameter: Option<&RegisteredParameter>,
+) -> Option<(Range<usize>, Vec<u8>)> {
+    let is_list = parameter?.value_type == ValueType::List;
+    let inner = raw.trim().strip_prefix(b"[")?.strip_suffix(b"]").filter(|_| is_list)?;
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_., \t\"'".contains(byte);
+    let items: Vec<u8> = inner.iter().copied().filter(|byte| !b"\"'".contains(byte)).collect();
+    (!items.trim().is_empty() && inner.iter().all(is_plain)).then(|| (0..raw.len(), items.trim().to_vec()))
+}
+
 /// Finds an item of a list that is in quotes. Lists of attributes whose values are parameters have a rule of their own.
 fn find_quoted_item(entry: &MacroEntry, parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
     let raw = &entry.current.raw;
@@ -362,10 +386,25 @@ fn find_quoted_item(entry: &MacroEntry, parameter: Option<&RegisteredParameter>)
 fn find_trailing_mark(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
     let parameter = parameter?;
     let is_single = parameter.value_type == ValueType::Path
-        || ["CONDOR_HOST", "UID_DOMAIN", "FILESYSTEM_DOMAIN"].contains(&parameter.name);
+        || ["CONDOR_HOST", "UID_DOMAIN", "FILESYSTEM_DOMAIN", "TRUST_DOMAIN", "DEFAULT_DOMAIN_NAME"]
+            .contains(&parameter.name);
     let end = raw.trim_end().len();
     let last = raw.get(end.checked_sub(1)?)?;
     (is_single && matches!(last, b',' | b';')).then(|| end - 1..end)
+}
+
+/// Finds the plus of `NAME =+ item`, which becomes an item of the list.
+fn find_leading_plus(
+    name: &[u8],
+    raw: &[u8],
+    parameter: Option<&RegisteredParameter>,
+) -> Option<Range<usize>> {
+    let is_list =
+        matches!(parameter?.value_type, ValueType::Hosts | ValueType::Permissions | ValueType::List);
+    // This list adds its items to a default if it begins with a plus.
+    let is_other = caseless::eq(unqualified_name(name), b"DC_DAEMON_LIST");
+    let has_blank = raw.get(1).is_some_and(|next| b" \t".contains(next));
+    (is_list && !is_other && raw.starts_with(b"+") && has_blank).then_some(0..1)
 }
 
 /// Finds a semicolon between the items of a list.

@@ -107,11 +107,17 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
         let known =
             DAEMON_NAMES.iter().filter(|name| subject.view.is_defined(name)).map(|name| name.as_bytes());
         let message = format!("daemon '{word}' is named here, but no parameter {word} names its program");
-        let fix = match similar_names::nearest(word, known) {
+        // The name of a program: condor_master.
+        let plain = caseless::strip_prefix(word, b"condor_").map(<[u8]>::to_ascii_uppercase);
+        let plain = plain.filter(|plain| DAEMON_NAMES.iter().any(|known| known.as_bytes() == plain));
+        let is_name = word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let fix = match plain.or_else(|| similar_names::nearest(word, known).map(<[u8]>::to_vec)) {
             Some(near) => Advice::DidYouMean(near.into()),
+            None if !is_name => "separate the daemons by commas or blanks".into(),
             None => format!("set {word} to the path of its program, or remove the name").into(),
         };
-        findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
+        let finding = subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix);
+        findings.push(Finding { holds_in_part: !is_name, ..finding });
     }
 }
 

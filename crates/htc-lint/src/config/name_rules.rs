@@ -5,6 +5,8 @@ use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
+use super::families::accounting_groups::is_certain_slip;
+use super::invented_names::{find_intended_parameter, is_submit_command};
 use super::lint_subject::LintSubject;
 use super::name_status::UnreadReason;
 use super::name_usage::{self, NameUsage, differs_by_a_letter};
@@ -140,7 +142,20 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
         NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
         NameUsage::Unread(unread) => {
             holds_in_part = unread.holds_in_part;
+            if let Advice::DidYouMean(meant) = &unread.fix {
+                let is_of_group = caseless::starts_with(unqualified_name(name), b"GROUP_");
+                is_certain = !is_of_group || is_certain_slip(name, meant);
+            }
             (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), unread.fix)
+        }
+        NameUsage::SiteOwn | NameUsage::Misspelled(_)
+            if find_intended_parameter(unqualified_name(name)).is_some() =>
+        {
+            (
+                LintRule::UnknownParameter,
+                format!("HTCondor has no parameter {name}, and nothing refers to it"),
+                find_intended_parameter(unqualified_name(name)).unwrap_or_else(|| "remove it".into()),
+            )
         }
         NameUsage::Misspelled(near) => {
             let refers_to_itself = subject.referenced_names().is_self_reference(name);
@@ -159,6 +174,11 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
             LintRule::RemovedParameter,
             format!("HTCondor 25 no longer reads {name} (earlier versions did)"),
             instead.into(),
+        ),
+        NameUsage::SiteOwn if is_submit_command(name) => (
+            LintRule::UnknownParameter,
+            format!("{name} is a command of submit files, which has no effect in a configuration"),
+            "write it in the submit file, or set a JOB_DEFAULT_ parameter or a job transform".into(),
         ),
         NameUsage::SiteOwn if !subject.reports_unused_macros => return,
         NameUsage::SiteOwn => (

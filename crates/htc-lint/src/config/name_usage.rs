@@ -91,7 +91,8 @@ fn find_list_of_names(name: &[u8]) -> Option<BString> {
     let upper = name.to_ascii_uppercase();
     let stem = upper.strip_suffix(b"S").unwrap_or(&upper);
     let list = [stem, b"_NAMES"].concat();
-    (stem.contains(&b'_') && is_parameter(&list)).then(|| list.into())
+    // The plural of a parameter, such as SYSTEM_PERIODIC_HOLD, is a misspelling of this parameter.
+    (stem.contains(&b'_') && is_parameter(&list) && !is_parameter(stem)).then(|| list.into())
 }
 
 /// True if a name is that of a list such as `X_NAMES` without its ending.

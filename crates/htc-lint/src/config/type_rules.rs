@@ -1,7 +1,7 @@
 //! Values whose type differs from the one that the readers of their parameter need.
 
 use bstr::{BStr, BString, ByteSlice};
-use htc_base::text::caseless;
+use htc_base::text::{caseless, similar_names};
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
@@ -28,7 +28,15 @@ pub(super) fn check_type(
     let expanded = subject.expand_entry(entry);
     subject.view.take_messages();
     let Ok(value) = expanded else { return };
-    let parts = check_value(parameter, &value, subject.world);
+    let mut parts = check_value(parameter, &value, subject.world);
+    // The items of such a list have one form, so that all of them have the same mistake.
+    if parts.iter().any(|part| part.fault == ValueFault::NotTimespan) {
+        parts.truncate(1);
+    }
+    if let Some((message, fix)) = find_negative_port(entry, &value) {
+        let place = Some((0, raw.len()));
+        findings.push(subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix));
+    }
     if parts.is_empty()
         && let Some(port) = find_impossible_port(&entry.name, parameter, &value)
     {
@@ -51,7 +59,9 @@ pub(super) fn check_type(
                 let near = near.clone();
                 replace_value(finding, &text, near)
             }
-            _ => replace_if_certain(finding, raw),
+            // The macro in a value may have other uses.
+            _ if *raw == value => replace_if_certain(finding, raw),
+            _ => finding,
         });
     }
 }
@@ -94,6 +104,32 @@ pub(super) fn check_port_ranges(subject: &LintSubject<'_>, findings: &mut Vec<Fi
     }
 }
 
+/// Reports a negative port, for which daemons use no range: `LOWPORT = 9600-9700` is a difference.
+fn find_negative_port(entry: &MacroEntry, value: &[u8]) -> Option<(String, Advice)> {
+    const NAMES: [&str; 6] =
+        ["LOWPORT", "HIGHPORT", "IN_LOWPORT", "IN_HIGHPORT", "OUT_LOWPORT", "OUT_HIGHPORT"];
+    let is_port = NAMES.iter().any(|name| caseless::eq(name.as_bytes(), &entry.name));
+    let text = value.to_str().ok().filter(|_| is_port)?.trim();
+    let range = text.split_once('-').and_then(|(least, most)| {
+        let [least, most] = [least, most].map(|port| port.trim().parse::<u32>().ok());
+        Some((least?, most?))
+    });
+    let name = &entry.name;
+    let effect = "daemons use no range of ports";
+    if let Some((least, most)) = range {
+        let prefix = name.to_ascii_uppercase();
+        let prefix = prefix.strip_suffix(b"LOWPORT").or_else(|| prefix.strip_suffix(b"HIGHPORT"))?;
+        let prefix = prefix.as_bstr();
+        let message = format!("{name}: '{text}' is a difference, not a range: {effect}");
+        let fix = format!("set {prefix}LOWPORT = {least} and {prefix}HIGHPORT = {most}");
+        return Some((message, fix.into()));
+    }
+    let port: i64 = text.parse().ok()?;
+    (port < 0).then(|| {
+        (format!("{name}: there is no port {port}: {effect}"), "write a number from 0 to 65535".into())
+    })
+}
+
 /// Describes a fault of a value, with the correction if it is known.
 fn describe_fault(
     name: &BStr,
@@ -126,6 +162,25 @@ fn describe_fault(
         ValueFault::NotPort => {
             let message = format!("{name}: '{text}' has a port that is not a number from 0 to 65535");
             (message, Some("write host:9618, or the name alone".into()))
+        }
+        ValueFault::LonePort => {
+            let message = format!("{name} is a list of hosts, and '{text}' is a port");
+            (message, Some(format!("write a colon before the port: host:{text}").into()))
+        }
+        ValueFault::NotPermission => {
+            let fix = "write hosts, addresses, networks or user@domain/host, separated by commas".into();
+            (format!("{name}: '{text}' is neither a host nor a user"), Some(fix))
+        }
+        ValueFault::NotTimespan => {
+            let fix = "write names and seconds: 1m:60 1h:3600".into();
+            (
+                format!("{name}: '{text}' is not a name and a number of seconds: daemons exit with an error"),
+                Some(fix),
+            )
+        }
+        ValueFault::NotVerbosity => {
+            let message = format!("{name}: the verbosity '{text}' is not a number, so it is 1");
+            (message, Some("write 1 or 2 after the colon".into()))
         }
         ValueFault::NotSize => {
             let fix = "write a number of bytes, or one with K, M, G or T".into();
@@ -162,17 +217,23 @@ fn describe_fault(
             (format!("{name}: there is no encryption method {text}: it is ignored"), did_you_mean(near))
         }
         ValueFault::UnknownLevel => {
-            let fix = "write REQUIRED, PREFERRED, OPTIONAL or NEVER".into();
+            let inner = text.trim_with(|c| c == '"' || c == '\'');
+            let is_quoted = LEVELS.iter().any(|level| caseless::eq(level.as_bytes(), inner));
+            let fix = match is_quoted {
+                true => Advice::Write(inner.into()),
+                false => "write REQUIRED, PREFERRED, OPTIONAL or NEVER".into(),
+            };
             (format!("'{text}' is not a valid value of {name}: daemons exit with an error"), Some(fix))
         }
         ValueFault::MisspelledLevel(level) => {
             let message =
                 format!("'{text}' is not a valid value of {name}; only its first letter counts: {level}");
-            (message, Some(Advice::Write(level.into())))
+            (message, Some(suggest_level(text, level)))
         }
-        ValueFault::NotRegex => {
-            (format!("{name} must be a regular expression, not '{text}'"), Some("close its brackets".into()))
-        }
+        ValueFault::NotRegex => (
+            format!("{name} must be a regular expression, not '{text}'"),
+            Some("write a valid pattern: close its brackets, and write .* for any text".into()),
+        ),
         ValueFault::NotNetwork => {
             let fix = "write an address of four numbers up to 255, and a mask of at most 32 bits".into();
             (format!("{name}: no host has the address '{text}'"), Some(fix))
@@ -215,6 +276,29 @@ fn describe_fault(
             let fix = "write the numbers of a user and a group: 64.64".into();
             (format!("{name} must be two numbers separated by a dot, not '{text}'"), Some(fix))
         }
+    }
+}
+
+const LEVELS: [&str; 4] = ["REQUIRED", "PREFERRED", "OPTIONAL", "NEVER"];
+
+/// Returns the security level that a word means; `read` is the one that daemons read from its first letter.
+fn suggest_level(text: &[u8], read: &str) -> Advice {
+    const MIN_LENGTH: usize = 3;
+    let upper = text.to_ascii_uppercase();
+    let is_slip = upper.len() >= MIN_LENGTH
+        && (read.as_bytes().starts_with(&upper)
+            || similar_names::distance(&upper, read.as_bytes(), 2).is_some() && upper.len() > MIN_LENGTH);
+    let meant = match &upper[..] {
+        b"YES" | b"TRUE" | b"ON" | b"NEED" | b"NEEDED" | b"MUST" | b"ALWAYS" | b"MANDATORY" => {
+            Some("REQUIRED")
+        }
+        b"NO" | b"FALSE" | b"OFF" | b"NONE" | b"DISABLED" => Some("NEVER"),
+        _ => is_slip.then_some(read),
+    };
+    match meant {
+        Some(meant) if meant == read => Advice::Write(meant.into()),
+        Some(meant) => format!("write {meant} if that is what '{}' means", text.as_bstr()).into(),
+        None => "write REQUIRED, PREFERRED, OPTIONAL or NEVER".into(),
     }
 }
 
@@ -279,7 +363,7 @@ fn suggest_number(name: &[u8], text: &[u8]) -> Option<Advice> {
             false => "write it without quotes".into(),
         });
     }
-    if let Some(advice) = suggest_digits(text) {
+    if let Some(advice) = suggest_digits(text).or_else(|| suggest_period_macro(text)) {
         return Some(advice);
     }
     let end = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
@@ -294,7 +378,7 @@ fn suggest_number(name: &[u8], text: &[u8]) -> Option<Advice> {
             .split(|byte| *byte == b',')
             .all(|group| group.len() == 3 && group.iter().all(u8::is_ascii_digit));
     match () {
-        () if unit == b"%" => Some("write a number: a percentage is not possible here".into()),
+        () if unit == b"%" => Some(suggest_fraction(name, number)),
         () if is_unit => Some(suggest_in_unit(name, number, unit.as_bstr()).into()),
         () if is_grouped => {
             let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();
@@ -304,6 +388,28 @@ fn suggest_number(name: &[u8], text: &[u8]) -> Option<Advice> {
         () if matches!(unit, b"," | b";" | b".") => Some(format!("write {number}").into()),
         () => None,
     }
+}
+
+/// Returns advice about a percentage for a parameter that may be a fraction.
+fn suggest_fraction(name: &[u8], number: &BStr) -> Advice {
+    let range = registry::find(name).map(|found| found.range());
+    let is_fraction = matches!(range, Some((_, Some(most))) if most <= 1.0);
+    let percent = number.to_str().ok().and_then(|number| number.parse::<f64>().ok());
+    match percent.filter(|percent| is_fraction && (0.0..=100.0).contains(percent)) {
+        Some(percent) => Advice::Write(format!("{}", percent / 100.0).into()),
+        None => "write a number: a percentage is not possible here".into(),
+    }
+}
+
+/// Returns the correction of `5 * MINUTE`, in which the macro is not a reference.
+fn suggest_period_macro(text: &[u8]) -> Option<Advice> {
+    let (number, unit) = text.split_once_str("*")?;
+    let (number, unit) = (number.trim(), unit.trim().to_ascii_uppercase());
+    let name = ["MINUTE", "HOUR", "DAY", "WEEK"]
+        .into_iter()
+        .find(|name| unit.strip_suffix(b"S").unwrap_or(&unit) == name.as_bytes())?;
+    let is_number = !number.is_empty() && number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    is_number.then(|| Advice::Write(format!("{} * $({name})", number.as_bstr()).into()))
 }
 
 /// Returns advice about a number in which a letter is in place of a digit: `1O`, `1l`.

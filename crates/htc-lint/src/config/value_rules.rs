@@ -4,6 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 use htc_config::Advice;
 use htc_config::lint_rule::LintRule;
 
+use super::advertised_text::{AdvertisedText, suggest_advertised};
 use super::brackets::find_unbalanced;
 use super::expression_rules::check_meaning;
 use super::expression_types::ExpressionTypes;
@@ -143,6 +144,9 @@ const CONCURRENCY_LIMITS: &str = "*_LIMIT";
 /// Returns the row of the registry of a name that daemons read; a macro of the site may look like a family of names.
 fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredParameter> {
     let found = registry::find(name)?;
+    if is_of_list_elsewhere(subject, name) {
+        return Some(found);
+    }
     if found.is_family() && matches!(subject.known.classify(name), NameStatus::Unread(_)) {
         return None;
     }
@@ -154,6 +158,23 @@ fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredP
     let is_limit = found.value_type == ValueType::Real && found.name == CONCURRENCY_LIMITS;
     let is_read = subject.known.classify(name) == NameStatus::Read && !(is_limit && is_macro());
     is_read.then_some(found)
+}
+
+/// True for a setting of a group or cron job if the configuration does not set their list, which is then in another file.
+fn is_of_list_elsewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
+    const FAMILIES: [(&str, &str); 3] = [
+        ("GROUP_", "GROUP_NAMES"),
+        ("STARTD_CRON_", "STARTD_CRON_JOBLIST"),
+        ("SCHEDD_CRON_", "SCHEDD_CRON_JOBLIST"),
+    ];
+    let own = unqualified_name(name);
+    let is_set = |list: &str| {
+        let entry = subject.config.set.find_exact(list.as_bytes());
+        entry.is_some_and(|entry| entry.current.is_user_written())
+    };
+    let mut families = FAMILIES.iter();
+    families.any(|(prefix, list)| caseless::starts_with(own, prefix.as_bytes()) && !is_set(list))
+        && !subject.referenced_names().contains(name)
 }
 
 /// Reason why a value must be an expression.
@@ -270,9 +291,10 @@ fn invalid_expression_finding<'a>(
         let rule = LintRule::UnquotedString;
         return subject.make_finding(rule, &entry.current, Some(place), message, fix);
     }
-    let (rule, fix) = match looks_like_text {
-        true => (LintRule::UnquotedString, Some(Advice::Text(format!("write \"{value}\", with the quotes")))),
-        false => {
+    let suggested = looks_like_text.then(|| suggest_advertised(raw, value));
+    let (rule, fix) = match &suggested {
+        Some(suggested) => (LintRule::UnquotedString, Some(suggested.advice.clone())),
+        None => {
             let fix = advice.as_ref().map(|advice| advice.fix.clone());
             (LintRule::BadExpression, fix.or_else(|| advise_expression(entry, value)))
         }
@@ -283,7 +305,11 @@ fn invalid_expression_finding<'a>(
         let whole = subject.make_finding(rule, &entry.current, Some(whole), String::new(), None);
         let line = |finding: &Finding| finding.spot.as_ref().map(|spot| spot.line);
         let is_same_line = line(&whole) == line(&finding);
-        let whole = replace_value(whole, raw, format!("\"{value}\""));
+        let replacement = suggested.and_then(|suggested| suggested.replacement);
+        let whole = match replacement {
+            Some(text) => replace_value(whole, raw, text),
+            None => whole,
+        };
         return Finding { replacement: whole.replacement.filter(|_| is_same_line), ..finding };
     }
     let finding = subject.make_finding(rule, &entry.current, Some(place), message, fix);
@@ -319,10 +345,7 @@ fn check_undefined_attribute<'a>(
             "{} is advertised as the result of a calculation with attributes that nothing here defines: it will be undefined",
             entry.name
         );
-        let fix = format!("write \"{value}\", with the quotes");
-        let whole = Some((0, raw.len()));
-        let finding = subject.make_finding(LintRule::UnquotedString, &entry.current, whole, message, fix);
-        return Some(replace_value(finding, raw, format!("\"{value}\"")));
+        return Some(advertised_finding(subject, entry, value, message));
     }
     let attribute = expr.as_attribute()?;
     let attribute = attribute.as_bytes();
@@ -331,10 +354,12 @@ fn check_undefined_attribute<'a>(
         || ["Has", "Total", "Detected", "Is"]
             .iter()
             .any(|prefix| caseless::starts_with(attribute, prefix.as_bytes()));
-    let is_scoped = attribute.contains(&b'.');
+    // A machine's name has dots: `vm.example.org`.
+    let is_host = HOST_MACROS.iter().any(|host| caseless::eq(raw.trim(), host.as_bytes()));
+    let is_scoped = attribute.contains(&b'.') && !is_host;
     // Cron jobs may publish any attribute.
     let has_cron = || !super::parameter_names::list_items(&subject.view, "STARTD_CRON_JOBLIST").is_empty();
-    if is_known || is_scoped || raw[..] != value[..] || has_cron() {
+    if is_known || is_scoped || raw[..] != value[..] && !is_host || has_cron() {
         return None;
     }
     let message = format!(
@@ -342,10 +367,28 @@ fn check_undefined_attribute<'a>(
         entry.name,
         BStr::new(attribute)
     );
-    let fix = format!("write \"{value}\", with the quotes");
+    Some(advertised_finding(subject, entry, value, message))
+}
+
+/// Macros that are the name of the machine.
+const HOST_MACROS: [&str; 3] = ["$(HOSTNAME)", "$(FULL_HOSTNAME)", "$(UID_DOMAIN)"];
+
+/// Returns the finding about an advertised value that is undefined, with the value that was probably meant.
+fn advertised_finding(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    value: &[u8],
+    message: String,
+) -> Finding {
+    let raw = &entry.current.raw;
+    let AdvertisedText { advice, replacement } = suggest_advertised(raw, value);
+    let whole = Some((0, raw.len()));
     let finding =
-        subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix);
-    Some(replace_value(finding, raw, format!("\"{value}\"")))
+        subject.make_finding(LintRule::UnquotedString, &entry.current, whole, message, Some(advice));
+    match replacement {
+        Some(text) => replace_value(finding, raw, text),
+        None => finding,
+    }
 }
 
 /// True for a word such as `R12-4`, `us-east-1a` or `node/rack`, which is a calculation only by accident.

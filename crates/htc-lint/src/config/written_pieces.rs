@@ -55,6 +55,13 @@ pub(super) fn replace_value(finding: Finding, raw: &[u8], text: impl Into<BStrin
         spot.text.get(spot.span.start as usize..spot.span.end as usize).is_some_and(|place| place == raw)
     });
     let is_plain = !raw.is_empty() && !raw.iter().any(|b| b"\\\n\r".contains(b));
+    // The value of `NAME == value` begins directly after the operator.
+    let is_doubled = raw.starts_with(b"=")
+        && finding.spot.as_ref().is_some_and(|spot| spot.text[..spot.span.start as usize].ends_with(b"="));
+    let text = match is_doubled {
+        true => BString::from([b" ", &text.into()[..]].concat()),
+        false => text.into(),
+    };
     if is_value && is_plain { finding.replaced_by(text) } else { finding }
 }
 

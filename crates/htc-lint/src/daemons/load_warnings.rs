@@ -1,13 +1,14 @@
 //! Findings for the warnings that HTCondor prints while it reads a configuration.
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
 use htc_base::text::Span;
-use htc_config::finding::Finding;
+use htc_config::finding::{Finding, Replacement};
 use htc_config::lint_rule::LintRule;
 use htc_config::source_location::SourceLocation;
+use htc_config::template;
 use htc_config::{LoadWarning, LoadWarningSubject};
 
 /// Turns the warnings about statements and parameters into findings; returns the others.
@@ -54,9 +55,22 @@ pub(super) fn add_findings<'w>(
     others
 }
 
-/// Returns the finding about `NAME : value` or `NAME := value`; the place is that of the colon.
+/// Returns the finding about `NAME : value` or `NAME := value`; the place is that of the colon, or that of a category of
+/// templates which has no `use` before it.
 fn colon_finding(mut spot: SourceLocation) -> Finding {
-    let after = (spot.span.start + 1) as usize;
+    let (colon, after) = (spot.span.start as usize, (spot.span.start + 1) as usize);
+    let before = BString::from(spot.text.get(..colon).unwrap_or_default());
+    if let Some(category) = template::find_category(before.trim()) {
+        let start = before.len() - before.trim_start().len();
+        let category = category.as_bstr();
+        spot.span = Span::new(start, before.trim_end().len());
+        let message =
+            format!("this assigns a macro {category}, which nothing reads: the word 'use' is missing");
+        let fix = format!("write 'use {}'", spot.text.trim().as_bstr());
+        let replacement = Replacement { span: Span::new(start, start), text: "use ".into() };
+        let finding = Finding::at(LintRule::ColonAssignment, Some(spot), message, fix);
+        return Finding { replacement: Some(replacement), ..finding };
+    }
     let (message, fix) = match spot.text.get(after) {
         Some(b'=') => {
             spot.span = Span::new(after - 1, after + 1);
@@ -65,5 +79,7 @@ fn colon_finding(mut spot: SourceLocation) -> Finding {
         }
         _ => ("':' is the obsolete form of '=' in an assignment", "write '=' instead of ':'"),
     };
-    Finding::at(LintRule::ColonAssignment, Some(spot), message.to_owned(), fix).replaced_by("=")
+    let has_blank = before.ends_with(b" ") || before.ends_with(b"\t");
+    let finding = Finding::at(LintRule::ColonAssignment, Some(spot), message.to_owned(), fix);
+    finding.replaced_by(if has_blank { "=" } else { " =" })
 }

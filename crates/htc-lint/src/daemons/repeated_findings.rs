@@ -1,5 +1,7 @@
 //! Findings that say again what another finding says: a user corrects one mistake, and all of them are gone.
 
+use bstr::ByteSlice;
+use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::{LintRule, LintSeverity};
 use rustc_hash::FxHashSet;
@@ -12,7 +14,23 @@ fn line_of(finding: &Finding) -> LinePlace {
 }
 
 /// Rule whose findings have consequences in the same line, and the rules that report those.
-const CONSEQUENCES: [(LintRule, &[LintRule]); 5] = [
+const CONSEQUENCES: [(LintRule, &[LintRule]); 8] = [
+    (
+        LintRule::IgnoredText,
+        &[LintRule::SlotType, LintRule::BadValue, LintRule::NamedNotDefined, LintRule::BadExpression],
+    ),
+    (
+        LintRule::UnknownParameter,
+        &[
+            LintRule::UnknownAttribute,
+            LintRule::UnquotedString,
+            LintRule::BadExpression,
+            LintRule::ConstantCondition,
+            LintRule::Command,
+            LintRule::Transform,
+        ],
+    ),
+    (LintRule::Syntax, &[LintRule::UndefinedCondition, LintRule::Unbalanced]),
     (LintRule::ColonAssignment, &[LintRule::BadExpression, LintRule::BadValue]),
     (LintRule::NeverExpanded, &[LintRule::Reference, LintRule::Unbalanced]),
     (LintRule::Unbalanced, &[LintRule::Transform, LintRule::Expression]),
@@ -42,17 +60,112 @@ pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
             });
         }
     }
-    drop_statements_after_comments(findings);
+    join_statements_after_comments(findings);
+    drop_missing_endif(findings);
+    drop_members_of_misspelt_lists(findings);
+    join_misspelt_keywords(findings);
     drop_consequences_of_references(findings);
     drop_findings_inside_others(findings);
+    drop_second_findings(findings);
 }
 
-/// Drops the syntax error of the line after a comment that ended a value: it was meant to continue the value.
-fn drop_statements_after_comments(findings: &mut Vec<Finding>) {
-    let comments = findings.iter().filter(|finding| finding.rule == LintRule::CommentInValue);
-    let next: FxHashSet<LinePlace> =
-        comments.filter_map(line_of).map(|(source, line)| Some((source, line + 1))).collect();
-    findings.retain(|finding| finding.rule != LintRule::Syntax || !next.contains(&line_of(finding)));
+/// Drops the second finding of a rule in a line where two parts of this crate check the same text.
+fn drop_second_findings(findings: &mut Vec<Finding>) {
+    let mut seen: FxHashSet<(LintRule, LinePlace)> = FxHashSet::default();
+    findings.retain(|finding| {
+        let is_shared = matches!(finding.rule, LintRule::Universe | LintRule::Unbalanced | LintRule::ElseIf);
+        !is_shared || finding.spot.is_none() || seen.insert((finding.rule, line_of(finding)))
+    });
+}
+
+/// Joins the syntax error of the line after a comment that ended a value with the comment: the line was meant to continue the
+/// value. The result is an error, because daemons do not start.
+fn join_statements_after_comments(findings: &mut Vec<Finding>) {
+    let is_error = |finding: &Finding| finding.rule == LintRule::Syntax && finding.spot.is_some();
+    let errors: FxHashSet<LinePlace> =
+        findings.iter().filter(|finding| is_error(finding)).map(line_of).collect();
+    let mut dropped: FxHashSet<LinePlace> = FxHashSet::default();
+    for finding in findings.iter_mut().filter(|finding| finding.rule == LintRule::CommentInValue) {
+        let next = line_of(finding).map(|(source, line)| (source, line + 1));
+        if errors.contains(&next) {
+            finding.rule = LintRule::Syntax;
+            finding.message.push_str("; daemons exit at the next line, which does not continue the value");
+            dropped.insert(next);
+        }
+    }
+    findings.retain(|finding| finding.rule != LintRule::Syntax || !dropped.contains(&line_of(finding)));
+}
+
+/// Drops the error about an `if` without `endif` if another line is a misspelt `endif`.
+fn drop_missing_endif(findings: &mut Vec<Finding>) {
+    let is_end = |finding: &Finding| {
+        let text = finding.spot.as_ref().map(|spot| spot.text.trim().to_ascii_lowercase());
+        finding.rule == LintRule::Syntax
+            && text.is_some_and(|text| text.starts_with(b"end") || text == b"fi" || text == b"#endif")
+    };
+    if findings.iter().any(is_end) {
+        findings.retain(|finding| finding.rule != LintRule::Syntax || finding.spot.is_some());
+    }
+    drop_endif_of_misspelt_if(findings);
+}
+
+/// Drops the error about an `endif` without `if` if another line is a misspelt `if`: `ifdef X`.
+fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
+    let text_of = |finding: &Finding| {
+        let spot = finding.spot.as_ref().filter(|_| finding.rule == LintRule::Syntax)?;
+        Some(spot.text.trim().to_ascii_lowercase())
+    };
+    let is_if = |finding: &Finding| text_of(finding).is_some_and(|text| text.starts_with(b"if"));
+    if findings.iter().any(is_if) {
+        findings.retain(|finding| text_of(finding).is_none_or(|text| text != b"endif"));
+    }
+}
+
+/// Drops findings about members that no list names if the name of their list is misspelled.
+fn drop_members_of_misspelt_lists(findings: &mut Vec<Finding>) {
+    let mut suggested: Vec<Vec<u8>> = findings
+        .iter()
+        .filter(|finding| finding.rule == LintRule::UnknownParameter)
+        .filter_map(|finding| match &finding.fix {
+            Some(Advice::DidYouMean(meant)) => Some(meant.to_ascii_uppercase()),
+            _ => None,
+        })
+        .collect();
+    // The list of cron jobs had another name.
+    let removed = findings.iter().filter(|finding| finding.rule == LintRule::RemovedParameter);
+    suggested.extend(removed.filter_map(|finding| {
+        let name = finding.name.to_ascii_uppercase();
+        Some([name.strip_suffix(b"_CRON_JOBS")?, b"_CRON_JOBLIST"].concat())
+    }));
+    findings.retain(|finding| {
+        let is_member = |list: &Vec<u8>| {
+            let prefix = list.strip_suffix(b"NAMES").or_else(|| list.strip_suffix(b"JOBLIST"));
+            prefix.is_some_and(|prefix| {
+                !prefix.is_empty() && finding.name.to_ascii_uppercase().starts_with(prefix)
+            })
+        };
+        let is_absent =
+            matches!(finding.rule, LintRule::DefinedNotNamed | LintRule::CronJob | LintRule::UnusedMacro);
+        !is_absent || !suggested.iter().any(is_member)
+    });
+}
+
+/// Joins the syntax error of `elseif CONDITION` with the finding about the keyword, which has the place and the correction.
+fn join_misspelt_keywords(findings: &mut Vec<Finding>) {
+    let is_keyword = |finding: &Finding| finding.rule == LintRule::ElseIf;
+    let keywords: Vec<Finding> = findings.iter().filter(|finding| is_keyword(finding)).cloned().collect();
+    for finding in findings.iter_mut().filter(|finding| finding.rule == LintRule::Syntax) {
+        let keyword = keywords.iter().find(|keyword| line_of(keyword) == line_of(finding));
+        if let Some(keyword) = keyword.filter(|_| finding.spot.is_some()) {
+            finding.message = format!("{}: {}", finding.message, keyword.message);
+            finding.spot.clone_from(&keyword.spot);
+            finding.fix.clone_from(&keyword.fix);
+            finding.replacement.clone_from(&keyword.replacement);
+        }
+    }
+    let errors: FxHashSet<LinePlace> =
+        findings.iter().filter(|finding| finding.rule == LintRule::Syntax).map(line_of).collect();
+    findings.retain(|finding| !is_keyword(finding) || !errors.contains(&line_of(finding)));
 }
 
 /// Joins a finding about a value that is invalid because it contains an undefined macro with the one about the macro. The

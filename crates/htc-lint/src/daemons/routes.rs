@@ -13,6 +13,7 @@ use htc_router::{MacroProblem, NoteSubject, Route, RouteError, RouteLoadContext,
 use htc_transform::TransformStatement;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::lint_scope::LintScope;
 use crate::config::LintSubject;
 
 /// Route without errors, with the entry that defines it.
@@ -21,8 +22,9 @@ struct LoadedRoute<'a> {
     entry: &'a MacroEntry,
 }
 
-/// Loads each listed route in the same way as the router.
-pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+/// Loads each listed route in the same way as the router. If other files belong to the configuration, only values are reported
+/// that these files cannot change.
+pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let listed = subject.view.text("JOB_ROUTER_ROUTE_NAMES").unwrap_or_default();
     if listed.is_empty() {
         return;
@@ -47,11 +49,15 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         }
         let mut notes = Vec::new();
         let loaded = Route::load(route, raw, context, &mut |subject, _| notes.push(subject));
-        let check = RouteCheck { subject, entry, name: route.as_bstr(), sets_resource };
+        let is_complete = scope.is_complete;
+        if !is_complete && raw.contains_str("$(") {
+            continue;
+        }
+        let check = RouteCheck { subject, entry, name: route.as_bstr(), sets_resource, is_complete };
         check.report(loaded.as_ref(), &notes, findings);
         routes.extend(loaded.ok().map(|route| LoadedRoute { route, entry }));
     }
-    if !parameters.round_robin {
+    if !parameters.round_robin && scope.is_complete {
         let by_name: FxHashMap<Vec<u8>, &LoadedRoute<'_>> =
             routes.iter().rev().map(|loaded| (loaded.route.name.to_ascii_lowercase(), loaded)).collect();
         let in_order: Vec<&LoadedRoute<'_>> = list::split(&listed)
@@ -80,6 +86,8 @@ struct RouteCheck<'a, 's> {
     name: &'a BStr,
     /// True if something outside of the route may set GridResource.
     sets_resource: bool,
+    /// False if other files may set defaults and conditions of all routes.
+    is_complete: bool,
 }
 
 impl RouteCheck<'_, '_> {
@@ -106,7 +114,7 @@ impl RouteCheck<'_, '_> {
             let fix = "write VANILLA, GRID, SCHEDULER or LOCAL";
             findings.push(self.make_finding(LintRule::Universe, place, message, Some(fix)));
         }
-        if matches!(loaded, Err(RouteError::NoRequirements)) {
+        if self.is_complete && matches!(loaded, Err(RouteError::NoRequirements)) {
             let message = format!(
                 "route {shown} is left out: it has no REQUIREMENTS, and JOB_ROUTER_SOURCE_JOB_CONSTRAINT is not set"
             );
@@ -130,7 +138,9 @@ impl RouteCheck<'_, '_> {
                         Some("write a number"),
                     ));
                 }
-                NoteSubject::MissingGridResource if !has_universe && !self.sets_resource => {
+                NoteSubject::MissingGridResource
+                    if !has_universe && !self.sets_resource && self.is_complete =>
+                {
                     findings.extend(loaded.ok().and_then(|route| self.check_grid_resource(route)));
                 }
                 _ => {}

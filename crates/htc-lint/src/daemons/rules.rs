@@ -44,9 +44,7 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     ignored_text::lint(subject, &mut findings);
     cron_jobs::lint(subject, scope, &mut findings);
     transforms::lint(subject, scope, &mut findings);
-    if scope.is_complete {
-        routes::lint(subject, &mut findings);
-    }
+    routes::lint(subject, scope, &mut findings);
     if !scope.is_complete {
         drop_incomplete_values(subject, &mut findings);
         // A name that is similar to a known one is misspelled, even if other files are not known.
@@ -76,7 +74,8 @@ fn drop_repeated_findings(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
         found.map(|finding| finding.name.to_ascii_lowercase()).collect()
     };
     let (marked, commented) = (names_with(LintRule::TemplateMark), names_with(LintRule::CommentInValue));
-    let trailing = names_with(LintRule::TrailingText);
+    let mut trailing = names_with(LintRule::TrailingText);
+    trailing.extend(names_with(LintRule::QuotedValue));
     if marked.is_empty() && commented.is_empty() && trailing.is_empty() {
         return;
     }

@@ -32,7 +32,18 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what:
         let fix = "write the value in place of the mark, or run the template engine";
         return Finding::at(LintRule::TemplateMark, spot, message, fix);
     }
+    // The parser stops at the end of a line that is not a statement.
+    let spot = spot.map(|mut spot| {
+        let text = spot.text.as_bytes();
+        let (start, end) = (text.len() - text.trim_start().len(), text.trim_end().len());
+        if spot.span.start as usize >= end && start < end {
+            spot.span = Span::new(start, end);
+        }
+        spot
+    });
     let hint = suggest_continuation(subject, error).or_else(|| error.hint.clone());
+    let template = spot.as_ref().and_then(|spot| suggest_template(spot.text.as_bytes()));
+    let hint = template.or(hint);
     let said = if said.is_empty() { "not a valid statement".to_owned() } else { said.join("; ") };
     let finding = Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), hint.map(Advice::Text));
     let replacement = finding.spot.as_ref().and_then(|spot| {
@@ -67,6 +78,38 @@ fn correct_template(line: &[u8], span: Span) -> Option<Replacement> {
     is_place.then(|| Replacement { span, text: near.into() })
 }
 
+/// Suggests a template for `use CATEGORY : NAME` with a misspelt category, or with a name of another category.
+fn suggest_template(line: &[u8]) -> Option<String> {
+    let rest = caseless::strip_prefix(line.trim_start(), b"use ")?;
+    let (category, name) = rest.split_once_str(b":")?;
+    let (category, name) = (category.trim(), name.trim());
+    let name = name.split(|byte| b"(, ".contains(byte)).next().unwrap_or_default();
+    let Some(known) = template::find_category(category) else {
+        let near = similar_names::nearest(category, template::all().map(|it| it.category()))?;
+        return Some(format!("did you mean 'use {} : {}'?", near.as_bstr(), name.as_bstr()));
+    };
+    if template::find(known, name).is_some() || name.is_empty() {
+        return None;
+    }
+    let letters = |text: &[u8]| -> Vec<u8> {
+        text.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
+    };
+    let same = template::all().find(|it| letters(it.name()) == letters(name));
+    if let Some(same) = same {
+        return Some(format!(
+            "did you mean 'use {} : {}'?",
+            same.category().as_bstr(),
+            same.name().as_bstr()
+        ));
+    }
+    let names: Vec<&[u8]> = template::all().filter(|it| it.category() == known).map(|it| it.name()).collect();
+    if similar_names::nearest(name, names.iter().copied()).is_some() {
+        return None;
+    }
+    let is_short = names.len() <= 12;
+    is_short.then(|| format!("write one of {}", bstr::join(", ", names).as_bstr()))
+}
+
 /// Corrects `include PATH` and `include ifexist PATH` without a colon.
 fn correct_include(line: &[u8]) -> Option<Replacement> {
     let words: Vec<&[u8]> = line.fields().collect();
@@ -97,13 +140,37 @@ fn suggest_continuation(subject: &LintSubject<'_>, error: &ConfigError) -> Optio
 
 /// Reports sources that the configuration names but that were not read.
 pub fn check_unread_sources(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
-    subject
-        .config
-        .unread_sources
+    let is_unread =
+        |source: &&UnreadSource| !(scope.for_other_machine && is_read_elsewhere(subject.config, source));
+    let unread: Vec<&UnreadSource> = subject.config.unread_sources.iter().filter(is_unread).collect();
+    let is_in_list = |source: &UnreadSource| source.kind == UnreadSourceKind::File && source.from.is_none();
+    // The files after a semicolon are not read because of the semicolon.
+    let separated = unread
         .iter()
-        .filter(|source| !(scope.for_other_machine && is_read_elsewhere(subject.config, source)))
-        .filter_map(|source| unread_source_finding(subject, scope, source))
-        .collect()
+        .find_map(|source| semicolon_finding(subject, scope, source).filter(|_| is_in_list(source)));
+    let others = unread.iter().filter(|source| separated.is_none() || !is_in_list(source));
+    let others = others.filter_map(|source| unread_source_finding(subject, scope, source));
+    separated.iter().cloned().chain(others).collect()
+}
+
+/// Reports a semicolon between the files of LOCAL_CONFIG_FILE, which is a part of the name before it.
+fn semicolon_finding(subject: &LintSubject<'_>, scope: LintScope, source: &UnreadSource) -> Option<Finding> {
+    let entry = naming_entry(subject, source)?;
+    let (raw, name) = (&entry.current.raw, &source.name);
+    let semicolon = name.find_byte(b';').filter(|&at| raw.trim_end().len() > at + 1)?;
+    let at = raw.find(&name[..])? + semicolon;
+    let more = raw[at + 1..].trim_start();
+    if more.is_empty() {
+        return None;
+    }
+    let (rule, effect) = match scope.for_other_machine {
+        true => (LintRule::TrailingText, "it is a part of the path"),
+        false => (LintRule::MissingSource, "daemons exit here, because it is a part of the path"),
+    };
+    let message = format!("{}: ';' does not separate files: {effect}", entry.name);
+    let finding =
+        subject.make_finding(rule, &entry.current, Some((at, at + 1)), message, Advice::Write(",".into()));
+    Some(finding.replaced_by(","))
 }
 
 fn unread_source_finding(

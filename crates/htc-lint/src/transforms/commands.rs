@@ -3,6 +3,7 @@
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
+use crate::config::find_unbalanced;
 use crate::config::{SyntaxAdvice, advise_syntax, convert_quantity, is_known_attribute};
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use crate::transforms::macros::route_setting;
@@ -140,7 +141,28 @@ impl TransformLinter<'_> {
             self.report(LintRule::NewName, line, value_at, message, fix);
         }
         self.lint_self_reference(line, command);
+        self.lint_brackets(line, command);
         self.lint_expression(line, command);
+    }
+
+    /// Reports a bracket without its counterpart in an expression with macros, which is parsed when they are expanded.
+    fn lint_brackets(&mut self, line: &RuleLine, command: &TransformCommand) {
+        let is_expression = matches!(
+            command.keyword,
+            CommandKeyword::Set | CommandKeyword::Default | CommandKeyword::EvalSet
+        );
+        let wrong = find_unbalanced(&command.value).filter(|_| is_expression);
+        if let Some(wrong) = wrong.filter(|_| command.value.contains_str("$(")) {
+            let at = command.value_at + wrong.at;
+            let message = format!("the expression is not valid when its macros are expanded: {wrong}");
+            self.report(
+                LintRule::Unbalanced,
+                line,
+                Span::new(at, at + 1),
+                message,
+                "write each bracket in pairs",
+            );
+        }
     }
 
     /// Reports references in a new name to groups that the pattern does not have.

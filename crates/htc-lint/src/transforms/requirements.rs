@@ -8,6 +8,7 @@ use crate::transforms::finding::{TransformLinter, TransformRunner};
 use htc_base::job::Universe;
 use htc_base::text::Span;
 use htc_base::text::caseless;
+use htc_base::text::similar_names;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
 use htc_transform::RuleLine;
@@ -92,6 +93,30 @@ impl TransformLinter<'_> {
                 None => "write JobUniverse, the name of the attribute".to_owned(),
             };
             self.report(LintRule::Universe, line, found, message, fix);
+        }
+    }
+
+    /// Reports a UNIVERSE that does not exist.
+    pub(super) fn lint_universe(&mut self, transform: &Transform) {
+        const NAMES: [&str; 7] = ["VANILLA", "GRID", "SCHEDULER", "LOCAL", "JAVA", "PARALLEL", "VM"];
+        let lines = &transform.envelope.lines;
+        let Some((_, line)) = lines.iter().rev().find(|(keyword, _)| *keyword == "UNIVERSE") else { return };
+        let Some(word) = line.text.fields().nth(1) else { return };
+        let is_number = || word.iter().all(u8::is_ascii_digit);
+        if word.contains(&b'$') || is_number() || Universe::from_name(word).is_some() {
+            return;
+        }
+        let start = line.text.rfind(word).unwrap_or_default();
+        let message = format!("there is no universe {}", word.as_bstr());
+        let near = similar_names::nearest(word, NAMES.map(str::as_bytes));
+        let fix = match near {
+            Some(near) => format!("did you mean {}?", near.as_bstr()),
+            None => "write VANILLA, GRID, SCHEDULER or LOCAL".to_owned(),
+        };
+        let place = Span::new(start, start + word.len());
+        self.report(LintRule::Universe, line, place, message, fix);
+        if let Some(near) = near {
+            self.correct_last(near);
         }
     }
 

@@ -4,7 +4,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::name_status::{NameStatus, UnreadReason};
-use crate::config::parameter_names::list_items;
+use crate::config::parameter_names::{is_parameter, list_items};
 use htc_base::text::{caseless, similar_names};
 use htc_config::ConfigView;
 
@@ -27,7 +27,12 @@ pub(in crate::config) fn listed_groups(view: &ConfigView<'_>) -> Vec<BString> {
 pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) -> Option<NameStatus> {
     let rest = caseless::strip_prefix(name, b"GROUP_")?;
     if GROUP_SETTINGS.iter().chain(&COMMON_SETTINGS).any(|known| caseless::eq(known.as_bytes(), rest)) {
-        return None;
+        let why = "each group has a setting of its own";
+        let fix = || format!("write {}_<GROUP>", name.to_ascii_uppercase().as_bstr());
+        return match is_parameter(name) {
+            true => None,
+            false => UnreadReason::never_read_status(why, fix()),
+        };
     }
     let of = |known: &str| {
         caseless::strip_prefix(rest, known.as_bytes())?.strip_prefix(b"_").filter(|group| !group.is_empty())
@@ -67,6 +72,18 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
         };
     }
     classify_joined_group(rest, groups).or_else(|| classify_misspelt_setting(rest, groups))
+}
+
+/// True if a name is certainly a misspelling of another one: groups with short names, and groups that differ in a digit, may
+/// be two groups of which one is missing in the list.
+pub(in crate::config) fn is_certain_slip(name: &[u8], meant: &[u8]) -> bool {
+    const MIN_LENGTH: usize = 5;
+    fn last(name: &[u8]) -> &[u8] {
+        name.rsplit(|byte| b"_.".contains(byte)).next().unwrap_or_default()
+    }
+    let digits = |name: &[u8]| name.iter().copied().filter(u8::is_ascii_digit).collect::<Vec<_>>();
+    let (one, other) = (last(name), last(meant));
+    caseless::eq(one, other) || one.len().min(other.len()) >= MIN_LENGTH && digits(one) == digits(other)
 }
 
 /// Detects the name of a group directly after the setting: `GROUP_QUOTAgroup_a`.
