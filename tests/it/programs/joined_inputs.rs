@@ -177,7 +177,7 @@ fn every_reader_reports_two_joined_ads() {
         Source::File,
         home.path(),
     );
-    assert!(out.contains("ClusterId was given in line 1 already"), "{out}{err}");
+    assert!(out.contains("ClusterId is already set in line 1"), "{out}{err}");
     let words = ["--ads", "-", "--count", "--strict-input"];
     assert_eq!(run_in(home.path(), EVAL, &words, joined.as_bytes()).0, Some(3));
 }

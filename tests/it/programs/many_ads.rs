@@ -86,7 +86,7 @@ fn limits_and_expectations_apply_to_many_ads_in_input_order() {
     let (status, _, err) = call(&["--expect", "Owner != \"u1\""]);
     assert!(status == 1 && err.contains("Owner != \"u1\": it is false"), "{err}");
     let (status, _, err) = call(&["--time", "3"]);
-    assert!(status == 2 && err.contains("--time is for one ad") && err.contains("--limit 1"), "{err}");
+    assert!(status == 2 && err.contains("--time requires a single ad") && err.contains("--limit 1"), "{err}");
     let (status, _, err) = call(&["--expect-verdict", "hold"]);
     assert!(status == 2 && err.contains("did you mean 'held'"), "{err}");
     assert_eq!(call(&["--limit", "1", "--time", "2"]).0, 0);

@@ -49,7 +49,7 @@ fn number(value: &Value) -> u64 {
 fn no_job_is_lost_and_no_resource_is_oversold() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let (seeds, jobs) = (wanted("SIMULATE_SEEDS").unwrap_or(1), wanted("SIMULATE_JOBS").unwrap_or(400));
-    let days = wanted("SIMULATE_DAYS").unwrap_or(1);
+    let days = wanted("SIMULATE_DAYS").unwrap_or(2);
     let place = Place::new(
         "NETWORK_INTERFACE = 127.0.0.1\nDISK = 100000000\nSLOT_TYPE_1_PARTITIONABLE = True\nNUM_SLOTS_TYPE_1 = 1\n\
          SLOT_TYPE_1 = 100%\nFetchWorkDelay = 60\nPOLLING_INTERVAL = 30\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nSUSPEND = KeyboardIdle < 60\n\

@@ -491,7 +491,7 @@ fn only_settings_that_would_affect_this_starter_are_reported() {
         ran.told.lines().filter(|line| !line.contains("FARM") && line.contains("warning: ")).collect();
     assert_eq!(told.len(), 2, "{}", ran.told);
     assert!(
-        told[1].contains("not encrypted though ENCRYPT_EXECUTE_DIRECTORY") && told[1].contains(", line 5)"),
+        told[1].contains("not encrypted although ENCRYPT_EXECUTE_DIRECTORY") && told[1].contains(", line 5)"),
         "{told:?}"
     );
     assert!(told[0].contains("2 settings have no effect here"), "{told:?}");

@@ -337,7 +337,7 @@ fn a_damaged_log_is_read_partly_and_its_error_is_reported() {
         ("\n \n", "", 0),
         (
             "nonsense\n...\n012 (007.000.000) 2026-11-21 00:47:08 Job was held.\n\tno\n\tCode 1 Subcode 0\n...\n",
-            "an event begins with",
+            "expected NUMBER (CLUSTER.PROC.SUBPROC) TIME",
             1,
         ),
         ("012 (007.000.000) 2026-11-21 00:47:08 Job was held.\n", "ends in the middle of an event", 0),

@@ -1,6 +1,7 @@
 //! Findings that say again what another finding says: a user corrects one mistake, and all of them are gone.
 
 use bstr::ByteSlice;
+use htc_base::text::Span;
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::{LintRule, LintSeverity};
@@ -69,12 +70,27 @@ pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
     drop_second_findings(findings);
 }
 
-/// Drops the second finding of a rule in a line where two parts of this crate check the same text.
+/// Drops the second finding of a rule in a line where two parts of this crate check the same text. Of two findings about a
+/// universe, the one about a part of the other's place remains, because its advice is about that word.
 fn drop_second_findings(findings: &mut Vec<Finding>) {
+    let is_inside =
+        |inner: Span, outer: Span| inner != outer && outer.start <= inner.start && inner.end <= outer.end;
+    let universes: Vec<(LinePlace, Span)> = findings
+        .iter()
+        .filter(|finding| finding.rule == LintRule::Universe)
+        .filter_map(|finding| Some((line_of(finding), finding.spot.as_ref()?.span)))
+        .collect();
     let mut seen: FxHashSet<(LintRule, LinePlace)> = FxHashSet::default();
     findings.retain(|finding| {
-        let is_shared = matches!(finding.rule, LintRule::Universe | LintRule::Unbalanced | LintRule::ElseIf);
-        !is_shared || finding.spot.is_none() || seen.insert((finding.rule, line_of(finding)))
+        let Some(spot) = finding.spot.as_ref() else { return true };
+        let line = line_of(finding);
+        match finding.rule {
+            LintRule::Universe => {
+                !universes.iter().any(|(other, span)| *other == line && is_inside(*span, spot.span))
+            }
+            LintRule::Unbalanced | LintRule::ElseIf => seen.insert((finding.rule, line)),
+            _ => true,
+        }
     });
 }
 

@@ -3,8 +3,7 @@
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
-use crate::config::find_unbalanced;
-use crate::config::{SyntaxAdvice, advise_syntax, convert_quantity, is_known_attribute};
+use crate::config::{SyntaxAdvice, advise_syntax, convert_quantity, find_unbalanced, is_known_attribute};
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use crate::transforms::macros::route_setting;
 use htc_base::text::Span;
@@ -151,7 +150,9 @@ impl TransformLinter<'_> {
             command.keyword,
             CommandKeyword::Set | CommandKeyword::Default | CommandKeyword::EvalSet
         );
-        let wrong = find_unbalanced(&command.value).filter(|_| is_expression);
+        // An unfinished macro has a finding of its own.
+        let is_macro = |at: usize| at > 0 && command.value[at - 1] == b'$';
+        let wrong = find_unbalanced(&command.value).filter(|wrong| is_expression && !is_macro(wrong.at));
         if let Some(wrong) = wrong.filter(|_| command.value.contains_str("$(")) {
             let at = command.value_at + wrong.at;
             let message = format!("the expression is not valid when its macros are expanded: {wrong}");
