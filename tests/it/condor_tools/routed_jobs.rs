@@ -47,7 +47,12 @@ fn neutral(text: &str) -> String {
             }
             _ => word,
         });
-        words.collect::<Vec<_>>().join(" ") + "\n"
+        let mut line = words.collect::<Vec<_>>().join(" ") + "\n";
+        // Times of ten days and more take one of the blanks before them.
+        while line.contains("  @RUNTIME@") {
+            line = line.replace("  @RUNTIME@", " @RUNTIME@");
+        }
+        line
     });
     lines.collect()
 }
