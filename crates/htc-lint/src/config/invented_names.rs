@@ -5,7 +5,7 @@ use htc_base::text::caseless;
 use htc_config::Advice;
 
 /// Names, and what to write instead.
-const INVENTED_NAMES: [(&str, &str); 34] = [
+const INVENTED_NAMES: [(&str, &str); 33] = [
     ("AUTHENTICATION_METHODS", "SEC_DEFAULT_AUTHENTICATION_METHODS"),
     ("AUTH_METHODS", "SEC_DEFAULT_AUTHENTICATION_METHODS"),
     ("CENTRAL_MANAGER", "CONDOR_HOST"),
@@ -26,7 +26,6 @@ const INVENTED_NAMES: [(&str, &str); 34] = [
     ("LOG_DIR", "LOG"),
     ("LOG_DIRECTORY", "LOG"),
     ("MAX_JOBS_PER_USER", "MAX_JOBS_PER_OWNER"),
-    ("MAX_JOBS_RUNNING_PER_USER", "MAX_JOBS_RUNNING_PER_OWNER"),
     ("MAX_JOB_RETIREMENT_TIME", "MAXJOBRETIREMENTTIME"),
     ("MAX_RUNNING_JOBS", "MAX_JOBS_RUNNING"),
     ("NEGOTIATOR_CYCLE_INTERVAL", "NEGOTIATOR_INTERVAL"),
