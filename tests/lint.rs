@@ -612,3 +612,20 @@ fn another_version_reads_other_parameters() {
     assert_eq!(place.lint(&["--for", "23.0"]).status, 2);
     assert_eq!(place.lint(&["--for", "24.0", "--here"]).status, 2);
 }
+
+/// Names that HTCondor knows are not reported as misspelled names of other attributes.
+#[test]
+fn known_attributes_of_job_ads_are_not_misspelled() {
+    let known = include_str!("../crates/htc-lint/src/data/attributes.tsv");
+    let ad: String = known
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .map(|name| format!("{name} = undefined\n"))
+        .collect();
+    let place = Place::new(&[("job.ad", ad.as_str())]);
+    let output = place.lint(&["--ads", "job.ad"]);
+    assert!(!output.out.contains("no daemon reads"), "{}", output.out);
+    let place = Place::new(&[("job.ad", "PreCmd = \"x\"\nJobStatsu = 1\n")]);
+    let output = place.lint(&["--ads", "job.ad"]);
+    assert_eq!(output.out.matches("no daemon reads").count(), 1, "{}", output.out);
+}

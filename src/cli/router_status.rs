@@ -23,7 +23,6 @@ pub(super) use self::job_reader::read_configured_queue;
 use self::job_reader::{NeededJobs, PastAds, read_queue_log_file};
 use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
-use self::redirected_input::{RedirectedInput, redirected_input};
 use self::shown_attributes::{
     HISTORY_ATTRIBUTES, HISTORY_COLUMNS, PAIR_ATTRIBUTES, QUEUE_ATTRIBUTES, past_job_cells,
 };
@@ -36,7 +35,7 @@ use super::compat::{condor_router_history, condor_router_q};
 use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::config::{Config, ConfigError, LookupContext};
+use crate::config::{Config, LookupContext};
 use crate::job::JobStatus;
 use crate::queue::list_history_files;
 use crate::quirks::QuirkMode;
@@ -181,14 +180,8 @@ fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<
         None => &[],
     };
     let mut files = [common.input.ads.as_slice(), &common.files, verb_files].concat();
-    if files.is_empty() && common.watch.is_none() {
-        match redirected_input() {
-            Some(_) if view.is_configuration_missing() => files.push("-".into()),
-            Some(RedirectedInput::File) => session.warn(
-                "standard input is not read: the jobs are those of the configuration; '-' reads standard input",
-            ),
-            Some(RedirectedInput::Pipe) | None => {}
-        }
+    if files.is_empty() && redirected_input::is_read_without_files(common, session) {
+        files.push("-".into());
     }
     match &arguments.verb {
         Some(RouterStatusVerb::History(_)) => view.show_history(&files),
@@ -207,24 +200,15 @@ struct StatusView<'a> {
 }
 
 impl StatusView<'_> {
-    fn try_load_config(&self, world: &dyn World) -> Result<Config, ConfigError> {
-        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
-        let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED_RUN);
-        Config::load(world, &who, &load).map(|(config, _)| config)
-    }
-
-    /// True if no configuration is named and there is none in the usual places.
-    fn is_configuration_missing(&self) -> bool {
-        let world = self.common.clock.world();
-        self.try_load_config(&world).is_err_and(|error| Problem::from_missing_config(&error).is_some())
-    }
-
     fn load_config(&self, world: &dyn World) -> anyhow::Result<Config> {
-        let loaded = self.try_load_config(world);
+        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
+        let loaded = Config::load(world, &who, &self.common.load_options());
         let wanted =
             "name a job_queue.log, a history or a file of ads, or the configuration with --config-file";
         let stdin = (!std::io::stdin().is_terminal()).then_some("'-' reads standard input");
-        Ok(loaded.map_err(|error| Problem::from_config_error(error).hint(wanted).maybe_hint(stdin))?)
+        Ok(loaded
+            .map(|(config, _)| config)
+            .map_err(|error| Problem::from_config_error(error).hint(wanted).maybe_hint(stdin))?)
     }
 
     /// Warns about columns that are names of existing files, because the user probably wanted to read the files.

@@ -38,6 +38,8 @@ pub struct ConfigError {
     pub hint: Option<String>,
     /// The reference's exit status, usually 1.
     pub status: u8,
+    /// True if no configuration is named and there is none in the usual places.
+    pub is_config_missing: bool,
 }
 
 impl ConfigError {

@@ -95,6 +95,7 @@ impl Config {
             place: failure.place,
             hint: failure.hint,
             status: failure.status,
+            is_config_missing: failure.is_config_missing,
         });
         LoadAttempt { config, warnings, skipped_errors: stops, error }
     }

@@ -99,6 +99,8 @@ pub(crate) struct LoadFailure {
     pub(crate) hint: Option<String>,
     /// The reference's exit status.
     pub(crate) status: u8,
+    /// True if there is no root file.
+    pub(crate) is_config_missing: bool,
     /// Reason why a template failed, for the template that uses it.
     pub(crate) template: TemplateFailure,
 }
@@ -111,6 +113,7 @@ impl LoadFailure {
             place: None,
             hint: None,
             status: 1,
+            is_config_missing: false,
             template: TemplateFailure::AlreadyReported,
         }
     }
@@ -210,6 +213,7 @@ impl<'a> Loader<'a> {
             place: stop.place,
             hint: stop.hint,
             status: stop.status,
+            is_config_missing: stop.is_config_missing,
         });
         Ok(())
     }

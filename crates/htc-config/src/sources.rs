@@ -10,6 +10,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::command::{self, CommandPolicy, SourceTarget, ends_in_pipe};
 use crate::expand::Expander;
+use crate::load_options::LoadOptions;
 use crate::loader::{LoadFailure, Loader, UnreadSource, UnreadSourceKind};
 use crate::macro_definition::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
 use crate::use_counts::LookupPurpose;
@@ -30,6 +31,26 @@ pub(crate) struct OpenedSource {
     source: SourceId,
     text: Arc<[u8]>,
     exit: Option<Exit>,
+}
+
+/// Returns the root file in one of the places that are tried if none is named, or `None` if there is none.
+fn find_usual_root(world: &dyn World) -> Option<BString> {
+    let mut places: Vec<BString> =
+        vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];
+    if let Some(condor) = world.account_by_name(b"condor") {
+        places.push([&condor.home[..], b"/condor_config"].concat().into());
+    }
+    places.into_iter().find(|place| world.read_file(bytes_to_path(place), Some(1)).is_ok())
+}
+
+impl crate::Config {
+    /// Returns true if [`crate::Config::load`] would find no configuration, because none is named and there is none in the usual
+    /// places. Nothing of a configuration is read or executed.
+    pub fn is_missing(world: &dyn World, options: &LoadOptions) -> bool {
+        options.file.is_none()
+            && world.env(OsStr::new("CONDOR_CONFIG")).is_none()
+            && find_usual_root(world).is_none()
+    }
 }
 
 impl Loader<'_> {
@@ -167,15 +188,8 @@ impl Loader<'_> {
             }
             return Ok(Some(file));
         }
-        let mut places: Vec<BString> =
-            vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];
-        if let Some(condor) = self.world.account_by_name(b"condor") {
-            places.push([&condor.home[..], b"/condor_config"].concat().into());
-        }
-        for place in places {
-            if self.world.read_file(bytes_to_path(&place), Some(1)).is_ok() {
-                return Ok(Some(place));
-            }
+        if let Some(place) = find_usual_root(self.world) {
+            return Ok(Some(place));
         }
         for line in [
             "",
@@ -188,7 +202,7 @@ impl Loader<'_> {
         ] {
             self.push_error_line(line);
         }
-        Err(LoadFailure::new(0))
+        Err(LoadFailure { is_config_missing: true, ..LoadFailure::new(0) })
     }
 
     /// Refuses a directory in place of a file, with the reference's message about CONDOR_CONFIG. The tool's

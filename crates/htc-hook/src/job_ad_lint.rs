@@ -66,6 +66,9 @@ const OTHER_ATTRIBUTES: [&str; 18] = [
     "WantIOProxy",
 ];
 
+/// Attributes of HTCondor whose names are so similar to one of the above that they would be reported as misspelled.
+const SIMILAR_ATTRIBUTES: [&str; 5] = ["CERequirements", "JobPid", "JobStarts", "JobState", "PreCmd"];
+
 /// Number of findings after which checking stops, because the text is probably not an ad.
 const MAX_FINDINGS: usize = 1000;
 
@@ -198,7 +201,7 @@ impl JobAdReader {
                 let message = format!("{shown} must be an integer");
                 self.findings.push(line.finding(value, attribute, message));
             }
-        } else if !is_in(&OTHER_ATTRIBUTES) {
+        } else if !is_in(&OTHER_ATTRIBUTES) && !is_in(&SIMILAR_ATTRIBUTES) {
             let known = STRING_ATTRIBUTES.iter().chain(&INTEGER_ATTRIBUTES).chain(&OTHER_ATTRIBUTES).copied();
             let known = known.filter(|known| known.len() >= 6);
             if let Some(near) = similar_names::nearest(attribute, known) {

@@ -537,7 +537,7 @@ mod tests {
                     assert_eq!(
                         truth.unparse(),
                         observed_value.unparse(),
-                        "{text} at {second}, looked at {now}"
+                        "{text} at {second}, predicted at {now}"
                     );
                 }
                 if first.is_none() && until < 2000 && value(until).unparse() != observed_value.unparse() {

@@ -91,7 +91,7 @@ pub(crate) use print_format_language::{
 pub(crate) use print_mask::{ColumnFlags, ColumnSpec, Separators};
 pub use print_mask::{PrintMask, RenderedRow};
 pub use problem::Problem;
-pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config, malformed_ad_problem};
+pub(crate) use problem::{exit_status_of, is_broken_pipe, malformed_ad_problem};
 pub use program::{
     CLASSAD_PARAMETERS_NOTE, CompatTool, Example, ExamplePrecondition, Manual, Program, VerbManual,
     program_command,

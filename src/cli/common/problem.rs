@@ -56,7 +56,7 @@ impl Problem {
 
     /// Creates an error with a hint if no configuration was found; otherwise returns `None`.
     pub(crate) fn from_missing_config(error: &ConfigError) -> Option<Self> {
-        is_missing_config(error).then(|| {
+        error.is_config_missing.then(|| {
             Self::unreadable(
                 "there is no configuration: CONDOR_CONFIG is not set, and /etc/condor/, /usr/local/etc/ and ~condor/ have no \
                  condor_config",
@@ -113,12 +113,6 @@ impl Error for Problem {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
-}
-
-/// Returns true if no configuration file is named, and none exists at the places where the reference looks for one
-/// (`process_config_source`, condor_config.cpp).
-pub(crate) fn is_missing_config(error: &ConfigError) -> bool {
-    error.lines.iter().any(|line| line.starts_with(b"Neither the environment"))
 }
 
 /// Returns true if a write failed because the reader of the pipe, such as `head`, has closed it.

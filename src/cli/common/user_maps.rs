@@ -2,7 +2,6 @@
 //! called.
 
 use super::ProgramContext;
-use super::problem::is_missing_config;
 use crate::classad::UserMaps;
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use crate::os::{RealWorld, SharedUserMaps};
@@ -23,7 +22,7 @@ pub(crate) fn tool_user_maps(session: Option<&ProgramContext>) -> SharedUserMaps
                 maps
             }
             Err(error) => {
-                if !is_missing_config(&error) {
+                if !error.is_config_missing {
                     warn(&format!(
                         "there are no user maps, because the configuration cannot be read: {error}"
                     ));

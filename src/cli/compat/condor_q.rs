@@ -18,9 +18,7 @@ use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
 use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::cli::common::{
-    ProgramContext, Status, exit_when_reader_is_gone, is_missing_config, stdout, tool_user_maps,
-};
+use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdout, tool_user_maps};
 use crate::config::{Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
 use crate::world::World;
@@ -146,7 +144,7 @@ fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Con
     let read = Config::load_partially(world, &context, &LoadOptions::default());
     match read.error {
         None => Ok(Some(read.config)),
-        Some(error) if is_missing_config(&error) => Ok(None),
+        Some(error) if error.is_config_missing => Ok(None),
         Some(error) => {
             session.report(&anyhow::Error::new(error));
             Err(Status::Tool(1))

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::cli::common::{
     ClockOptions, ConfigOptions, InputOptions, OutputOptions, RowOptions, TimeLimitOptions, parse_seconds,
 };
+use crate::config::{CommandPolicy, LoadOptions};
 
 /// Command line.
 #[derive(Debug, Parser)]
@@ -113,4 +114,11 @@ pub(super) struct RoutedJobOptions {
     /// Queue logs, ad files or history files [default: those of the configuration]
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
+}
+
+impl RoutedJobOptions {
+    /// Returns the options with which the configuration is read.
+    pub(super) fn load_options(&self) -> LoadOptions {
+        self.config.load_options(CommandPolicy::BOUNDED_RUN)
+    }
 }

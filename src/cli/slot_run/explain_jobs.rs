@@ -190,7 +190,7 @@ fn print_answers(
     let set = slot_set(slots, world);
     let mut hints = None;
     for (at_job, ad) in jobs.iter().enumerate() {
-        if arguments.pairs && at_job % HINTED_JOBS == 0 {
+        if arguments.pairs && !as_rows && at_job % HINTED_JOBS == 0 {
             let until = jobs.len().min(at_job + HINTED_JOBS);
             hints = Some(PairHints::new(&*set, &jobs[at_job..until]));
         }

@@ -1,6 +1,8 @@
 //! Warnings about what only the negotiator compares, so that an accepted job may still wait: its last refusal, concurrency
 //! limits and quotas of groups.
 
+use rustc_hash::FxHashSet;
+
 use crate::classad::{ClassAd, Context as AdContext};
 use crate::config::{Config, ConfigView};
 use crate::job::Universe;
@@ -62,11 +64,11 @@ pub(super) fn conditions_beyond_ads(
 
 /// Returns a note that the negotiator also counts concurrency limits, which are in no ad, or `None` if no job has limits.
 fn limits_note(jobs: &[ClassAd], world: &dyn World) -> Option<String> {
-    let mut limits: Vec<String> = Vec::new();
+    let (mut limits, mut known) = (Vec::new(), FxHashSet::default());
     for job in jobs {
         let own = AdContext::new(world).my(job).string("ConcurrencyLimits").unwrap_or_default().to_string();
         for limit in own.split(',').map(str::trim).filter(|limit| !limit.is_empty()) {
-            if !limits.iter().any(|known| known.eq_ignore_ascii_case(limit)) {
+            if known.insert(limit.to_ascii_lowercase()) {
                 limits.push(limit.to_owned());
             }
         }
@@ -90,15 +92,15 @@ fn quota_notes(jobs: &[ClassAd], config: &Config, world: &dyn World) -> Vec<Stri
     let view = config.view(world);
     let Some(names) = view.list("GROUP_NAMES").ok().flatten() else { return Vec::new() };
     let names: Vec<String> = names.value.iter().map(ToString::to_string).collect();
-    let mut seen: Vec<String> = Vec::new();
-    for job in jobs {
-        if let Some(group) = accounting_group(job, world).filter(|group| !seen.contains(group)) {
-            seen.push(group);
+    let (mut groups, mut known) = (Vec::new(), FxHashSet::default());
+    for group in jobs.iter().filter_map(|job| accounting_group(job, world)) {
+        if known.insert(group.to_ascii_lowercase()) {
+            groups.push(group);
         }
     }
     let mut notes: Vec<String> =
-        seen.iter().take(MAX_NAMED_LIMITS).map(|group| quota_note(group, &names, &view)).collect();
-    let more = seen.len().saturating_sub(MAX_NAMED_LIMITS);
+        groups.iter().take(MAX_NAMED_LIMITS).map(|group| quota_note(group, &names, &view)).collect();
+    let more = groups.len().saturating_sub(MAX_NAMED_LIMITS);
     if more > 0 {
         notes.push(format!("quotas of {} are not compared either", counted(more, "more accounting group")));
     }

@@ -3,7 +3,7 @@
 use bstr::ByteSlice;
 
 use super::options::StarterRunCli;
-use crate::cli::common::{Problem, ProgramContext, is_missing_config};
+use crate::cli::common::{Problem, ProgramContext};
 use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::world::World;
 
@@ -17,12 +17,10 @@ pub(super) fn load(
     let local_name = cli.job.local_name.clone().unwrap_or_default();
     let context = LookupContext { subsystem: "STARTER".into(), local_name: local_name.into() };
     let mut options = cli.config.load_options(CommandPolicy::BOUNDED_RUN);
-    let mut loaded = Config::load(world, &context, &options);
-    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_missing_config) {
+    if !strict && Config::is_missing(world, &options) {
         options.file = Some("ONLY_ENV".into());
-        loaded = Config::load(world, &context, &options);
     }
-    let (config, warnings) = loaded.map_err(|error| {
+    let (config, warnings) = Config::load(world, &context, &options).map_err(|error| {
         let text = error.reference_text().to_str_lossy().trim().to_owned();
         let explanation = error.explanation();
         let explained = if explanation.is_empty() { text } else { format!("{text}\n{explanation}") };

@@ -385,11 +385,7 @@ impl<'a> Flattener<'_, 'a> {
                         // Selecting an attribute from a list gives a list of values, which is inlined as a
                         // literal.
                         let list = self.evaluator.select_attribute(value, wanted, at)?;
-                        return Ok(FlatPart::Tree(if self.inline {
-                            push_literal(self.builder, &list.to_value())
-                        } else {
-                            self.builder.copy_node(tree, id)
-                        }));
+                        return Ok(FlatPart::Tree(push_literal(self.builder, &list.to_value())));
                     }
                     _ => return Ok(FlatPart::Value(ComputedValue::Error)),
                 }

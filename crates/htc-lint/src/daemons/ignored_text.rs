@@ -75,8 +75,8 @@ fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
     findings.extend(own);
 }
 
-/// Reports a comment, the last line of a value, that is after a backslash and does not end in one itself: the value ends there, with the last character
-/// of the comment (`getline_implementation`, config.cpp).
+/// Reports a comment that is the last line of a value: it follows a backslash and does not end in one itself, so that the
+/// value ends with the comment (`getline_implementation`, config.cpp).
 fn find_comment_in_value(
     subject: &LintSubject<'_>,
     source: SourceId,

@@ -125,16 +125,19 @@ fn drop_missing_endif(findings: &mut Vec<Finding>) {
     drop_endif_of_misspelt_if(findings);
 }
 
-/// Drops the error about an `endif` without `if` if another line is a misspelt `if`: `ifdef X`.
+/// Drops the error about an `endif` without `if` if an earlier line of the source is a misspelt `if`: `ifdef X`.
 fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
     let text_of = |finding: &Finding| {
         let spot = finding.spot.as_ref().filter(|_| finding.rule == LintRule::Syntax)?;
         Some(spot.text.trim().to_ascii_lowercase())
     };
-    let is_if = |finding: &Finding| text_of(finding).is_some_and(|text| text.starts_with(b"if"));
-    if findings.iter().any(is_if) {
-        findings.retain(|finding| text_of(finding).is_none_or(|text| text != b"endif"));
-    }
+    let is_if = |finding: &&Finding| text_of(finding).is_some_and(|text| text.starts_with(b"if"));
+    let misspelt: Vec<(u32, u32)> = findings.iter().filter(is_if).filter_map(line_of).collect();
+    findings.retain(|finding| {
+        let place = line_of(finding).filter(|_| text_of(finding).is_some_and(|text| text == b"endif"));
+        let is_of = |(source, line): (u32, u32)| misspelt.iter().any(|it| it.0 == source && it.1 < line);
+        !place.is_some_and(is_of)
+    });
 }
 
 /// Drops findings about members that no list names if the name of their list is misspelled.

@@ -24,7 +24,7 @@ fn an_attribute_that_must_be_defined_may_have_any_value() {
         assert!(!sentences[0].starts_with(' '), "{condition}: {sentences:?}");
         assert_eq!(suggestions, ["with Project set (to any value): 1 more slot"], "{condition}");
     }
-    // An undefined value is none.
+    // The attribute exists, and its value is undefined.
     let (_, suggestions) = start("TARGET.Project isnt undefined", "Project = undefined");
     assert_eq!(suggestions, ["with Project set (to any value): 1 more slot"]);
 }
