@@ -1,4 +1,4 @@
-//! Corrections of findings, as `lint --fix` makes them.
+//! Code actions: the corrections that `lint --fix` makes.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub fn code_actions(
     actions
 }
 
-/// Returns true if a kind is the wanted one or below it: `source` includes `source.fixAll`.
+/// Returns true if a kind is `wanted` or one of its subkinds: `source` includes `source.fixAll`.
 fn includes(wanted: &str, kind: &str) -> bool {
     kind.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         || wanted.is_empty()

@@ -18,10 +18,10 @@ use lsp_types::{
 use crate::documents::DocumentLanguage;
 use crate::elements::{is_expression_value, listed_parameters};
 use crate::query::DocumentQuery;
-use crate::statements::{StatementSyntax, holds_rules};
+use crate::statements::{StatementSyntax, is_rules_parameter};
 use crate::vocabulary::{self, attribute_description, find_function};
 
-/// Words that may follow the text before the cursor.
+/// Syntactic position of the cursor, which decides which words are offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CompletionContext {
     /// A name or keyword at the start of a statement of a configuration.
@@ -30,29 +30,29 @@ enum CompletionContext {
     RuleStart,
     /// A macro name after `$(`.
     MacroName,
-    /// The function after `$`.
+    /// A macro function after `$`.
     MacroFunction,
     /// A category after `use`.
     Category,
-    /// A template of a category.
+    /// A template name after `use CATEGORY :`, with the category.
     Template(BString),
     /// A condition after `if` or `elif`.
     Condition,
-    /// The file of an `include`.
+    /// A path after `include :`, with the part that has been typed.
     FileName(BString),
-    /// The value of a parameter.
+    /// A value, with the name of its parameter.
     Value(BString),
-    /// An expression in a command.
+    /// An expression in a transform command.
     Expression,
-    /// An attribute.
+    /// An attribute name in a transform command.
     Attribute,
-    /// A universe.
+    /// A universe name after `UNIVERSE`.
     Universe,
-    /// The context is unknown.
+    /// Any other position: nothing is offered.
     Unknown,
 }
 
-/// Returns what may be typed at a position.
+/// Returns the completions at a position.
 pub fn complete(query: &DocumentQuery<'_>, position: Position) -> CompletionList {
     let offset = query.offset(position);
     let before = text_before(query.document.text(), offset);
@@ -60,18 +60,18 @@ pub fn complete(query: &DocumentQuery<'_>, position: Position) -> CompletionList
         DocumentLanguage::Unchecked => CompletionContext::Unknown,
         DocumentLanguage::Rules => rule_context(&before),
         DocumentLanguage::Config => match enclosing_block(query, offset) {
-            Some(name) if holds_rules(&name) => rule_context(&before),
+            Some(name) if is_rules_parameter(&name) => rule_context(&before),
             Some(name) => value_context(&before, &name),
             None => config_context(&before),
         },
     };
-    let typed = typed_word(&before, &context);
+    let typed = typed_word_length(&before, &context);
     let mut items = ItemCollector::new(query, offset, &before, typed);
     items.add_context(query, &context);
     items.finish()
 }
 
-/// Returns the logical line up to the cursor: continued lines are joined, blanks at its start removed.
+/// Returns the logical line up to the cursor, with continued lines joined and leading blanks removed.
 fn text_before(text: &[u8], offset: usize) -> Vec<u8> {
     let line_start = |end: usize| memchr::memrchr(b'\n', &text[..end]).map_or(0, |newline| newline + 1);
     let mut start = line_start(offset);
@@ -102,7 +102,7 @@ fn enclosing_block(query: &DocumentQuery<'_>, offset: usize) -> Option<BString> 
     })
 }
 
-/// Returns the context inside a macro reference that is not closed.
+/// Returns the context if the cursor is inside a macro reference, or `None` if it is not.
 fn macro_context(before: &[u8]) -> Option<CompletionContext> {
     let dollar = memchr::memrchr(b'$', before)?;
     let rest = &before[dollar + 1..];
@@ -185,8 +185,8 @@ fn rule_context(before: &[u8]) -> CompletionContext {
     }
 }
 
-/// Returns the length of the word that the cursor is at the end of.
-fn typed_word(before: &[u8], context: &CompletionContext) -> usize {
+/// Returns the length of the word directly before the cursor.
+fn typed_word_length(before: &[u8], context: &CompletionContext) -> usize {
     let is_part: fn(u8) -> bool = match context {
         CompletionContext::Attribute | CompletionContext::Expression => {
             |byte| byte.is_ascii_alphanumeric() || byte == b'_'
@@ -215,15 +215,15 @@ impl ItemCollector {
         let start = before.len() - typed;
         let word = BString::from(&before[start..]);
         // A subsystem prefix before the name is kept.
-        let own = match memchr::memrchr(b'.', &word) {
+        let name_part = match memchr::memrchr(b'.', &word) {
             Some(dot) => BString::from(&word[dot + 1..]),
             None => word,
         };
-        let span = Span::new(offset - own.len().min(offset), offset);
+        let span = Span::new(offset - name_part.len().min(offset), offset);
         let selected = [&b"MY."[..], b"TARGET."].iter().any(|scope| {
             before[..start].len() >= scope.len() && caseless::eq(&before[start - scope.len()..start], scope)
         });
-        ItemCollector { typed: own, is_selected: selected, range: query.range(span), items: Vec::new() }
+        ItemCollector { typed: name_part, is_selected: selected, range: query.range(span), items: Vec::new() }
     }
 
     fn finish(self) -> CompletionList {
@@ -296,7 +296,7 @@ impl ItemCollector {
     }
 
     fn add_macro_functions(&mut self) {
-        // The word begins with the dollar.
+        // The typed word includes the dollar sign.
         for (name, text) in vocabulary::MACRO_FUNCTIONS {
             self.add(&format!("${name}("), CompletionItemKind::FUNCTION, None, Some(text));
         }
@@ -307,7 +307,7 @@ impl ItemCollector {
         let mut known: BTreeSet<String> = BTreeSet::new();
         for parameter in registry::all().filter(|parameter| !parameter.is_family()) {
             known.insert(parameter.name.to_ascii_lowercase());
-            // Texts are searched in tables, which takes longer than all other work for the hundreds that do not fit.
+            // Descriptions are looked up only for the names that match, because the lookup is slow.
             if !self.begins_with_typed_word(parameter.name) {
                 continue;
             }
@@ -413,7 +413,7 @@ impl ItemCollector {
                     | ValueType::Real
             )
         );
-        // An unknown parameter may be an attribute that is published, or a part of an expression.
+        // An unknown parameter may be published as an attribute, or be used inside an expression.
         if !is_plain && is_expression_value(name, b"=") {
             self.add_expression();
         }
@@ -484,7 +484,7 @@ mod tests {
     fn context_of(line: &str) -> (CompletionContext, Range<usize>) {
         let before = text_before(line.as_bytes(), line.len());
         let context = config_context(&before);
-        let typed = typed_word(&before, &context);
+        let typed = typed_word_length(&before, &context);
         (context, before.len() - typed..before.len())
     }
 

@@ -17,18 +17,19 @@ use crate::settings::ServerSettings;
 /// Root of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigurationRoot {
-    /// The root file of the settings, or the configuration that CONDOR_CONFIG or the usual places name.
+    /// The root file from the settings or, if they name none, the file that HTCondor would find: the one in
+    /// CONDOR_CONFIG or in the usual places.
     Selected,
     /// A document that no other configuration reads; checked like `lint FILE`.
     Document(PathBuf),
 }
 
-/// A configuration that was read, with unsaved texts in place of files.
+/// A configuration, read with the unsaved text of open documents in place of their files.
 #[derive(Debug)]
 pub struct LoadedConfiguration {
     root: ConfigurationRoot,
     attempt: LoadAttempt,
-    /// Path of each source that is a file, by its number.
+    /// Paths of the sources, by number; `None` for a source that is not a file.
     paths: Vec<Option<PathBuf>>,
 }
 
@@ -64,8 +65,8 @@ impl LoadedConfiguration {
         }
     }
 
-    /// Keeps only the corrections that are certain: each is checked by checking the corrected text, which takes as long as
-    /// [`LoadedConfiguration::check`]. Findings with masked secrets have been checked before.
+    /// Keeps only the certain corrections. Each correction is tested by checking the corrected text, which takes as
+    /// long as [`LoadedConfiguration::check`]. If secrets are masked, `check` has already tested the corrections.
     pub fn check_corrections(&self, findings: &mut [Finding], settings: &ServerSettings, world: &dyn World) {
         if !settings.redact {
             with_request(&self.root, settings, |request| {
@@ -92,7 +93,7 @@ impl LoadedConfiguration {
         }
     }
 
-    /// Returns true if a file is one of its sources.
+    /// Returns true if the configuration reads this file.
     pub fn reads(&self, path: &Path) -> bool {
         self.paths.iter().flatten().any(|source| source == path)
     }
@@ -102,13 +103,13 @@ impl LoadedConfiguration {
         self.paths.get(source.number() as usize)?.as_deref()
     }
 
-    /// Returns the sources that are this file: a file that is included twice is two sources.
+    /// Returns the sources that have this path: a file that is included twice is two sources.
     pub fn sources_of(&self, path: &Path) -> impl Iterator<Item = SourceId> {
         let numbers =
             self.paths.iter().enumerate().filter(move |(_, source)| source.as_deref() == Some(path));
         let numbers: Vec<usize> = numbers.map(|(number, _)| number).collect();
-        let places = self.attempt.config.set.source_ids();
-        places.filter(move |id| numbers.contains(&(id.number() as usize)))
+        let ids = self.attempt.config.set.source_ids();
+        ids.filter(move |id| numbers.contains(&(id.number() as usize)))
     }
 
     /// Returns the paths of all files, each once, in the order of reading.
@@ -122,7 +123,7 @@ impl LoadedConfiguration {
         paths
     }
 
-    /// Returns the text of a file that it read.
+    /// Returns the text of a file of the configuration, as it was read.
     pub fn text(&self, path: &Path) -> Option<&[u8]> {
         let source = self.sources_of(path).next()?;
         self.config().set.source(source).text.as_deref()
@@ -133,7 +134,7 @@ impl LoadedConfiguration {
         Some((self.path(place.source)?, self.config().set.source(place.source).text.as_deref()?))
     }
 
-    /// Returns the configuration as the rules of lint see it.
+    /// Returns the configuration in the form that the rules of `lint` check.
     pub fn subject<'a>(&'a self, world: &'a dyn World) -> LintSubject<'a> {
         LintSubject::new(&self.attempt.config, world)
     }
@@ -162,7 +163,8 @@ fn with_request<T>(
         used_by: &settings.used_by,
         version: settings.version,
         redact: settings.redact,
-        // Editors ask for corrections less often than for diagnostics.
+        // Otherwise `check_corrections` tests them when the editor requests corrections, which is less often than
+        // diagnostics.
         checks_corrections: settings.redact,
     })
 }

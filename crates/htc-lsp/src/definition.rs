@@ -14,12 +14,12 @@ use crate::elements::{Element, ElementKind};
 use crate::query::{DocumentQuery, is_same_parameter};
 use crate::statements::StatementSyntax;
 
-/// Target of a definition.
+/// Target of "Go to definition".
 #[derive(Clone)]
 pub enum DefinitionTarget {
     /// Places in files.
     Places(Vec<Location>),
-    /// A template, which is compiled in.
+    /// A built-in template, which has no file.
     Template(Template),
 }
 
@@ -70,18 +70,18 @@ fn macro_places(
         let range = query.range(statement.line.span(0..name_length));
         return vec![Location::new(query.document.uri.clone(), range)];
     }
-    let is_own = matches!(element.kind, ElementKind::Macro(_))
+    let is_self_reference = matches!(element.kind, ElementKind::Macro(_))
         && query
             .statement_at(offset)
             .and_then(|statement| statement.assigned_name())
             .is_some_and(|assigned| is_same_parameter(assigned, name));
-    match query.configuration.filter(|_| is_own) {
+    match query.configuration.filter(|_| is_self_reference) {
         Some(configuration) => previous_place(query, configuration, name, offset),
         None => parameter_places(query, name),
     }
 }
 
-/// Returns the place of the definition that a reference to the name itself reads: the one before it.
+/// Returns the place of the previous definition, which a macro's reference to itself reads.
 fn previous_place(
     query: &DocumentQuery<'_>,
     configuration: &LoadedConfiguration,
@@ -96,8 +96,8 @@ fn previous_place(
             && definition.place.offset == statement.span.start
             && configuration.path(definition.place.source) == Some(&query.document.path)
     };
-    let own = all.iter().position(is_here).unwrap_or(all.len());
-    all[..own].iter().rev().find_map(|definition| query.location(&definition.place)).into_iter().collect()
+    let index = all.iter().position(is_here).unwrap_or(all.len());
+    all[..index].iter().rev().find_map(|definition| query.location(&definition.place)).into_iter().collect()
 }
 
 /// Returns the place of the definition in effect, or of those inside a false `if` if there is no other.
@@ -128,7 +128,7 @@ pub(crate) fn included_paths(query: &DocumentQuery<'_>, element: &Element, targe
     let text = query.document.text();
     let Some(statement) = query.statement_at(element.span.start as usize) else { return Vec::new() };
     let newlines = |end: u32| memchr::memchr_iter(b'\n', &text[..(end as usize).min(text.len())]).count();
-    // The reference counts the last physical line, but not a last line without a newline.
+    // HTCondor records the number of the last physical line, but does not count a last line without a newline.
     let last = newlines(statement.span.end) + 1;
     let first = if text.len() == statement.span.end as usize { last - 1 } else { last };
     let here: Vec<_> = configuration.sources_of(&query.document.path).collect();

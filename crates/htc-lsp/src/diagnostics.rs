@@ -33,14 +33,14 @@ impl<'a> FileLines<'a> {
         FileLines { text, lines: LineIndex::new(text), starts }
     }
 
-    /// Returns the range of a span of a line, which counts from 1.
+    /// Returns the range of a span in a line. `line` counts from 1.
     pub(crate) fn range(&self, line: u32, span: Span) -> Range {
         let start = self.starts.get((line as usize).saturating_sub(1)).copied().unwrap_or(self.text.len());
         let place = Span::new(start + span.start as usize, start + span.end.max(span.start) as usize);
         self.lines.range(self.text, place)
     }
 
-    /// Returns the content of a line, which counts from 1.
+    /// Returns the content of a line. `line` counts from 1.
     pub(crate) fn line(&self, line: u32) -> Option<&'a [u8]> {
         let start = *self.starts.get((line as usize).checked_sub(1)?)?;
         self.text[start..].split(|&byte| byte == b'\n').next()
@@ -88,9 +88,9 @@ fn add_outcome(
     let Some(root) = root_of(configuration, world) else { return };
     match outcome {
         CheckOutcome::Unreadable(error) => {
-            let said: Vec<String> =
+            let messages: Vec<String> =
                 error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
-            let message = said.join("\n").trim().to_owned();
+            let message = messages.join("\n").trim().to_owned();
             all.entry(root).or_default().push(at_start(LintSeverity::Error, None, message));
         }
         CheckOutcome::Findings(findings) => {
@@ -139,7 +139,8 @@ fn in_file(finding: &Finding, lines: &FileLines<'_>) -> Diagnostic {
     Diagnostic { range, ..at_start(finding.rule.severity(), Some(code), message(finding)) }
 }
 
-/// A finding in the output of a command or on the command line, or about the configuration as a whole.
+/// Returns the diagnostic for a finding in the output of a command, on the command line, or about the configuration as
+/// a whole.
 fn without_file(finding: &Finding) -> Diagnostic {
     let place = finding.spot.as_ref();
     let place = place.map_or_else(String::new, |spot| format!("{}, line {}: ", spot.name, spot.line));
@@ -158,7 +159,7 @@ fn at_start(level: LintSeverity, code: Option<&str>, message: String) -> Diagnos
     }
 }
 
-/// Returns the findings about a document.
+/// Returns the findings of the checked configurations that are in this file.
 pub(crate) fn findings_of<'w>(workspace: &'w Workspace, path: &'w Path) -> impl Iterator<Item = &'w Finding> {
     workspace.outcomes().flat_map(move |(configuration, outcome)| {
         let findings = match outcome {
@@ -171,7 +172,7 @@ pub(crate) fn findings_of<'w>(workspace: &'w Workspace, path: &'w Path) -> impl 
     })
 }
 
-/// Returns the findings about an open document of either language.
+/// Returns the findings about an open document, which is part of a configuration or a rules file.
 pub(crate) fn document_findings(workspace: &Workspace, path: &Path, world: &dyn World) -> Vec<Finding> {
     match workspace.documents().by_path(path) {
         Some(document) if workspace.language(document) == DocumentLanguage::Rules => {

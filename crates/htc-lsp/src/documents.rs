@@ -27,7 +27,7 @@ pub struct Document {
     pub uri: Uri,
     /// Path of its file.
     pub path: PathBuf,
-    /// Version that the editor counts.
+    /// Version number that the editor assigned.
     pub version: i32,
     language_id: String,
     text: Arc<[u8]>,
@@ -58,7 +58,7 @@ impl Document {
         &self.lines
     }
 
-    /// Returns the language: the one that the editor names if this is unambiguous, else that of most
+    /// Returns the language: the one that the editor names if that is unambiguous, else the language of most
     /// statements, as `lint` decides.
     pub fn language(&self) -> DocumentLanguage {
         match self.language_id.as_str() {
@@ -116,7 +116,7 @@ impl DocumentStore {
         self.documents.iter().find(|document| document.uri == *uri)
     }
 
-    /// Returns the document with a URI for a change.
+    /// Returns the document with a URI, to change it.
     pub fn get_mut(&mut self, uri: &Uri) -> Option<&mut Document> {
         self.documents.iter_mut().find(|document| document.uri == *uri)
     }
@@ -126,7 +126,7 @@ impl DocumentStore {
         self.documents.iter().find(|document| document.path == path)
     }
 
-    /// All documents.
+    /// Returns all documents.
     pub fn iter(&self) -> impl Iterator<Item = &Document> {
         self.documents.iter()
     }

@@ -76,11 +76,12 @@ impl ElementKind {
 /// Returns the elements of a statement and of the statements in its block.
 pub fn elements_of(statement: &SourceStatement) -> Vec<Element> {
     let mut collector = ElementCollector::default();
-    collector.statement(statement);
+    collector.add_statement(statement);
     collector.elements
 }
 
-/// Returns the innermost element at an offset of a file; the offset after its last byte belongs to it, too.
+/// Returns the innermost element at an offset of a file; the offset after an element's last byte belongs to the
+/// element, too.
 pub fn element_at(statements: &[SourceStatement], offset: usize) -> Option<Element> {
     let offset = u32::try_from(offset).ok()?;
     let near = statements.iter().filter(|one| one.span.start <= offset && offset <= one.span.end);
@@ -89,7 +90,8 @@ pub fn element_at(statements: &[SourceStatement], offset: usize) -> Option<Eleme
         .min_by_key(|element| (element.span.end == offset, element.span.end - element.span.start))
 }
 
-/// Parameters whose value lists names, and what is before and after a name in the parameter that defines it.
+/// Parameters whose values are lists of names, each with the prefix and the suffix that make a listed name the name of
+/// the parameter that defines it.
 const NAME_LISTS: [(&str, &str, &str); 8] = [
     ("JOB_ROUTER_ROUTE_NAMES", "JOB_ROUTER_ROUTE_", ""),
     ("JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_TRANSFORM_", ""),
@@ -145,50 +147,50 @@ impl ElementCollector {
         }
     }
 
-    fn statement(&mut self, statement: &SourceStatement) {
+    fn add_statement(&mut self, statement: &SourceStatement) {
         let line = &statement.line;
         match &statement.syntax {
             StatementSyntax::Comment | StatementSyntax::Section | StatementSyntax::Invalid => {}
             StatementSyntax::Condition { keyword, condition } => {
                 self.add(line, keyword.clone(), ElementKind::Keyword);
-                self.condition(&line.part(condition.clone()));
+                self.add_condition(&line.part(condition.clone()));
             }
             StatementSyntax::Assignment { name, value, .. } => {
                 self.add(line, name.clone(), ElementKind::Parameter);
-                self.value(statement.text(name), &line.part(value.clone()));
+                self.add_value(statement.text(name), &line.part(value.clone()));
             }
             StatementSyntax::Block { name, body, .. } => {
                 self.add(line, name.clone(), ElementKind::Parameter);
                 match body {
-                    BlockBody::Text(text) => self.value(statement.text(name), text),
-                    BlockBody::Rules(rules) => rules.iter().for_each(|rule| self.statement(rule)),
+                    BlockBody::Text(text) => self.add_value(statement.text(name), text),
+                    BlockBody::Rules(rules) => rules.iter().for_each(|rule| self.add_statement(rule)),
                 }
             }
             StatementSyntax::Include { keyword, target, .. } => {
                 self.add(line, keyword.clone(), ElementKind::Keyword);
                 self.add(line, target.clone(), ElementKind::IncludeTarget);
-                self.references(&line.part(target.clone()));
+                self.add_references(&line.part(target.clone()));
             }
             StatementSyntax::Use { keyword, category, names } => {
                 self.add(line, keyword.clone(), ElementKind::Keyword);
                 self.add(line, category.clone(), ElementKind::Category);
-                self.templates(statement.text(category), line, names);
-                self.references(&line.part(names.clone()));
+                self.add_templates(statement.text(category), line, names);
+                self.add_references(&line.part(names.clone()));
             }
             StatementSyntax::Message { keyword, text } => {
                 self.add(line, keyword.clone(), ElementKind::Keyword);
-                self.references(&line.part(text.clone()));
+                self.add_references(&line.part(text.clone()));
             }
             StatementSyntax::Command { keyword, attribute, value } => {
                 self.add(line, keyword.clone(), ElementKind::CommandKeyword);
-                self.command(line, statement.text(keyword), attribute, value);
+                self.add_command(line, statement.text(keyword), attribute, value);
             }
         }
     }
 
-    /// Names after `defined` in a condition, and references.
-    fn condition(&mut self, text: &MappedText) {
-        self.references(text);
+    /// Adds the name after `defined` in a condition, and the references.
+    fn add_condition(&mut self, text: &MappedText) {
+        self.add_references(text);
         let trimmed = text.text.trim_start_with(|c| c == '!' || c.is_ascii_whitespace());
         let Some(rest) = caseless::strip_prefix(trimmed, b"defined") else { return };
         let name = rest.trim();
@@ -198,7 +200,7 @@ impl ElementCollector {
         }
     }
 
-    fn templates(&mut self, category: &[u8], line: &MappedText, names: &Range<usize>) {
+    fn add_templates(&mut self, category: &[u8], line: &MappedText, names: &Range<usize>) {
         let mut rest: &[u8] = line.text.get(names.clone()).unwrap_or_default();
         while let Some((used, after)) = template::next_used_template(rest) {
             // The name is a part of the rest, which is a part of the line.
@@ -213,16 +215,16 @@ impl ElementCollector {
         }
     }
 
-    fn value(&mut self, name: &[u8], value: &MappedText) {
-        self.references(value);
+    fn add_value(&mut self, name: &[u8], value: &MappedText) {
+        self.add_references(value);
         if let Some((before, after)) = listed_parameters(name) {
-            self.listed_names(value, before, after);
+            self.add_listed_names(value, before, after);
         } else if is_expression_value(name, &value.text) {
-            self.expression(value);
+            self.add_expression(value);
         }
     }
 
-    fn listed_names(&mut self, value: &MappedText, before: &str, after: &str) {
+    fn add_listed_names(&mut self, value: &MappedText, before: &str, after: &str) {
         let mut at = 0;
         for word in value.text.split(|&byte| byte == b',' || byte.is_ascii_whitespace()) {
             if !word.is_empty() && word.iter().all(|&byte| statement::is_name_byte(byte)) {
@@ -234,7 +236,7 @@ impl ElementCollector {
         }
     }
 
-    fn expression(&mut self, value: &MappedText) {
+    fn add_expression(&mut self, value: &MappedText) {
         for word in expression_words(&value.text) {
             let kind = match word.kind {
                 ExpressionWordKind::Attribute => ElementKind::Attribute,
@@ -246,11 +248,17 @@ impl ElementCollector {
         }
     }
 
-    fn command(&mut self, line: &MappedText, keyword: &[u8], attribute: &Range<usize>, value: &Range<usize>) {
+    fn add_command(
+        &mut self,
+        line: &MappedText,
+        keyword: &[u8],
+        attribute: &Range<usize>,
+        value: &Range<usize>,
+    ) {
         let is = |known: &[&str]| known.iter().any(|word| keyword.eq_ignore_ascii_case(word.as_bytes()));
-        self.references(&line.part(attribute.start..line.text.len()));
+        self.add_references(&line.part(attribute.start..line.text.len()));
         if is(&["REQUIREMENTS"]) {
-            self.expression(&line.part(value.clone()));
+            self.add_expression(&line.part(value.clone()));
             return;
         }
         let name = line.text.get(attribute.clone()).unwrap_or_default();
@@ -263,12 +271,12 @@ impl ElementCollector {
             self.add(line, attribute.clone(), ElementKind::Parameter);
         }
         if is(&["SET", "DEFAULT", "EVALSET", "EVALMACRO"]) {
-            self.expression(&line.part(value.clone()));
+            self.add_expression(&line.part(value.clone()));
         }
     }
 
-    /// Macro references of a text, those in defaults and arguments too.
-    fn references(&mut self, text: &MappedText) {
+    /// Adds the macro references in a text, including those in defaults and arguments.
+    fn add_references(&mut self, text: &MappedText) {
         let mut at = 0;
         while let Some(found) = next_reference(&text.text, at, &mut None, |_, _| true) {
             at = found.body;
@@ -279,7 +287,7 @@ impl ElementCollector {
             let name_length = body.iter().take_while(|&&byte| statement::is_name_byte(byte)).count();
             let name = found.body..found.body + name_length;
             match found.function {
-                MacroFunction::Plain => self.macro_name(text, name),
+                MacroFunction::Plain => self.add_macro_name(text, name),
                 MacroFunction::Env => self.add(text, name, ElementKind::Variable),
                 function if function.takes_parameter_name() => {
                     let is_name = body.get(name_length).is_none_or(|byte| b", ".contains(byte));
@@ -293,8 +301,8 @@ impl ElementCollector {
         }
     }
 
-    /// Name of a plain reference; `MY.Owner` is an attribute of the job in routes and transforms.
-    fn macro_name(&mut self, text: &MappedText, name: Range<usize>) {
+    /// Adds the name of a plain reference. In routes and transforms, `$(MY.Owner)` is an attribute of the job.
+    fn add_macro_name(&mut self, text: &MappedText, name: Range<usize>) {
         let bytes = &text.text[name.clone()];
         match caseless::strip_prefix(bytes, b"MY.") {
             Some(attribute) if !attribute.is_empty() => {

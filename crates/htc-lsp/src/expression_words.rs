@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(crate) enum ExpressionWordKind {
     /// An attribute.
     Attribute,
-    /// `MY` or `TARGET` before a point.
+    /// `MY` or `TARGET` before a dot.
     Scope,
     /// A function, before a parenthesis.
     Function,
@@ -20,13 +20,13 @@ pub(crate) enum ExpressionWordKind {
 pub(crate) struct ExpressionWord {
     /// Place in the text.
     pub(crate) range: Range<usize>,
-    /// Kind of the expression word.
+    /// Kind of the name.
     pub(crate) kind: ExpressionWordKind,
 }
 
 const RESERVED_WORDS: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
 
-/// Returns the names of an expression in their order. Strings and macro references contain none.
+/// Returns the names of an expression in their order. Text in strings and macro references is skipped.
 pub(crate) fn expression_words(text: &[u8]) -> Vec<ExpressionWord> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -87,7 +87,7 @@ fn quoted_end(text: &[u8], at: usize) -> usize {
     text.len().max(at + 1)
 }
 
-/// Returns the offset after a macro reference at `at`, or after the dollar.
+/// Returns the offset after the macro reference at `at`, or after the dollar sign if it does not begin a reference.
 fn reference_end(text: &[u8], at: usize) -> usize {
     let name = text[at..].iter().take_while(|&&b| b == b'$' || is_word_byte(b)).count();
     let open = at + name;

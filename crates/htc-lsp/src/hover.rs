@@ -1,4 +1,4 @@
-//! Hover: value, default, type, purpose and origin of what is at a position.
+//! Hover: value, default, type, purpose and origin of the element at a position.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::elements::{Element, ElementKind};
 use crate::query::{DocumentQuery, code, escape_markdown};
 use crate::vocabulary::{self, attribute_description, find_function};
 
-/// Returns the text about the element at a position, or `None` if there is nothing to say.
+/// Returns the text about the element at a position, or `None` if nothing is known about it.
 pub fn hover(query: &DocumentQuery<'_>, position: Position) -> Option<Hover> {
     let element = query.element(position)?;
     let offset = query.offset(position);
@@ -61,14 +61,14 @@ fn macro_text(query: &DocumentQuery<'_>, name: &BStr, offset: usize) -> String {
         }
         return text;
     };
-    let story = ValueExplanation::explain(name, &configuration.subject(query.world));
-    if let Some(description) = story.description {
+    let explanation = ValueExplanation::explain(name, &configuration.subject(query.world));
+    if let Some(description) = explanation.description {
         let _ = write!(text, "\n\n{}", escape_markdown(description));
     }
-    push_value(query, &story, &mut text);
-    push_origin(query, configuration, &story, &mut text);
-    push_default(query, registered, &story, &mut text);
-    for hint in &story.hints {
+    push_value(query, &explanation, &mut text);
+    push_origin(query, configuration, &explanation, &mut text);
+    push_default(query, registered, &explanation, &mut text);
+    for hint in &explanation.hints {
         let _ = write!(text, "\n\n{}", escape_markdown(hint));
     }
     text
@@ -122,22 +122,22 @@ fn shown_value(query: &DocumentQuery<'_>, name: &BStr, value: &[u8]) -> String {
     }
 }
 
-fn push_value(query: &DocumentQuery<'_>, story: &ValueExplanation, text: &mut String) {
-    let name = story.name.as_ref();
-    let _ = match &story.value {
+fn push_value(query: &DocumentQuery<'_>, explanation: &ValueExplanation, text: &mut String) {
+    let name = explanation.name.as_ref();
+    let _ = match &explanation.value {
         ExpandedValue::Value(value) if value.is_empty() => {
-            write!(text, "\n\nValue: empty, which reads as undefined")
+            write!(text, "\n\nValue: empty, which HTCondor treats as undefined")
         }
         ExpandedValue::Value(value) => write!(text, "\n\nValue: {}", shown_value(query, name, value)),
         ExpandedValue::Failed(error) => write!(text, "\n\nNo value: {}", escape_markdown(error)),
         ExpandedValue::Unset => write!(text, "\n\nNot set"),
     };
-    if let Some(raw) = &story.raw
-        && matches!(&story.value, ExpandedValue::Value(value) if value != raw)
+    if let Some(raw) = &explanation.raw
+        && matches!(&explanation.value, ExpandedValue::Value(value) if value != raw)
     {
         let _ = write!(text, "\n\nBefore expansion: {}", shown_value(query, name, raw));
     }
-    for message in &story.messages {
+    for message in &explanation.messages {
         let _ = write!(text, "\n\nA function failed: {}", escape_markdown(&message.to_str_lossy()));
     }
 }
@@ -145,13 +145,14 @@ fn push_value(query: &DocumentQuery<'_>, story: &ValueExplanation, text: &mut St
 fn push_origin(
     query: &DocumentQuery<'_>,
     configuration: &LoadedConfiguration,
-    story: &ValueExplanation,
+    explanation: &ValueExplanation,
     text: &mut String,
 ) {
     let config = configuration.config();
-    match &story.value_origin {
+    match &explanation.value_origin {
         ValueOrigin::Set => {
-            let Some(FoundMacro::Set(entry)) = config.set.find(&story.name, &config.context, query.world)
+            let Some(FoundMacro::Set(entry)) =
+                config.set.find(&explanation.name, &config.context, query.world)
             else {
                 return;
             };
@@ -169,7 +170,7 @@ fn push_origin(
         ValueOrigin::Default(None) => text.push_str("\n\nNo source sets it; this is the default"),
         ValueOrigin::Nowhere => {}
     }
-    for skipped in &story.disabled_definitions {
+    for skipped in &explanation.disabled_definitions {
         let place = escape_markdown(&skipped.place.to_str_lossy());
         let (condition, line) = &skipped.condition;
         let _ = write!(text, "\n\nNot used: {place} (line {line}: {})", code(condition.as_ref()));
@@ -179,13 +180,17 @@ fn push_origin(
 fn push_default(
     query: &DocumentQuery<'_>,
     registered: Option<RegisteredParameter>,
-    story: &ValueExplanation,
+    explanation: &ValueExplanation,
     text: &mut String,
 ) {
-    let is_default = matches!(story.value_origin, ValueOrigin::Default(_));
-    match &story.table_entry {
+    let is_default = matches!(explanation.value_origin, ValueOrigin::Default(_));
+    match &explanation.table_entry {
         Some(entry) if !entry.default.is_empty() && !is_default => {
-            let _ = write!(text, "\n\nDefault: {}", shown_value(query, story.name.as_ref(), &entry.default));
+            let _ = write!(
+                text,
+                "\n\nDefault: {}",
+                shown_value(query, explanation.name.as_ref(), &entry.default)
+            );
         }
         Some(_) => {}
         None if registered.is_none() => text.push_str("\n\nHTCondor has no parameter with this name"),
@@ -238,7 +243,7 @@ fn include_target_text(query: &DocumentQuery<'_>, element: &Element, target: &[u
         Some(source) => {
             format!("{} was not read: {}", code(source.name.as_ref()), escape_markdown(&source.reason))
         }
-        None => format!("{} is not read here", code(target.as_bstr())),
+        None => format!("{} is not read by this configuration", code(target.as_bstr())),
     }
 }
 

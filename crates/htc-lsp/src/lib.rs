@@ -1,8 +1,8 @@
 //! Language server for HTCondor's configurations, routes and transforms.
 //!
-//! The server is a state machine without input and output: [`Server::receive`] takes the messages of an editor and returns
-//! the answers, [`Server::publish`] returns the diagnostics of what has changed. The program that drives it reads and
-//! writes the messages and decides how long it waits for further changes (`htc-config-dump lsp`).
+//! The server is a state machine without input and output: [`Server::receive`] takes the messages of an editor and
+//! returns the answers, and [`Server::publish`] returns the diagnostics that have changed. The program that drives it
+//! reads and writes the messages and decides how long it waits for further changes (`htc-config-dump lsp`).
 //!
 //! | module | subject |
 //! |---|---|
@@ -12,8 +12,10 @@
 //! | [`positions`] | lines and UTF-16 columns, byte offsets |
 //! | [`overlay_world`] | the world in which open documents replace files |
 //! | [`workspace`], [`configuration`] | the configurations that documents belong to |
-//! | [`statements`], [`elements`] | statements with the places of their parts; what an editor can ask about |
-//! | [`diagnostics`], [`hover`], [`completion`], [`definition`], [`references`], [`symbols`], [`code_actions`] | one answer each |
+//! | [`statements`], [`elements`] | statements with the places of their parts; the elements about which an editor can
+//! ask |
+//! | [`diagnostics`], [`hover`], [`completion`], [`definition`], [`references`], [`symbols`], [`code_actions`] | one
+//! kind of request each |
 
 pub mod code_actions;
 pub mod completion;

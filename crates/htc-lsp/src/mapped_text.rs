@@ -1,4 +1,4 @@
-//! Texts joined from several lines of a file, with the place of each byte.
+//! Text joined from several lines of a file, with the place of each byte in the file.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use htc_config::lines::{self, LogicalLine};
 pub struct MappedText {
     /// The text.
     pub text: BString,
-    /// Pairs of offset in the text and offset in the file.
+    /// Start of each piece: its offset in the text, and its offset in the file.
     pieces: Vec<(u32, u32)>,
 }
 
@@ -41,7 +41,7 @@ impl MappedText {
         MappedText { text: self.text[start..end].into(), pieces }
     }
 
-    /// Returns the place in the file of a range of the text, which is cut at the end of its first line.
+    /// Returns the place in the file of a range of the text, up to the end of the line in which it begins.
     pub fn span(&self, range: Range<usize>) -> Span {
         lines::locate(&self.pieces, self.text.len(), Span::new(range.start, range.end))
     }
@@ -54,7 +54,7 @@ impl MappedText {
     }
 }
 
-/// Offsets have 32 bits, as everywhere in configurations.
+/// Converts an offset to 32 bits, as in [`Span`].
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -19,13 +19,12 @@ use crate::file_uri::normalize;
 /// Text that replaces a file.
 struct OverlayFile {
     path: PathBuf,
-    /// Path without links, or `None` if there is no such file on disk.
+    /// Path without symbolic links, or `None` if the file is not on disk.
     real_path: Option<PathBuf>,
     text: Arc<[u8]>,
 }
 
-/// World in which the texts of open documents replace the files on disk. Everything else is taken from the wrapped
-/// world.
+/// World in which the texts of open documents replace the files on disk. All else comes from the wrapped world.
 pub struct OverlayWorld<'a> {
     world: &'a dyn World,
     directory: PathBuf,
@@ -52,7 +51,7 @@ impl<'a> OverlayWorld<'a> {
         normalize(&self.directory.join(path))
     }
 
-    /// Returns the document that replaces a file: the path by which it is open, and its text.
+    /// Returns the path and the text of the open document that replaces a file.
     fn find(&self, path: &Path) -> Option<&OverlayFile> {
         if self.files.is_empty() {
             return None;
@@ -64,7 +63,7 @@ impl<'a> OverlayWorld<'a> {
         })
     }
 
-    /// Returns the path by which the document of a file is open, or the absolute path of the file.
+    /// Returns the path under which the editor has opened a file, or the absolute path of a file that is not open.
     pub fn document_path(&self, path: &Path) -> PathBuf {
         self.find(path).map_or_else(|| self.absolute(path), |file| file.path.clone())
     }

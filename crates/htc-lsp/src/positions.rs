@@ -1,4 +1,5 @@
-//! Positions of the protocol: lines and columns in UTF-16 units, and the byte offsets of a text.
+//! Conversion between byte offsets in a text and positions of the protocol, which are lines and columns in UTF-16
+//! units.
 
 use bstr::ByteSlice;
 use htc_base::text::Span;
@@ -23,12 +24,13 @@ impl LineIndex {
         LineIndex { starts }
     }
 
-    /// Returns the content of a line as offsets, without its end, or `None` if the text has fewer lines.
+    /// Returns the offsets of the start and the end of a line without its line ending, or `None` if the text has fewer
+    /// lines.
     fn line(&self, text: &[u8], line: usize) -> Option<(usize, usize)> {
         let start = *self.starts.get(line)?;
         let next = self.starts.get(line + 1).copied().unwrap_or(text.len());
         let content = text[start..next].trim_end_with(|c| c == '\n' || c == '\r');
-        // A last line without an end may be empty; only ends of lines are trimmed.
+        // The last line has no line ending.
         let end = if line + 1 < self.starts.len() { start + content.len() } else { next };
         Some((start, end))
     }

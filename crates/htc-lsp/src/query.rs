@@ -1,4 +1,4 @@
-//! Input of all answers about a position in a document.
+//! Input of all requests about a position in a document.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless, unqualified_name};
@@ -16,9 +16,9 @@ use crate::workspace::Workspace;
 
 /// A document, its statements, and the configuration that it belongs to.
 pub struct DocumentQuery<'w> {
-    /// The workspace.
+    /// Workspace that contains the document.
     pub workspace: &'w Workspace,
-    /// The document.
+    /// Document that the request is about.
     pub document: &'w Document,
     /// Language of the document.
     pub language: DocumentLanguage,
@@ -26,12 +26,12 @@ pub struct DocumentQuery<'w> {
     pub configuration: Option<&'w LoadedConfiguration>,
     /// Statements of the document.
     pub statements: Vec<SourceStatement>,
-    /// The world with the open documents.
+    /// World in which open documents replace files.
     pub world: &'w OverlayWorld<'w>,
 }
 
 impl<'w> DocumentQuery<'w> {
-    /// Prepares answers about a document. The workspace has been refreshed.
+    /// Creates the input of requests about a document. The workspace must have been refreshed.
     pub fn new(workspace: &'w Workspace, document: &'w Document, world: &'w OverlayWorld<'w>) -> Self {
         let language = workspace.language(document);
         let statements = match language {
@@ -74,16 +74,16 @@ impl<'w> DocumentQuery<'w> {
                 _ => &[],
             },
         };
-        let sets = |one: &&SourceStatement| match &one.syntax {
+        let is_assignment = |one: &&SourceStatement| match &one.syntax {
             StatementSyntax::Command { keyword, attribute, .. } => {
                 caseless::eq(one.text(keyword), b"EVALMACRO") && caseless::eq(one.text(attribute), name)
             }
             _ => one.assigned_name().is_some_and(|assigned| caseless::eq(assigned, name)),
         };
-        rules.iter().filter(sets).collect()
+        rules.iter().filter(is_assignment).collect()
     }
 
-    /// Returns the place of a definition in its file; the `use` line if a template makes it.
+    /// Returns the place of a definition in its file. For a definition in a template, this is the `use` line.
     pub(crate) fn location(&self, place: &DefinitionPlace) -> Option<Location> {
         let (path, text) = self.configuration?.source_text(place)?;
         let start = (place.offset as usize).min(text.len());
@@ -92,7 +92,8 @@ impl<'w> DocumentQuery<'w> {
         Some(Location::new(self.workspace.uri(path)?, range))
     }
 
-    /// Returns `FILE:LINE` of a definition as a link, or its place as `--why` prints it if it is not in a file.
+    /// Returns `FILE:LINE` of a definition as a link or, if it is not in a file, its place in the form that `--why`
+    /// prints.
     pub(crate) fn link(&self, configuration: &LoadedConfiguration, definition: &Definition) -> String {
         let text = configuration.config().set.describe_place(&definition.place).to_str_lossy().into_owned();
         match self.location(&definition.place) {

@@ -61,7 +61,8 @@ fn add_places(
     places.extend(found.iter().map(|element| Location::new(uri.clone(), lines.range(text, element.span))));
 }
 
-/// Returns true if two elements name the same thing.
+/// Returns true if two elements name the same macro, template, file, attribute, function, category, command or
+/// variable.
 fn is_same_target(one: &ElementKind, other: &ElementKind) -> bool {
     if let (Some(one), Some(other)) = (one.parameter_name(), other.parameter_name()) {
         return is_same_parameter(one, other);

@@ -66,18 +66,19 @@ impl RequestError {
 
 type Answer = Result<Value, RequestError>;
 
-/// Section of an editor's settings.
+/// Section of the editor's configuration that has the settings of this server.
 const SETTINGS_SECTION: &str = "htcondor";
 
 /// Language server of one connection.
 #[derive(Debug)]
 pub struct Server {
     phase: ServerPhase,
-    /// Settings of the command line.
+    /// Settings from the command line.
     base_settings: ServerSettings,
     version: String,
     workspace: Workspace,
-    /// Directory in which the texts of templates are written for the editor, or `None` to open no templates.
+    /// Directory to which templates are written so that the editor can open them, or `None` if templates cannot be
+    /// opened.
     template_directory: Option<PathBuf>,
     shows_nested_symbols: bool,
     /// Diagnostics that the editor shows, by URI.
@@ -88,7 +89,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server with the settings of the command line. `version` is that of the program.
+    /// Creates a server with the settings from the command line. `version` is the version of the program.
     pub fn new(settings: ServerSettings, version: &str, template_directory: Option<PathBuf>) -> Self {
         Server {
             phase: ServerPhase::Uninitialized,
@@ -133,7 +134,7 @@ impl Server {
                     answers.push(error_response(request.id, ErrorCode::RequestCanceled, text));
                 }
                 Message::Request(request) => answers.push(self.answer(request, world)),
-                Message::Notification(notification) => answers.extend(self.notice(notification)),
+                Message::Notification(notification) => answers.extend(self.handle_notification(notification)),
                 // The server sends no requests.
                 Message::Response(_) => {}
             }
@@ -144,7 +145,7 @@ impl Server {
         answers
     }
 
-    /// Returns the diagnostics of documents that have changed, and of other files whose diagnostics have.
+    /// Returns the diagnostics of documents that have changed, and of other files if their diagnostics have changed.
     pub fn publish(&mut self, world: &dyn World) -> Vec<Message> {
         self.has_changes = false;
         let world = OverlayWorld::new(world, self.workspace.documents());
@@ -272,12 +273,12 @@ impl Server {
             }
             _ => Err(RequestError::new(
                 ErrorCode::MethodNotFound,
-                format!("{method} is not a request that this server answers"),
+                format!("this server does not support the request {method}"),
             )),
         }
     }
 
-    /// Answers a question about an open document with the current configuration.
+    /// Calls `then` with an open document and its current configuration, and returns the answer.
     fn query(
         &mut self,
         uri: &Uri,
@@ -328,7 +329,7 @@ impl Server {
     }
 
     /// Processes a notification; returns messages for the user.
-    fn notice(&mut self, notification: Notification) -> Option<Message> {
+    fn handle_notification(&mut self, notification: Notification) -> Option<Message> {
         let Notification { method, params } = notification;
         if method == "exit" {
             let kind = if self.is_shut_down() { ExitKind::Orderly } else { ExitKind::Abrupt };
@@ -338,10 +339,10 @@ impl Server {
         if self.phase != ServerPhase::Running {
             return None;
         }
-        self.change(&method, params).err().map(|error| show_message(error.message))
+        self.apply_notification(&method, params).err().map(|error| show_message(error.message))
     }
 
-    fn change(&mut self, method: &str, params: Value) -> Result<(), RequestError> {
+    fn apply_notification(&mut self, method: &str, params: Value) -> Result<(), RequestError> {
         match method {
             "textDocument/didOpen" => {
                 let DidOpenTextDocumentParams { text_document: item } = parse(method, params)?;
@@ -364,7 +365,7 @@ impl Server {
                     return Err(not_open(&uri));
                 }
             }
-            // A saved file may be part of a configuration under another name, or may contain a hook.
+            // A saved file may be part of a configuration under another path, or may be the program of a hook.
             "textDocument/didSave" | "workspace/didChangeWatchedFiles" => {
                 self.workspace.invalidate();
                 self.has_changes = true;

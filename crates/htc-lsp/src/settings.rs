@@ -1,4 +1,4 @@
-//! Settings of the server: those of the command line, and those that the editor sends.
+//! Settings of the server, from the command line and from the editor.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,24 +14,24 @@ use serde::Deserialize;
 /// Settings of the server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// Options of loading; `file` is the root file that documents belong to.
+    /// Options for loading configurations. `file` is the root file of the configuration to which documents belong.
     pub load: LoadOptions,
-    /// Daemon for which configurations are read.
+    /// Daemon, or tool, as which configurations are read.
     pub context: LookupContext,
-    /// Version of HTCondor for which they are checked.
+    /// Version of HTCondor for which configurations are checked.
     pub version: TargetVersion,
     /// Rules that are reported; all if empty.
     pub select: Vec<LintRule>,
     /// Rules that are not reported.
     pub ignore: Vec<LintRule>,
-    /// Files outside the configuration that use its macros.
+    /// Files outside the configuration that use its parameters.
     pub used_by: Vec<PathBuf>,
     /// True if secrets are masked.
     pub redact: bool,
 }
 
-/// Settings that an editor sends as `initializationOptions`, or as the section `htcondor` of its configuration. A key
-/// that is left out keeps the setting of the command line.
+/// Settings that an editor sends as `initializationOptions`, or as the section `htcondor` of its configuration. A
+/// missing key keeps the setting from the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ClientSettings {
@@ -50,7 +50,7 @@ pub struct ClientSettings {
 }
 
 impl ServerSettings {
-    /// Returns these settings with those of an editor in their place.
+    /// Returns these settings, replaced by those of the editor where it sends any.
     ///
     /// # Errors
     /// Returns a message if a value is not valid.

@@ -1,4 +1,4 @@
-//! Statements of a configuration or rules file with the places of their parts, split as the readers of HTCondor do.
+//! Statements of a configuration or rules file with the places of their parts, split as HTCondor splits them.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ use crate::mapped_text::MappedText;
 /// One statement or comment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceStatement {
-    /// Place of all its lines.
+    /// Range of all lines of the statement.
     pub span: Span,
     /// Logical line of the statement, or the first one of a block.
     pub line: MappedText,
-    /// Parts of the source statement, as ranges of the line's text.
+    /// Parts of the statement, as ranges in the text of `line`.
     pub syntax: StatementSyntax,
 }
 
@@ -93,7 +93,7 @@ pub enum StatementSyntax {
     },
     /// A line that is ignored (`[section]`).
     Section,
-    /// A line that no reader understands.
+    /// A line that HTCondor rejects.
     Invalid,
 }
 
@@ -209,9 +209,9 @@ struct OpenBlock {
 }
 
 impl OpenBlock {
-    /// Returns the statement, and the comments that are between its lines but not part of its value.
+    /// Returns the statement, followed by the comments that are between its lines but are not part of its value.
     fn close(mut self) -> Vec<SourceStatement> {
-        let is_rules = self.statement.assigned_name().is_some_and(holds_rules);
+        let is_rules = self.statement.assigned_name().is_some_and(is_rules_parameter);
         if let StatementSyntax::Block { body, .. } = &mut self.statement.syntax {
             let is_old = self.lines.first().is_some_and(|line| line.text.starts_with(b"["));
             *body = match is_rules && !is_old {
@@ -230,7 +230,7 @@ impl OpenBlock {
 }
 
 /// Returns true if the value of a parameter is a route or transform.
-pub(crate) fn holds_rules(name: &[u8]) -> bool {
+pub(crate) fn is_rules_parameter(name: &[u8]) -> bool {
     let found = registry::find(name).map(|parameter| parameter.value_type);
     matches!(found, Some(ValueType::Route | ValueType::Transform))
 }
@@ -246,7 +246,7 @@ fn split_condition(text: &[u8], cut: usize) -> Option<StatementSyntax> {
 
 fn split_config_line(line: MappedText) -> SourceStatement {
     let text: &[u8] = &line.text;
-    // A colon before a statement hides it from very old versions.
+    // Very old versions skip a line that begins with a colon; current ones ignore the colon.
     let cut = usize::from(text.first() == Some(&b':'));
     let syntax = split_condition(text, cut).unwrap_or_else(|| split_config_statement(text));
     SourceStatement { span: line.whole_span(), line, syntax }
@@ -290,7 +290,7 @@ fn split_config_statement(text: &[u8]) -> StatementSyntax {
 fn split_rule_line(line: MappedText) -> SourceStatement {
     let text: &[u8] = &line.text;
     let cut = usize::from(text.first() == Some(&b':'));
-    // Lines of a parameter are not trimmed.
+    // Lines in the value of a parameter may have leading blanks.
     let lead = cut + text[cut..].iter().take_while(|&&byte| is_space(byte)).count();
     let syntax = match split_statement(&text[lead..]) {
         TransformStatement::Blank => StatementSyntax::Comment,
@@ -330,7 +330,8 @@ fn operator_start(text: &[u8], from: usize) -> usize {
     from + text[from..].iter().take_while(|&&byte| is_space(byte)).count()
 }
 
-/// A command whose arguments are missing still has a keyword.
+/// Returns a command whose arguments are missing, with its keyword, or an invalid statement if the word is not a
+/// keyword.
 fn incomplete_command(text: &[u8], lead: usize) -> StatementSyntax {
     let length = text[lead..].iter().position(|&byte| is_space(byte)).unwrap_or(text.len() - lead);
     if htc_transform::CommandKeyword::parse(&text[lead..lead + length]).is_none() {

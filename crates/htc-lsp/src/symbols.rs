@@ -13,7 +13,7 @@ pub fn document_symbols(query: &DocumentQuery<'_>) -> Vec<DocumentSymbol> {
     query.statements.iter().filter_map(|statement| symbol(query, statement)).collect()
 }
 
-/// Returns the outline as a flat list, for editors that show no other.
+/// Returns the outline as a flat list, for editors that cannot show a tree.
 pub fn flat_symbols(query: &DocumentQuery<'_>) -> Vec<SymbolInformation> {
     let mut flat = Vec::new();
     for symbol in document_symbols(query) {
@@ -105,7 +105,7 @@ fn symbol(query: &DocumentQuery<'_>, statement: &SourceStatement) -> Option<Docu
     })
 }
 
-/// Returns the beginning of a value.
+/// Returns the beginning of a value, at most 60 characters.
 fn shorten(value: &[u8]) -> String {
     const MAX_LETTERS: usize = 60;
     let text = value.to_str_lossy();

@@ -1,4 +1,4 @@
-//! Texts about the words of the languages: functions, attributes, keywords.
+//! Descriptions of functions, attributes and keywords of the configuration, transform and ClassAd languages.
 
 use bstr::ByteSlice;
 use htc_base::text::table::{compare_key, count_lines, line_starts, table_row};
@@ -15,7 +15,7 @@ static ATTRIBUTE_STARTS: [u32; count_lines(include_bytes!("data/attributes.tsv")
 pub(crate) struct FunctionText {
     /// Name with its arguments.
     pub(crate) signature: &'static str,
-    /// One sentence.
+    /// Description, in one sentence.
     pub(crate) description: &'static str,
 }
 
@@ -38,11 +38,11 @@ fn find(table: &WordTable, word: &[u8]) -> Option<&'static str> {
     table.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(word)).map(|(_, text)| *text)
 }
 
-/// Keywords of configurations.
+/// Keywords of configurations, with their descriptions.
 pub(crate) const KEYWORDS: &WordTable = &[
     (
         "if",
-        "`if CONDITION`: the lines up to `else`, `elif` or `endif` count only if the condition is true.\n\nA condition is a boolean, a number, `defined NAME` or `version >= X.Y.Z`, after `!` if wanted.",
+        "`if CONDITION`: the lines up to `else`, `elif` or `endif` are used only if the condition is true.\n\nA condition is a boolean, a number, `defined NAME` or `version >= X.Y.Z`, optionally preceded by `!`.",
     ),
     ("elif", "`elif CONDITION`: applies if no condition before it was true."),
     ("else", "`else`: applies if no condition before it was true."),
@@ -56,12 +56,12 @@ pub(crate) const KEYWORDS: &WordTable = &[
     ("warning", "`warning : TEXT`: prints a warning."),
 ];
 
-/// Returns the text about a keyword of configurations.
+/// Returns the description of a keyword of configurations.
 pub(crate) fn keyword_text(word: &[u8]) -> Option<&'static str> {
     find(KEYWORDS, word.strip_prefix(b"@").unwrap_or(word))
 }
 
-/// Commands of routes and transforms.
+/// Commands of routes and transforms, with their descriptions.
 pub(crate) const COMMANDS: &WordTable = &[
     ("NAME", "`NAME text`: name of the transform."),
     ("REQUIREMENTS", "`REQUIREMENTS expression`: only jobs for which it is true are transformed or routed."),
@@ -79,12 +79,12 @@ pub(crate) const COMMANDS: &WordTable = &[
     ("TRANSFORM", "`TRANSFORM count variables in items`: applies the statements once for each item."),
 ];
 
-/// Returns the text about a command of routes and transforms.
+/// Returns the description of a command of routes and transforms.
 pub(crate) fn command_text(word: &[u8]) -> Option<&'static str> {
     find(COMMANDS, word)
 }
 
-/// Functions of macro references.
+/// Macro functions, with their descriptions.
 pub(crate) const MACRO_FUNCTIONS: &WordTable = &[
     ("ENV", "`$ENV(NAME:default)`: value of an environment variable."),
     ("RANDOM_CHOICE", "`$RANDOM_CHOICE(a,b,c)`: one of the words, chosen at random."),
@@ -103,21 +103,21 @@ pub(crate) const MACRO_FUNCTIONS: &WordTable = &[
     ),
 ];
 
-/// Returns the text about a function of macro references.
+/// Returns the description of a macro function.
 pub(crate) fn macro_function_text(name: &[u8]) -> Option<&'static str> {
     find(MACRO_FUNCTIONS, name).or_else(|| name.starts_with(b"F").then(|| find(MACRO_FUNCTIONS, b"F"))?)
 }
 
-/// Returns the text about a scope of an expression.
+/// Returns the description of a scope of an expression.
 pub(crate) fn scope_text(name: &[u8]) -> Option<&'static str> {
     const SCOPES: &WordTable = &[
-        ("MY", "`MY`: the ad in which the expression is."),
-        ("TARGET", "`TARGET`: the ad that it is matched with."),
+        ("MY", "`MY`: the ad that contains the expression."),
+        ("TARGET", "`TARGET`: the ad that it is matched against."),
     ];
     find(SCOPES, name)
 }
 
-/// Returns the text about a macro that every transform has.
+/// Returns the description of a macro that every transform has.
 pub(crate) fn built_in_macro_text(name: &[u8]) -> Option<&'static str> {
     const MACROS: &WordTable = &[
         ("Step", "Number of the step within an item of TRANSFORM"),

@@ -18,7 +18,7 @@ use crate::settings::ServerSettings;
 struct CheckedConfiguration {
     configuration: LoadedConfiguration,
     outcome: Option<CheckOutcome>,
-    /// True if the outcome has only corrections that are certain.
+    /// True if uncertain corrections have been removed from the outcome.
     has_certain_corrections: bool,
     /// False if another open configuration includes the root file of this one. The files are then checked
     /// with that configuration.
@@ -27,9 +27,9 @@ struct CheckedConfiguration {
 
 /// Open documents and the configurations that they belong to.
 ///
-/// A document belongs to the selected configuration if that one reads it: the root file of the settings, or the
-/// configuration that is found as usual. Otherwise it belongs to the configuration of another open document that
-/// includes it, and if there is none, it is checked alone.
+/// A document belongs to the selected configuration if that configuration reads it. The selected configuration is the
+/// one from the settings, or the one that HTCondor would find. Otherwise the document belongs to the configuration of
+/// another open document that includes it. If there is none, it is checked alone.
 #[derive(Debug)]
 pub struct Workspace {
     settings: ServerSettings,
@@ -37,7 +37,7 @@ pub struct Workspace {
     configurations: Vec<CheckedConfiguration>,
     /// Files whose text has changed since the configurations were read.
     changed: Vec<PathBuf>,
-    /// Directory of the texts of templates, which are not checked.
+    /// Directory of the files with templates, which are not checked.
     template_directory: Option<PathBuf>,
 }
 
@@ -53,7 +53,7 @@ impl Workspace {
         }
     }
 
-    /// Returns the language of a document; the text of a template is not checked.
+    /// Returns the language of a document. Files with templates are not checked.
     pub fn language(&self, document: &Document) -> DocumentLanguage {
         let is_template =
             self.template_directory.as_ref().is_some_and(|directory| document.path.starts_with(directory));
@@ -96,7 +96,7 @@ impl Workspace {
         self.documents.close(uri)
     }
 
-    /// Forgets what was read from disk.
+    /// Discards all configurations, so that they are read again.
     pub fn invalidate(&mut self) {
         self.configurations.clear();
         self.changed.clear();
@@ -128,7 +128,8 @@ impl Workspace {
         self.choose_active();
     }
 
-    /// Reads a configuration unless it is already there. Configurations are in the order of their documents.
+    /// Reads a configuration unless it is already in the list at this index. Configurations are in the order of their
+    /// documents.
     fn load(&mut self, root: ConfigurationRoot, at: usize, world: &OverlayWorld<'_>) {
         if self.configurations.get(at).is_some_and(|one| *one.configuration.root() == root) {
             return;
@@ -143,8 +144,8 @@ impl Workspace {
         self.configurations.insert(at.min(self.configurations.len()), checked);
     }
 
-    /// Deactivates the configurations of documents that are read by another one. Of two documents that include each
-    /// other the first one is the root.
+    /// Deactivates the configurations of documents that another configuration reads. If two documents include each
+    /// other, the configuration of the first one stays active.
     fn choose_active(&mut self) {
         let reads = |reader: usize, read: usize| {
             let root = self.configurations[read].configuration.root_path();
@@ -210,7 +211,7 @@ impl Workspace {
         active.map(|one| &one.configuration).find(|configuration| configuration.reads(path))
     }
 
-    /// Returns the URI of a file: the one that the editor uses if it is open.
+    /// Returns the URI of a file. For an open file, this is the URI that the editor uses.
     pub fn uri(&self, path: &Path) -> Option<Uri> {
         match self.documents.by_path(path) {
             Some(document) => Some(document.uri.clone()),

@@ -60,9 +60,9 @@ impl Session {
         assert!(self.send(json!({"method": "textDocument/didChange", "params": change})).is_empty());
     }
 
-    /// Sends every kind of request about a position. Code actions, for which the text is checked, are requested at every third
-    /// one.
-    fn ask_all(&mut self, line: usize, character: usize) {
+    /// Sends every kind of request about a position. Code actions are requested only at every third position, because
+    /// the server checks the text for them.
+    fn send_all_requests(&mut self, line: usize, character: usize) {
         let position = json!({"line": line, "character": character});
         for request in REQUESTS {
             if request == "codeAction" && !(line + character).is_multiple_of(3) {
@@ -91,10 +91,10 @@ fn every_position_of_a_text_has_answers() {
         let mut session = Session::new(language, TEXT);
         for (line, text) in TEXT.split('\n').enumerate() {
             for character in (0..text.encode_utf16().count() + 2).step_by(5) {
-                session.ask_all(line, character);
+                session.send_all_requests(line, character);
             }
         }
-        session.ask_all(99, 99);
+        session.send_all_requests(99, 99);
         assert!(!session.server.publish(&session.world).is_empty());
     }
 }
@@ -141,7 +141,7 @@ fn texts_of_odd_bytes_have_answers() {
         for language in ["condor-config", "condor-transform"] {
             let mut session = Session::new(language, text);
             for line in 0..3 {
-                (0..4).for_each(|character| session.ask_all(line, character));
+                (0..4).for_each(|character| session.send_all_requests(line, character));
             }
             session.server.publish(&session.world);
         }
