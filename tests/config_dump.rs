@@ -319,7 +319,7 @@ fn family_names_that_nothing_reads_are_found_with_the_probable_name() {
         ("SLOT1_2_EXECUTE = /x", "did you mean SLOT1_EXECUTE?"),
         ("NUM_SLOT_TYPE_1 = 2", "did you mean NUM_SLOTS_TYPE_1?"),
         ("SLOT_TYPE_1 = cpuz=4, disk=10%", "did you mean cpus?"),
-        ("SLOT_TYPE_1 = cpus=4, mem=200%", "200% of the machine's memory is more than there is"),
+        ("SLOT_TYPE_1 = cpus=4, mem=200%", "200% of the machine's memory is more than the machine has"),
         ("STARTD_CRON_JOB_LIST = A", "did you mean STARTD_CRON_JOBLIST?"),
         ("STARTD_CRON_HEALTH_PERIODE = 5", "did you mean STARTD_CRON_HEALTH_PERIOD?"),
         ("SCHEDD_CRON_X_PERIOD = 5", "add X to SCHEDD_CRON_JOBLIST"),
@@ -1288,7 +1288,7 @@ fn why_does_not_say_that_an_old_syntax_transform_applies() {
     ] {
         let place = Place::new(&format!("JOB_TRANSFORM_NAMES = A\nJOB_ROUTER_ROUTE_NAMES = A\n{setting}\n"));
         let (said, _, _) = place.run(["--why", name]);
-        assert!(said.contains(expected) && !said.contains("it counts"), "{name}: {said}");
+        assert!(said.contains(expected) && !said.contains("this value is used"), "{name}: {said}");
     }
 }
 
@@ -1315,10 +1315,10 @@ fn a_setting_that_equals_its_default_is_shown_as_set() {
 fn why_mentions_a_setting_for_another_daemon() {
     let place = Place::new("START = True\nSTARTD.START = False\n");
     let (why, said, _) = place.run(["--why", "START"]);
-    assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, and counts there"), "{why}");
+    assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, and is used there"), "{why}");
     assert_eq!(said, "");
     let (why, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
-    assert!(!why.contains("and counts there"), "{why}");
+    assert!(!why.contains("and is used there"), "{why}");
     let (_, said, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
     assert!(said.contains("--subsystem: HTCondor has no daemon or tool of this name: 'startdd'"), "{said}");
     assert!(said.contains("hint: did you mean STARTD?"), "{said}");

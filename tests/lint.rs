@@ -14,7 +14,7 @@ const CONFIG_DUMP: &str = env!("CARGO_BIN_EXE_htc-config-dump");
 const ROUTER_TRANSLATE: &str = env!("CARGO_BIN_EXE_htc-router-translate");
 
 /// Directory with files, in which programs run.
-struct Place(TempDir);
+struct WorkDirectory(TempDir);
 
 /// Output of a program.
 struct LintRun {
@@ -23,9 +23,9 @@ struct LintRun {
     status: i32,
 }
 
-impl Place {
+impl WorkDirectory {
     fn new(files: &[(&str, &str)]) -> Self {
-        let place = Place(tempfile::tempdir().expect("a directory"));
+        let place = WorkDirectory(tempfile::tempdir().expect("a directory"));
         for (name, text) in files {
             fs::write(place.path().join(name), text).expect("a file");
         }
@@ -40,9 +40,9 @@ impl Place {
         fs::read_to_string(self.path().join(name)).expect("a file")
     }
 
-    fn run(&self, program: &str, words: &[&str], input: &str) -> LintRun {
+    fn run(&self, program: &str, arguments: &[&str], input: &str) -> LintRun {
         let mut child = Command::new(program)
-            .args(words)
+            .args(arguments)
             .env_clear()
             .env("CONDOR_CONFIG", self.path().join("condor_config"))
             .current_dir(self.path())
@@ -60,8 +60,8 @@ impl Place {
         LintRun { out: text(stdout), err: text(stderr), status: status.code().expect("no signal") }
     }
 
-    fn lint(&self, words: &[&str]) -> LintRun {
-        self.run(CONFIG_DUMP, &[&["lint"], words].concat(), "")
+    fn lint(&self, arguments: &[&str]) -> LintRun {
+        self.run(CONFIG_DUMP, &[&["lint"], arguments].concat(), "")
     }
 }
 
@@ -79,7 +79,7 @@ const MIXED: &str = "A_LIMIT = 1\nA_LIMIT = 2\nSTRT = true\nNUM_CPUS = four\nSTA
 
 #[test]
 fn findings_are_counted_by_severity_and_notes_alone_do_not_fail() {
-    let place = Place::new(&[("c", MIXED), ("notes", "A = 1\nA = 2\nSTART = $(A) > 0\n")]);
+    let place = WorkDirectory::new(&[("c", MIXED), ("notes", "A = 1\nA = 2\nSTART = $(A) > 0\n")]);
     let ended = place.lint(&["c"]);
     assert_eq!(ended.status, 1, "{}", ended.err);
     let counts =
@@ -95,8 +95,10 @@ fn findings_are_counted_by_severity_and_notes_alone_do_not_fail() {
 #[test]
 fn macros_used_as_attributes_and_misspelled_route_limits_are_found() {
     let route = "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=x\nREQUIREMENTS true\nUNIVERSE 5\nMaxIdleJob = 5\n@x\n";
-    let place =
-        Place::new(&[("c", "START = KeyboardIdle > StartIdleTime\nStartIdleTime = 900\n"), ("r", route)]);
+    let place = WorkDirectory::new(&[
+        ("c", "START = KeyboardIdle > StartIdleTime\nStartIdleTime = 900\n"),
+        ("r", route),
+    ]);
     let ended = place.lint(&["c"]);
     assert!(ended.out.contains("StartIdleTime is a macro; as an attribute it is undefined"), "{}", ended.out);
     let ended = place.lint(&["r"]);
@@ -105,7 +107,7 @@ fn macros_used_as_attributes_and_misspelled_route_limits_are_found() {
 
 #[test]
 fn rules_are_selected_and_ignored_by_name() {
-    let place = Place::new(&[("c", MIXED)]);
+    let place = WorkDirectory::new(&[("c", MIXED)]);
     let rules = |words: &[&str]| {
         let ended = place.lint(&[&["c", "--json"], words].concat());
         let rules: Vec<String> =
@@ -131,7 +133,7 @@ fn values_that_daemons_reject_are_findings() {
         ("ENABLE_IPV6 = ture\n", "bad-value"),
         ("AUTO_USE_FEATURE_NoSuch = true\n", "bad-value"),
     ] {
-        let place = Place::new(&[("c", config)]);
+        let place = WorkDirectory::new(&[("c", config)]);
         let ended = place.lint(&["c", "--json"]);
         assert_eq!(ended.status, 1, "{config}{}", ended.err);
         assert!(ended.out.contains(&format!("\"rule\": \"{rule}\"")), "{config}{}", ended.out);
@@ -141,7 +143,7 @@ fn values_that_daemons_reject_are_findings() {
 
 #[test]
 fn every_rule_is_listed_and_explained() {
-    let place = Place::new(&[]);
+    let place = WorkDirectory::new(&[]);
     let table = place.lint(&["--rules"]);
     assert_eq!(table.status, 0, "{}", table.err);
     let json: Vec<Value> = serde_json::from_str(&place.lint(&["--rules", "--json"]).out).expect("JSON");
@@ -164,7 +166,7 @@ fn every_rule_is_listed_and_explained() {
 
 #[test]
 fn records_have_the_end_of_the_place_and_certain_corrections() {
-    let place = Place::new(&[("c", "STRT = true\n")]);
+    let place = WorkDirectory::new(&[("c", "STRT = true\n")]);
     let record: Value = serde_json::from_str(&place.lint(&["c", "--format", "jsonl"]).out).expect("JSON");
     assert_eq!(
         (record["line"].as_u64(), record["column"].as_u64(), record["end_line"].as_u64()),
@@ -182,7 +184,7 @@ fn records_have_the_end_of_the_place_and_certain_corrections() {
 
 #[test]
 fn github_commands_escape_characters_that_end_a_property() {
-    let place = Place::new(&[("a,b:c", "STRT = true\nA = 1\nA = 2\nSTART = $(A) > 0\n")]);
+    let place = WorkDirectory::new(&[("a,b:c", "STRT = true\nA = 1\nA = 2\nSTART = $(A) > 0\n")]);
     let ended = place.lint(&["a,b:c", "--format", "github"]);
     assert_eq!(ended.status, 1);
     let lines: Vec<&str> = ended.out.lines().collect();
@@ -200,7 +202,7 @@ fn github_commands_escape_characters_that_end_a_property() {
 /// The parts of SARIF 2.1.0 that code scanning services require.
 #[test]
 fn a_sarif_log_has_rules_places_and_corrections() {
-    let place = Place::new(&[("a b", "STRT = true\nNUM_CPUS = four\n")]);
+    let place = WorkDirectory::new(&[("a b", "STRT = true\nNUM_CPUS = four\n")]);
     let ended = place.lint(&["a b", "--format", "sarif"]);
     assert_eq!(ended.status, 1);
     let log: Value = serde_json::from_str(&ended.out).expect("JSON");
@@ -223,7 +225,7 @@ fn a_sarif_log_has_rules_places_and_corrections() {
     assert_eq!(fix["insertedContent"]["text"], "START");
     assert_eq!(fix["deletedRegion"]["endColumn"], 5);
     // Columns count characters.
-    let place = Place::new(&[("c", "START = \"\u{e4}\u{e4}\" == Owner &&\n")]);
+    let place = WorkDirectory::new(&[("c", "START = \"\u{e4}\u{e4}\" == Owner &&\n")]);
     let columns = |format: &str, key: &str, at: &str| -> u64 {
         let json: Value = serde_json::from_str(&place.lint(&["c", "--format", format]).out).expect("JSON");
         json.pointer(at).and_then(|it| it[key].as_u64()).unwrap_or_else(|| panic!("{json}"))
@@ -248,7 +250,7 @@ const CORRECTIONS: &[(&str, &str)] = &[
     // Strings without quotes.
     ("STARTD_ATTRS = Site\nSite = north pole\n", "STARTD_ATTRS = Site\nSite = \"north pole\"\n"),
     ("STARTD_ATTRS = Site\nSite = north\n", "STARTD_ATTRS = Site\nSite = \"north\"\n"),
-    // Text that stays in a value by accident.
+    // Text that is part of a value by mistake.
     ("LOG = /scratch # fast disk\n", "# fast disk\nLOG = /scratch\n"),
     ("  LOG = /scratch # fast disk\n", "  # fast disk\n  LOG = /scratch\n"),
     ("START = Owner == \"a#b\"  \t# only ann\n", "# only ann\nSTART = Owner == \"a#b\"\n"),
@@ -272,7 +274,7 @@ const CORRECTIONS: &[(&str, &str)] = &[
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  set_A = \"x\"\n  eval_set_B = C + 1\n  copy_D = \"E\"\n  delete_F = true\n@e\n",
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=e\n  SET A \"x\"\n  EVALSET B C + 1\n  COPY D E\n  DELETE F\n@e\n",
     ),
-    // Words of which one is near.
+    // Misspelled words that are similar to one valid word.
     ("SEC_DEFAULT_AUTHENTICATION = REQURED\n", "SEC_DEFAULT_AUTHENTICATION = REQUIRED\n"),
     (
         "SEC_DEFAULT_AUTHENTICATION_METHODS = FS, KERBROS\n",
@@ -299,7 +301,7 @@ const CORRECTIONS: &[(&str, &str)] = &[
 #[test]
 fn certain_corrections_are_shown_and_applied() {
     for (before, after) in CORRECTIONS {
-        let place = Place::new(&[("c", before)]);
+        let place = WorkDirectory::new(&[("c", before)]);
         let shown = place.lint(&["c", "--diff"]);
         assert_eq!(shown.status, 1, "{before}{}", shown.err);
         assert_eq!(place.text("c"), *before, "--diff changes nothing");
@@ -320,12 +322,12 @@ fn certain_corrections_are_shown_and_applied() {
 fn seeded_mistakes_are_corrected_to_the_intended_values() {
     let rows = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/lint/corrections.tsv"));
     let rows = rows.expect("the set");
-    let place = Place::new(&[]);
+    let place = WorkDirectory::new(&[]);
     let count = rows.lines().count();
     for (number, row) in rows.lines().enumerate() {
         let (before, after) = row.split_once('\t').expect("two texts");
         let [before, after] = [before, after].map(|text| format!("{}\n", text.replace("\\n", "\n")));
-        for (name, text) in [("fixed", &before), ("meant", &after)] {
+        for (name, text) in [("fixed", &before), ("expected", &after)] {
             let directory = place.path().join(number.to_string());
             fs::create_dir_all(&directory).expect("a directory");
             fs::write(directory.join(name), text).expect("a file");
@@ -346,10 +348,10 @@ fn seeded_mistakes_are_corrected_to_the_intended_values() {
     assert_eq!(out.trim(), format!("{count} equal"), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// No policy has the name SYSTEM_PERIODIC_OLD, so that it is reported and never a correction.
+/// No policy has the name SYSTEM_PERIODIC_OLD, so the name is reported and never suggested.
 #[test]
 fn a_name_is_corrected_only_to_one_that_something_reads() {
-    let place = Place::new(&[("c", "SYSTEM_PERIODIC_OLD = true\nSYSTEM_PERIODICH_OLD = true\n")]);
+    let place = WorkDirectory::new(&[("c", "SYSTEM_PERIODIC_OLD = true\nSYSTEM_PERIODICH_OLD = true\n")]);
     let ended = place.lint(&["c"]);
     for name in ["SYSTEM_PERIODIC_OLD", "SYSTEM_PERIODICH_OLD"] {
         assert!(ended.out.contains(&format!("HTCondor has no parameter {name}, ")), "{}", ended.out);
@@ -359,13 +361,14 @@ fn a_name_is_corrected_only_to_one_that_something_reads() {
 
 #[test]
 fn a_reference_is_not_corrected_to_the_parameter_that_contains_it() {
-    let place = Place::new(&[("c", "CONDOR_HOST = $(CONDOR_HOST2)\nCOLLECTOR_HOST = $(CONDOR_HOST3)\n")]);
+    let place =
+        WorkDirectory::new(&[("c", "CONDOR_HOST = $(CONDOR_HOST2)\nCOLLECTOR_HOST = $(CONDOR_HOST3)\n")]);
     let ended = place.lint(&["c"]);
     assert!(ended.out.contains("define CONDOR_HOST2, or write"), "{}", ended.out);
     assert_eq!(ended.out.matches("did you mean $(CONDOR_HOST)?").count(), 1, "{}", ended.out);
 }
 
-/// Compares the values that HTCondor reads from the texts `fixed` and `meant` of each directory.
+/// Compares the values that HTCondor reads from the texts `fixed` and `expected` of each directory.
 const COMPARE_VALUES: &str = r#"
 import os, re
 def values(path):
@@ -375,7 +378,7 @@ def values(path):
     names = re.findall(r"^ *([A-Za-z_0-9]+) *[=@]", open(path).read(), re.M)
     return {name.upper(): htcondor2.param.get(name) for name in names}
 directories = [name for name in os.listdir(".") if name.isdigit()]
-same = [name for name in directories if values(name + "/fixed") == values(name + "/meant")]
+same = [name for name in directories if values(name + "/fixed") == values(name + "/expected")]
 print(len(same), "equal")
 "#;
 
@@ -383,7 +386,7 @@ print(len(same), "equal")
 fn patch_applies_the_diff() {
     let filler = "# a comment\n".repeat(20);
     let before = format!("STRT = true\n{filler}LOG = /a # fast\n{filler}RNAK = 5\n# end\nSTART : true");
-    let place = Place::new(&[("c", &before)]);
+    let place = WorkDirectory::new(&[("c", &before)]);
     let diff = place.lint(&["c", "--diff"]).out;
     assert_eq!(diff.matches("@@ -").count(), 3, "{diff}");
     let Ok(mut child) =
@@ -403,7 +406,7 @@ fn patch_applies_the_diff() {
 /// `--fix` names each line that it changes, with the old text and the new one.
 #[test]
 fn each_correction_is_named() {
-    let place = Place::new(&[("c", "NUM_CPUS = 4\nSTRT = true\nLOG = /a # fast\n")]);
+    let place = WorkDirectory::new(&[("c", "NUM_CPUS = 4\nSTRT = true\nLOG = /a # fast\n")]);
     let ended = place.lint(&["c", "--fix"]);
     let named =
         "c:2: 'STRT = true' is now 'START = true'\nc:3: 'LOG = /a # fast' is now '# fast' and 'LOG = /a'\n";
@@ -412,7 +415,7 @@ fn each_correction_is_named() {
 
 #[test]
 fn corrections_reach_included_files_and_leave_the_rest() {
-    let place = Place::new(&[("c", "include : part\nNUM_CPUS = four\n"), ("part", "STRT = true\n")]);
+    let place = WorkDirectory::new(&[("c", "include : part\nNUM_CPUS = four\n"), ("part", "STRT = true\n")]);
     let ended = place.lint(&["c", "--fix"]);
     assert_eq!((ended.status, place.text("part").as_str()), (1, "START = true\n"), "{}", ended.err);
     assert!(ended.out.contains("[bad-value]") && !ended.out.contains("[unknown-parameter]"), "{}", ended.out);
@@ -423,7 +426,7 @@ fn corrections_reach_included_files_and_leave_the_rest() {
 #[test]
 fn corrected_files_are_replaced_and_keep_links_and_modes() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
-    let place = Place::new(&[("real", "STRT = true\n")]);
+    let place = WorkDirectory::new(&[("real", "STRT = true\n")]);
     let real = place.path().join("real");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("a mode");
     symlink("real", place.path().join("c")).expect("a link");
@@ -441,7 +444,7 @@ fn corrected_files_are_replaced_and_keep_links_and_modes() {
 #[test]
 fn files_with_nul_bytes_are_not_corrected() {
     let before = "STRT = true\n# \0\n";
-    let place = Place::new(&[("c", before)]);
+    let place = WorkDirectory::new(&[("c", before)]);
     for option in ["--fix", "--diff"] {
         let ended = place.lint(&["c", option]);
         assert_eq!(ended.status, 3, "{}", ended.err);
@@ -453,7 +456,7 @@ fn files_with_nul_bytes_are_not_corrected() {
 #[test]
 fn a_baseline_knows_findings_by_rule_parameter_and_value() {
     let old = "STRT = true\nNUM_CPUS = four\nbad line\n";
-    let place = Place::new(&[("c", old)]);
+    let place = WorkDirectory::new(&[("c", old)]);
     let written = place.lint(&["c", "--write-baseline", "known"]);
     assert_eq!((written.status, written.err.as_str()), (0, "3 findings written to known\n"));
     let lint = |text: &str| {
@@ -463,9 +466,9 @@ fn a_baseline_knows_findings_by_rule_parameter_and_value() {
     let same = lint(old);
     assert_eq!(same.status, 0, "{}{}", same.out, same.err);
     assert!(same.err.contains("no findings; 3 findings of the baseline not shown; "), "{}", same.err);
-    // Lines do not count.
+    // Line numbers are ignored.
     assert_eq!(lint(&format!("# moved\n\n{old}")).status, 0);
-    // Another value, another parameter and one more of the same are new.
+    // Findings about another value or parameter, and a second finding of the same kind, are new.
     for new in [
         old.replace("four", "five"),
         old.replace("STRT", "STTART"),
@@ -488,7 +491,7 @@ fn a_baseline_knows_findings_by_rule_parameter_and_value() {
 
 #[test]
 fn standard_input_is_a_configuration_or_rules() {
-    let place = Place::new(&[]);
+    let place = WorkDirectory::new(&[]);
     let ended = place.run(CONFIG_DUMP, &["lint", "-"], "START = true\nSTRT = true\n");
     assert_eq!(ended.status, 1, "{}", ended.err);
     assert!(ended.out.starts_with("<stdin>:2:1: warning: "), "{}", ended.out);
@@ -499,7 +502,7 @@ fn standard_input_is_a_configuration_or_rules() {
 
 #[test]
 fn colours_are_printed_on_request() {
-    let place = Place::new(&[("c", "STRT = true\n"), ("r", "SETT A 1\n")]);
+    let place = WorkDirectory::new(&[("c", "STRT = true\n"), ("r", "SETT A 1\n")]);
     for (program, file) in [(CONFIG_DUMP, "c"), (ROUTER_TRANSLATE, "r")] {
         let ended = place.run(program, &["lint", file, "--color", "always"], "");
         assert!(ended.out.contains("\u{1b}["), "{}", ended.out);
@@ -507,7 +510,7 @@ fn colours_are_printed_on_request() {
     }
 }
 
-/// Both programs have one linter: the same findings at the same places of configurations and of rules files.
+/// Both programs use the same linter: they have the same findings at the same places of configurations and rules files.
 #[test]
 fn both_programs_find_the_same_at_the_same_places() {
     let router = "\
@@ -526,7 +529,7 @@ JOB_ROUTER_ROUTE_b @=end
 STRT = true
 ";
     let rules = "V = 1\nREQUIREMENTS Owner == 'ann'\nSET A 1\nSET A 2\nSETT Rank 5\n";
-    let place = Place::new(&[("router.conf", router), ("a.rules", rules), ("condor_config", router)]);
+    let place = WorkDirectory::new(&[("router.conf", router), ("a.rules", rules), ("condor_config", router)]);
     for words in [&["router.conf"][..], &["a.rules"], &[]] {
         let all = |program: &str| place.run(program, &[&["lint", "--json"], words].concat(), "");
         let (config, router) = (all(CONFIG_DUMP), all(ROUTER_TRANSLATE));
@@ -550,7 +553,7 @@ fn commands_of(file: &str) -> Vec<String> {
     text.lines().filter_map(command).filter(|line| line.contains("htc-config-dump lint")).collect()
 }
 
-/// A good change passes, one that adds a finding fails, in each of the services.
+/// In each of the services, a good change passes and a change that adds a finding fails.
 #[test]
 fn the_commands_for_ci_services_accept_good_changes_and_reject_bad_ones() {
     let programs = Path::new(CONFIG_DUMP).parent().expect("a directory");
@@ -558,7 +561,7 @@ fn the_commands_for_ci_services_accept_good_changes_and_reject_bad_ones() {
     for (file, count) in [("pre-commit-config.yaml", 1), ("github.yml", 2), ("gitlab-ci.yml", 2)] {
         let commands = commands_of(file);
         assert_eq!(commands.len(), count, "{file}: {commands:?}");
-        let place = Place::new(&[]);
+        let place = WorkDirectory::new(&[]);
         fs::create_dir(place.path().join("condor")).expect("a directory");
         let write = |name: &str, text: &str| fs::write(place.path().join(name), text).expect("a file");
         // GitHub runs a step with `bash -e`, GitLab a script with `sh -e`.
@@ -594,7 +597,7 @@ fn the_commands_for_ci_services_accept_good_changes_and_reject_bad_ones() {
 fn another_version_reads_other_parameters() {
     let config = "LIBRARIAN_DATABASE = /var/lib/condor/jobs.db\nNAMED_CHROOT = /jail\n\
                   JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES = true\nJOB_ROUTER_ENTRIES = [ name = \"a\"; TargetUniverse = 5; ]\n";
-    let place = Place::new(&[("condor_config", config)]);
+    let place = WorkDirectory::new(&[("condor_config", config)]);
     let rules = |version: &str| {
         let ended = place.lint(&["--json", "--for", version]);
         let found: Vec<String> = places(&ended.out)
@@ -622,10 +625,10 @@ fn known_attributes_of_job_ads_are_not_misspelled() {
         .filter_map(|line| line.split('\t').next())
         .map(|name| format!("{name} = undefined\n"))
         .collect();
-    let place = Place::new(&[("job.ad", ad.as_str())]);
+    let place = WorkDirectory::new(&[("job.ad", ad.as_str())]);
     let output = place.lint(&["--ads", "job.ad"]);
     assert!(!output.out.contains("no daemon reads"), "{}", output.out);
-    let place = Place::new(&[("job.ad", "PreCmd = \"x\"\nJobStatsu = 1\n")]);
+    let place = WorkDirectory::new(&[("job.ad", "PreCmd = \"x\"\nJobStatsu = 1\n")]);
     let output = place.lint(&["--ads", "job.ad"]);
     assert_eq!(output.out.matches("no daemon reads").count(), 1, "{}", output.out);
 }

@@ -37,8 +37,8 @@ pub struct LineCorrection {
     pub replacement: Replacement,
 }
 
-/// Splits a replacement that inserts lines before a part of the line which it keeps, so that other corrections may change
-/// the part: returns the removal of what follows the part and the insertion before it.
+/// Splits a replacement that inserts lines and keeps the beginning of the replaced text, so that other corrections can
+/// change this part. Returns the removal of the text after the part, and the insertion before the part.
 fn split_insertion(line: &[u8], replacement: &Replacement) -> Option<(Replacement, Replacement)> {
     let (start, end) = (replacement.span.start as usize, replacement.span.end as usize);
     let inserted = replacement.text.rfind_byte(b'\n')? + 1;
@@ -51,8 +51,8 @@ fn split_insertion(line: &[u8], replacement: &Replacement) -> Option<(Replacemen
     Some((Replacement { span: Span::new(kept_end, end), text: BString::default() }, insertion))
 }
 
-/// Applies the corrections of a line from its end to its beginning, without those that overlap; returns their
-/// findings.
+/// Applies the corrections of a line from its end to its beginning, without those that overlap; returns the findings
+/// whose corrections were applied.
 pub fn correct_line(line: &mut BString, corrections: Vec<LineCorrection>) -> Vec<usize> {
     let mut insertions: Vec<LineCorrection> = Vec::new();
     let corrections = corrections.into_iter().map(|LineCorrection { finding, replacement }| {
@@ -64,13 +64,13 @@ pub fn correct_line(line: &mut BString, corrections: Vec<LineCorrection>) -> Vec
     });
     let mut corrections: Vec<LineCorrection> = corrections.collect();
     corrections.sort_by_key(|it| (it.replacement.span.start, it.replacement.span.end));
-    let mut done = Vec::new();
+    let mut applied = Vec::new();
     let mut limit = line.len();
     let mut last: Option<Replacement> = None;
     for LineCorrection { finding, replacement } in corrections.into_iter().rev() {
         // Two findings may have the same correction.
         if last.as_ref() == Some(&replacement) {
-            done.push(finding);
+            applied.push(finding);
             continue;
         }
         let (start, end) = (replacement.span.start as usize, replacement.span.end as usize);
@@ -80,17 +80,17 @@ pub fn correct_line(line: &mut BString, corrections: Vec<LineCorrection>) -> Vec
         line.splice(start..end, replacement.text.iter().copied());
         limit = start;
         last = Some(replacement);
-        done.push(finding);
+        applied.push(finding);
     }
-    // The inserted lines come before all other changes, and only if the rest of their correction was made.
+    // Lines are inserted before all other changes of the line, and only if the rest of their correction was applied.
     for LineCorrection { finding, replacement } in insertions {
         let start = replacement.span.start as usize;
-        if start <= limit && done.contains(&finding) {
+        if start <= limit && applied.contains(&finding) {
             line.splice(start..start, replacement.text.iter().copied());
             limit = start;
         }
     }
-    done
+    applied
 }
 
 /// Removes the corrections that the corrected text does not prove right, so that only their advice in words remains.
@@ -113,8 +113,8 @@ pub(crate) fn drop_wrong_corrections(
     drop_corrections(findings, &waiting);
 }
 
-fn drop_corrections(findings: &mut [Finding], which: &[usize]) {
-    which.iter().for_each(|&at| findings[at].replacement = None);
+fn drop_corrections(findings: &mut [Finding], indices: &[usize]) {
+    indices.iter().for_each(|&at| findings[at].replacement = None);
 }
 
 /// Checks the corrections that can be applied together; returns the others.
@@ -135,8 +135,8 @@ fn check_layer(
         }
         let Some(after) = check(&corrected.texts()) else { break };
         let wrong = match corrected.wrong_corrections(findings, &after) {
-            Verdict::Wrong(wrong) => wrong,
-            Verdict::ErrorElsewhere => find_cause_elsewhere(findings, &corrected, text_of, check),
+            LayerResult::Wrong(wrong) => wrong,
+            LayerResult::ErrorElsewhere => find_cause_elsewhere(findings, &corrected, text_of, check),
         };
         if wrong.is_empty() {
             return later;
@@ -168,16 +168,16 @@ fn find_cause_elsewhere(
         let alone = CorrectedTexts::new(findings, &line.findings, text_of);
         let after = check(&alone.texts());
         !after.is_some_and(|after| {
-            matches!(alone.wrong_corrections(findings, &after), Verdict::Wrong(wrong) if wrong.is_empty())
+            matches!(alone.wrong_corrections(findings, &after), LayerResult::Wrong(wrong) if wrong.is_empty())
         })
     };
     let wrong: Vec<usize> = lines().filter(is_wrong).flat_map(|line| line.findings.iter().copied()).collect();
     if wrong.is_empty() { all() } else { wrong }
 }
 
-/// Result of the check of several corrections.
-enum Verdict {
-    /// These corrections are not right.
+/// Result of checking the corrections of one layer.
+enum LayerResult {
+    /// Only these corrections are wrong; the list may be empty.
     Wrong(Vec<usize>),
     /// An error has appeared in a line that was not corrected.
     ErrorElsewhere,
@@ -189,41 +189,41 @@ struct CorrectedLine {
     after: BString,
     /// Findings whose corrections were applied.
     findings: Vec<usize>,
-    /// First line of the corrected file with this text.
+    /// Number of the first line of `after` in the corrected file.
     new_number: u32,
-    /// Number of lines of the corrected file with this text.
+    /// Number of lines of `after`.
     count: u32,
 }
 
 /// File with its corrected lines, by number.
 struct CorrectedFile {
     text: BString,
-    /// Position of each line.
+    /// Byte offset of each line.
     starts: Vec<usize>,
     lines: BTreeMap<u32, CorrectedLine>,
     /// Numbers of the corrected lines in the corrected file.
     new_lines: FxHashSet<u32>,
 }
 
-/// Texts with some corrections.
+/// Files with the corrections of one layer applied.
 struct CorrectedTexts {
     files: BTreeMap<SharedText, CorrectedFile>,
     /// Corrections that overlap others.
     skipped: Vec<usize>,
-    /// Corrections of texts that are not available.
+    /// Corrections that cannot be applied, for example because the text is not available.
     impossible: Vec<usize>,
 }
 
 impl CorrectedTexts {
     fn new(
         findings: &[Finding],
-        which: &[usize],
+        indices: &[usize],
         text_of: &dyn Fn(&SourceLocation) -> Option<BString>,
     ) -> Self {
         let mut texts =
             CorrectedTexts { files: BTreeMap::new(), skipped: Vec::new(), impossible: Vec::new() };
         let mut by_line: BTreeMap<(&SharedText, u32), Vec<usize>> = BTreeMap::new();
-        for &at in which {
+        for &at in indices {
             match &findings[at].spot {
                 Some(spot) => by_line.entry((&spot.name, spot.line)).or_default().push(at),
                 None => texts.impossible.push(at),
@@ -263,7 +263,7 @@ impl CorrectedTexts {
     }
 
     /// Compares the findings before and after the corrections.
-    fn wrong_corrections(&self, before: &[Finding], after: &[Finding]) -> Verdict {
+    fn wrong_corrections(&self, before: &[Finding], after: &[Finding]) -> LayerResult {
         let mut wrong = Vec::new();
         let (old, new) = (RulesByLine::of(before), RulesByLine::of(after));
         for (name, file) in &self.files {
@@ -276,8 +276,8 @@ impl CorrectedTexts {
         }
         let (old, new) = (self.errors_elsewhere(before, false), self.errors_elsewhere(after, true));
         match wrong.is_empty() && has_new_error(&old, &new) {
-            true => Verdict::ErrorElsewhere,
-            false => Verdict::Wrong(wrong),
+            true => LayerResult::ErrorElsewhere,
+            false => LayerResult::Wrong(wrong),
         }
     }
 
@@ -367,14 +367,14 @@ fn keeps_name(findings: &[Finding], line: &CorrectedLine) -> bool {
         return true;
     }
     let dots = |name: &[u8]| name.iter().filter(|byte| **byte == b'.').count();
-    let is_meant = |at: &usize| match &findings[*at].fix {
-        Some(Advice::DidYouMean(meant) | Advice::Write(meant)) => caseless::eq(meant, new),
+    let is_suggested = |at: &usize| match &findings[*at].fix {
+        Some(Advice::DidYouMean(suggested) | Advice::Write(suggested)) => caseless::eq(suggested, new),
         _ => false,
     };
-    dots(old) == dots(new) && line.findings.iter().any(is_meant)
+    dots(old) == dots(new) && line.findings.iter().any(is_suggested)
 }
 
-/// Returns the name that a line sets, after comments of its own.
+/// Returns the name that a line sets. A corrected line may begin with inserted comment lines.
 fn name_set_by(line: &[u8]) -> Option<&[u8]> {
     let is_statement = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
     let line = line.lines().map(|line| line.trim()).find(is_statement)?;

@@ -1,5 +1,5 @@
-//! Rewrites routes of the old syntax as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, and lists what
-//! is lost or needs a check.
+//! Rewrites routes of the old syntax as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, and lists losses and
+//! points to check.
 
 use bstr::{BString, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -39,7 +39,7 @@ pub struct RouteMigration<'a> {
     pub text: Vec<u8>,
     /// Results, one per route.
     pub routes: Vec<MigratedRouteRecord>,
-    /// Number of losses.
+    /// Number of routes and attributes that were lost.
     pub failed: usize,
     entries: Vec<MigratedRoute>,
 }
@@ -123,17 +123,18 @@ impl<'a> RouteMigration<'a> {
             }
             None => self.unused_name(&place, &converted.name),
         };
-        let knobs = RouterParameters::load(self.view, &mut |_| {});
-        let mut complaints = Vec::new();
-        let mut say = |subject: NoteSubject, _: BString| match subject {
-            NoteSubject::InvalidValue(text) => complaints.push(text),
-            NoteSubject::InvalidMacro(found) => complaints.push(found.text),
+        let router_parameters = RouterParameters::load(self.view, &mut |_| {});
+        let mut problems = Vec::new();
+        let mut collect_problem = |subject: NoteSubject, _: BString| match subject {
+            NoteSubject::InvalidValue(text) => problems.push(text),
+            NoteSubject::InvalidMacro(found) => problems.push(found.text),
             _ => {}
         };
         let (view, world) = (self.view, self.world);
-        let with = RouteLoadContext { view, parameters: &knobs, world, quirks: QuirkMode::Manual };
-        let loaded = Route::load(name.as_bytes(), &converted.text, with, &mut say);
-        complaints.iter().for_each(|text| self.record_warning(&format!("{place}: {text}")));
+        let context =
+            RouteLoadContext { view, parameters: &router_parameters, world, quirks: QuirkMode::Manual };
+        let loaded = Route::load(name.as_bytes(), &converted.text, context, &mut collect_problem);
+        problems.iter().for_each(|text| self.record_warning(&format!("{place}: {text}")));
         if let Err(error) = loaded {
             let hint = match error {
                 RouteError::NoRequirements => "; add them, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
@@ -177,11 +178,11 @@ impl<'a> RouteMigration<'a> {
         let number = self.entries.len() + 1;
         let name = parameter_name(old, number);
         if old != name.as_bytes() {
-            let what = match old.trim().is_empty() {
+            let reason = match old.trim().is_empty() {
                 true => "the route has no name".to_owned(),
                 false => format!("'{}' cannot be a part of a parameter's name", old.as_bstr()),
             };
-            self.record_warning(&format!("{place}: {what}: the new name is {name}, also in RouteName"));
+            self.record_warning(&format!("{place}: {reason}: the new name is {name}, also in RouteName"));
         }
         if !self.entries.iter().any(|entry| entry.name.eq_ignore_ascii_case(&name)) {
             return name;
@@ -193,17 +194,17 @@ impl<'a> RouteMigration<'a> {
         free
     }
 
-    /// Replaces an earlier route of the same name, as routers did.
-    fn replace_route(&mut self, at: usize, entry: MigratedRoute, place: &str, is_unsaid: bool) {
+    /// Replaces an earlier route of the same name, as routers did with the old syntax.
+    fn replace_route(&mut self, at: usize, entry: MigratedRoute, place: &str, is_implicit: bool) {
         let name = entry.name.clone();
-        let former = std::mem::replace(&mut self.entries[at], entry);
-        let row = &mut self.routes[former.row];
+        let old_route = std::mem::replace(&mut self.entries[at], entry);
+        let row = &mut self.routes[old_route.row];
         (row.name, row.route) = (None, None);
         row.problems.push(format!("route {name} is replaced by {place}"));
-        let former = format!("{} [{}]", row.source, row.number);
-        if is_unsaid {
+        let old_route = format!("{} [{}]", row.source, row.number);
+        if is_implicit {
             self.record_warning(&format!(
-                "{place}: route {name} replaces {former}; set OverrideRoutingEntry = true if this is intended"
+                "{place}: route {name} replaces {old_route}; set OverrideRoutingEntry = true if this is intended"
             ));
         }
     }

@@ -37,8 +37,8 @@ pub(crate) use htc_transform::scope_reference::find_scope;
 use htc_transform::{AssignmentOperator, ConfigDirective, MacroAssignment, TransformStatement, statement};
 use htc_transform::{BuiltInMacros, MacroScope, MacroTable};
 
-/// Finds only statements without effect: errors that make a transform fail, and warnings about an invalid
-/// expression, pattern or new name.
+/// Finds only the mistakes because of which a transform fails or a statement has no effect: errors, and warnings about
+/// an invalid expression, pattern or new name.
 pub fn find_ineffective_statements(
     transform: &Transform,
     runner: TransformRunner,
@@ -64,7 +64,7 @@ pub fn find_ineffective_statements(
 pub fn lint(
     transform: &Transform,
     runner: TransformRunner,
-    knobs: Option<&dyn MacroSource>,
+    config_macros: Option<&dyn MacroSource>,
     world: &dyn World,
 ) -> Vec<TransformFinding> {
     let mut lint = TransformLinter {
@@ -83,7 +83,7 @@ pub fn lint(
         lint.lint_iteration(transform);
         lint.lint_end(transform);
         let uses = MacroUses::collect(transform, Dialect::of_world(world));
-        lint.findings.extend(uses.findings(knobs));
+        lint.findings.extend(uses.findings(config_macros));
     }
     lint.findings.sort_by_key(|finding| (finding.line.number, finding.at, finding.rule));
     lint.findings.dedup();
@@ -217,8 +217,8 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Returns the reason why a text without macros is not a valid condition, and a hint; operators are
-    /// reported by another rule.
+    /// Returns the reason why a text without macros is not a valid condition, and a hint. Another rule reports
+    /// operators.
     fn explain_invalid_condition(&self, condition: &[u8]) -> Option<(String, String)> {
         if condition.contains(&b'$') {
             return None;
@@ -254,7 +254,7 @@ impl TransformLinter<'_> {
             );
             self.report(LintRule::StatementAssigned, line, Span::new(0, name_end), message, fix);
         }
-        if self.runner == TransformRunner::Router && ROUTE_EXPRESSIONS.iter().any(|steer| is(steer)) {
+        if self.runner == TransformRunner::Router && ROUTE_EXPRESSIONS.iter().any(|known| is(known)) {
             self.lint_route_expression(line, assignment);
         }
         if self.lint_old_statement(line, assignment) {
@@ -340,14 +340,14 @@ impl TransformLinter<'_> {
         true
     }
 
-    /// Checks an expression that the router evaluates against the source job alone (for example
+    /// Checks an expression that the router evaluates with only the source job (for example
     /// `JobRoute::EvalSharedX509UserProxy`).
     fn lint_route_expression(&mut self, line: &RuleLine, assignment: &MacroAssignment) {
         let (name, text, at) = (&assignment.name, &assignment.value, assignment.value_at);
         for scope in ["TARGET", "other"] {
             let Some(offset) = find_scope(text, scope) else { continue };
             let message =
-                format!("{scope}. is undefined in {name}, which is evaluated in the source job alone");
+                format!("{scope}. is undefined in {name}, which is evaluated with only the source job");
             let place = Span::new(at + offset, at + offset + scope.len() + 1);
             let fix = format!("write the attribute's name without '{scope}.', or with 'MY.'");
             self.report(LintRule::Scope, line, place, message, fix);
@@ -382,7 +382,7 @@ impl TransformLinter<'_> {
                 LintRule::Include,
                 line,
                 whole,
-                "the file is read again for every job, relative to the daemon's directory",
+                "the file is read again for every job, relative to the daemon's working directory",
                 "include it in the configuration, outside the transform",
             ),
             _ => {}

@@ -61,7 +61,7 @@ pub enum ValueOrigin {
 pub struct TableEntry {
     /// The default, before expansion.
     pub default: BString,
-    /// The type.
+    /// Name of the parameter's type.
     pub kind: &'static str,
     /// Minimum and maximum, if the parameter has a range.
     pub range: Option<(BString, BString)>,
@@ -130,15 +130,15 @@ impl ValueExplanation {
     pub fn explain(name: &BStr, subject: &LintSubject<'_>) -> ValueExplanation {
         let (config, view, world) = (subject.config, &subject.view, subject.world);
         let found = config.set.find(name, &config.context, world);
-        let told = |place: &DefinitionPlace, raw: &[u8]| DefinitionRecord {
+        let record = |place: &DefinitionPlace, raw: &[u8]| DefinitionRecord {
             place: config.set.describe_place(place),
             raw: raw.into(),
             included_from: including_files(config, place.source),
         };
-        let (comes, definitions) = match &found {
+        let (origin, definitions) = match &found {
             Some(FoundMacro::Set(entry)) => {
                 let all = entry.replaced.iter().chain(std::iter::once(&entry.current));
-                (ValueOrigin::Set, all.map(|definition| told(&definition.place, &definition.raw)).collect())
+                (ValueOrigin::Set, all.map(|definition| record(&definition.place, &definition.raw)).collect())
             }
             Some(FoundMacro::Detected { value, .. }) => (ValueOrigin::Detected((*value).into()), Vec::new()),
             Some(FoundMacro::Default(parameter)) => {
@@ -147,17 +147,17 @@ impl ValueExplanation {
             None => (ValueOrigin::Nowhere, Vec::new()),
         };
         let usage = name_usage::classify_usage(subject, name);
-        let in_vain = config.set.displaced_entries().filter(|entry| caseless::eq(&entry.name, name));
-        let left_out = config.skipped.iter().filter(|skipped| caseless::eq(&skipped.name, name));
-        let mut story = ValueExplanation {
+        let displaced = config.set.displaced_entries().filter(|entry| caseless::eq(&entry.name, name));
+        let skipped_definitions = config.skipped.iter().filter(|skipped| caseless::eq(&skipped.name, name));
+        let mut explanation = ValueExplanation {
             name: name.to_owned(),
             looked_up: look_up_names(name, config, world, usage.is_used()),
-            value_origin: comes,
+            value_origin: origin,
             definitions,
-            ineffective_definitions: in_vain
-                .map(|entry| told(&entry.current.place, &entry.current.raw))
+            ineffective_definitions: displaced
+                .map(|entry| record(&entry.current.place, &entry.current.raw))
                 .collect(),
-            disabled_definitions: left_out
+            disabled_definitions: skipped_definitions
                 .map(|skipped| DisabledDefinition {
                     place: config.set.describe_place(&skipped.place),
                     raw: skipped.value.clone(),
@@ -175,14 +175,14 @@ impl ValueExplanation {
         };
         match &found {
             Some(found) => {
-                story.expand_value(found, view, world, config);
-                story.hints = settings_for_others(name, config)
-                    .map(|(set, _)| format!("{set}, and counts there"))
+                explanation.expand_value(found, view, world, config);
+                explanation.hints = settings_for_others(name, config)
+                    .map(|(set, _)| format!("{set}, and is used there"))
                     .collect();
             }
-            None => story.hints = suggest_names(name, config),
+            None => explanation.hints = suggest_names(name, config),
         }
-        story
+        explanation
     }
 
     fn expand_value(
@@ -240,22 +240,22 @@ fn old_syntax_verdict(name: &[u8]) -> Option<&'static str> {
 
 /// Looks up the name with all its prefixes and reports the effective definition.
 fn look_up_names(name: &BStr, config: &Config, world: &dyn World, is_used: bool) -> Vec<ParameterLookup> {
-    let who = &config.context;
+    let context = &config.context;
     let is_ad = |found: FoundMacro<'_>| found.raw().trim_ascii_start().starts_with(b"[");
-    let is_set = || config.set.find(name, who, world).is_some_and(is_ad);
-    let counts = match old_syntax_verdict(name) {
+    let is_set = || config.set.find(name, context, world).is_some_and(is_ad);
+    let set_verdict = match old_syntax_verdict(name) {
         Some(ignored) if is_set() => ignored,
-        _ if is_used => "is set: it counts",
+        _ if is_used => "is set: this value is used",
         _ => "is set, and nothing is known to read it",
     };
     let mut all = Vec::new();
-    let prefixes = [("local name", &who.local_name), ("subsystem", &who.subsystem)];
+    let prefixes = [("local name", &context.local_name), ("subsystem", &context.subsystem)];
     for (kind, prefix) in prefixes.into_iter().filter(|(_, prefix)| !prefix.is_empty()) {
         let set = config.set.find_with_prefix(prefix, name).is_some();
         let default = defaults::find_in_subsystem(prefix, name).is_some();
         let verdict = match (set, default) {
-            (true, _) => counts,
-            (false, true) => "is not set, but has a default of its own: that counts",
+            (true, _) => set_verdict,
+            (false, true) => "is not set, but has its own default, which is used",
             (false, false) => "is not set",
         };
         all.push(ParameterLookup { name: format!("{prefix}.{name}").into(), kind, verdict });
@@ -263,8 +263,8 @@ fn look_up_names(name: &BStr, config: &Config, world: &dyn World, is_used: bool)
             return all;
         }
     }
-    if matches!(config.set.find(name, who, world), Some(FoundMacro::Set(_))) {
-        all.push(ParameterLookup { name: name.to_owned(), kind: "", verdict: counts });
+    if matches!(config.set.find(name, context, world), Some(FoundMacro::Set(_))) {
+        all.push(ParameterLookup { name: name.to_owned(), kind: "", verdict: set_verdict });
     }
     all
 }
@@ -299,13 +299,13 @@ fn origin_of_reference(
     }
 }
 
-/// Returns the definitions of the name for other daemons or local names than those for which the
-/// configuration was read. Each has a text that names the place, and the prefix.
+/// Returns the definitions of the name for other daemons or local names than those for which the configuration was
+/// read. Each has a description of its place, and its prefix.
 fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
-    let own = [&config.context.subsystem, &config.context.local_name];
+    let current = [&config.context.subsystem, &config.context.local_name];
     config.set.entries().filter_map(move |entry| {
         let (prefix, last) = entry.name.split_once_str(".")?;
-        if !caseless::eq(last, name) || own.iter().any(|own| caseless::eq(own, prefix)) {
+        if !caseless::eq(last, name) || current.iter().any(|current| caseless::eq(current, prefix)) {
             return None;
         }
         let place = config.set.describe_place(&entry.current.place);
@@ -313,7 +313,7 @@ fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<
     })
 }
 
-/// Suggests what an unknown name may have been meant to be.
+/// Returns hints about an unknown name.
 pub fn suggest_names(name: &BStr, config: &Config) -> Vec<String> {
     if name.contains(&b'=') {
         let name = BStr::new(name.trim_ascii());

@@ -38,8 +38,8 @@ fn apply(text: &[u8], findings: &[Finding]) -> (BString, Vec<(u32, LintRule)>) {
     let mut corrected = Vec::new();
     let mut new_number = 0;
     for (line, number) in text.lines_with_terminator().zip(1u32..) {
-        let of_line = |finding: &Finding| finding.spot.as_ref().is_some_and(|spot| spot.line == number);
-        let corrections = findings.iter().enumerate().filter(|(_, finding)| of_line(finding));
+        let is_on_line = |finding: &Finding| finding.spot.as_ref().is_some_and(|spot| spot.line == number);
+        let corrections = findings.iter().enumerate().filter(|(_, finding)| is_on_line(finding));
         let corrections: Vec<LineCorrection> = corrections
             .filter_map(|(finding, it)| {
                 Some(LineCorrection { finding, replacement: it.replacement.clone()? })
@@ -68,13 +68,13 @@ fn correct(text: &str, lint: &dyn Fn(&[u8]) -> Vec<Finding>) -> BString {
             return text;
         }
         let left = lint(&after);
-        let of = |finding: &Finding| finding.spot.as_ref().map_or(0, |spot| spot.line);
+        let line_of = |finding: &Finding| finding.spot.as_ref().map_or(0, |spot| spot.line);
         for finding in &left {
             let is_new = |other: &Finding| other.rule == finding.rule;
             let count = |all: &[Finding]| all.iter().filter(|other| is_new(other)).count();
             let is_error = finding.rule.severity() == LintSeverity::Error;
-            let is_corrected = corrected.contains(&(of(finding), finding.rule));
-            let was_hidden = corrected.contains(&(of(finding), LintRule::CommentInValue));
+            let is_corrected = corrected.contains(&(line_of(finding), finding.rule));
+            let was_hidden = corrected.contains(&(line_of(finding), LintRule::CommentInValue));
             assert!(
                 was_hidden
                     || count(&left) <= count(&before) && (!is_corrected || count(&left) < count(&before))
@@ -87,7 +87,7 @@ fn correct(text: &str, lint: &dyn Fn(&[u8]) -> Vec<Finding>) -> BString {
     panic!("{text}: a second run changes the text again");
 }
 
-fn data(name: &str) -> String {
+fn read_data(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
     std::fs::read_to_string(path).unwrap()
 }
@@ -113,7 +113,7 @@ const SETS: [&str; 15] = [
 
 /// Returns the configurations of a set.
 fn samples(set: &str) -> Vec<String> {
-    let text = data(set);
+    let text = read_data(set);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{}\n", line.strip_prefix('-').unwrap_or(line).replace("\\n", "\n"))).collect()
 }
@@ -127,7 +127,7 @@ fn corrected_samples_are_as_intended() {
     let place = tempfile::tempdir().unwrap();
     let file = config_file(&place);
     let mut wrong = Vec::new();
-    for row in data("corrections-10.tsv").lines() {
+    for row in read_data("corrections-10.tsv").lines() {
         let (before, after) = row.split_once('\t').unwrap();
         let [before, after] = [before, after].map(|text| format!("{}\n", text.replace("\\n", "\n")));
         let found = correct(&before, &|text| lint_config(&file, text));

@@ -43,7 +43,7 @@ fn only_finding(text: &str) -> (LintRule, String, String) {
     (rule, message, fix.map(|fix| fix.to_string()).unwrap_or_default())
 }
 
-/// Asserts that the only finding has a rule, and texts that contain these.
+/// Asserts the rule of the only finding, and that its message and its correction contain these texts.
 fn assert_finding(text: &str, rule: LintRule, message: &str, fix: &str) {
     let found = only_finding(text);
     assert!(found.0 == rule && found.1.contains(message) && found.2.contains(fix), "{text}: {found:?}");
@@ -101,12 +101,16 @@ fn a_path_with_an_empty_macro_names_the_macro() {
         ("include : $(SITE)/nonexistent.conf", "SITE"),
     ] {
         let findings = findings_of(text);
-        let said = |finding: &Finding| {
+        let names_macro = |finding: &Finding| {
             finding.rule == LintRule::NotRead
                 && finding.message.ends_with(&format!("$({name}) in its path has no value"))
                 && finding.fix.as_ref().is_some_and(|fix| fix.to_string().starts_with(&format!("set {name}")))
         };
-        assert_eq!(findings.iter().filter(|finding| said(finding)).count(), 1, "{text}: {findings:#?}");
+        assert_eq!(
+            findings.iter().filter(|finding| names_macro(finding)).count(),
+            1,
+            "{text}: {findings:#?}"
+        );
     }
 }
 
@@ -149,7 +153,7 @@ fn names_are_corrected_only_if_the_correction_is_certain() {
     };
     assert_eq!(replacement("NEGOTIATOR_INTERAL = 10").as_deref(), Some("NEGOTIATOR_INTERVAL"));
     assert_eq!(replacement("SCHEDD.MAX_JOBS_RUNING = 10").as_deref(), Some("SCHEDD.MAX_JOBS_RUNNING"));
-    // Two letters of one word differ: the name may be that of another thing.
+    // Two letters of one word differ: the name may have another meaning.
     assert_eq!(replacement("PRUNE_INTERVAL = 60"), None);
     // The reference in the value would have to be changed, too.
     assert_eq!(replacement("STARTD_ATRS = $(STARTD_ATRS) IsOwner"), None);
@@ -186,25 +190,25 @@ fn renamed_attributes_have_their_new_names() {
 }
 
 #[test]
-fn a_template_mark_is_reported_once() {
+fn a_placeholder_is_reported_once() {
     let text = "STARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\nSTARTD_CRON_A_PERIOD = 5m\n\
                 STARTD_CRON_A_ENV = \"A={{ .Env.A }} B={{ .Env.B }}\"";
-    assert_finding(text, LintRule::TemplateMark, "template mark", "template engine");
+    assert_finding(text, LintRule::TemplateMark, "placeholder", "template engine");
     assert_finding(
         "DAEMON_LIST = MASTER @DAEMONS@",
         LintRule::TemplateMark,
-        "template mark",
+        "placeholder",
         "template engine",
     );
     for line in ["{{ if .Env.HOST -}}", "{% if host %}", "SITE_{{ n }} = 1", "<% if host %>"] {
-        assert_finding(line, LintRule::TemplateMark, "template mark", "template engine");
+        assert_finding(line, LintRule::TemplateMark, "placeholder", "template engine");
     }
     assert_finding("SITE NAME", LintRule::Syntax, "daemons exit here", "");
 }
 
 #[test]
 fn a_shell_variable_is_corrected_to_a_macro_only_if_it_is_set() {
-    let of_arguments = |text: &str| {
+    let correct_arguments = |text: &str| {
         let text = format!(
             "STARTD_CRON_JOBLIST = A\nSTARTD_CRON_A_EXECUTABLE = /bin/true\nSTARTD_CRON_A_PERIOD = 5m\n\
              STARTD_CRON_A_ARGS = 14d {text}"
@@ -214,11 +218,11 @@ fn a_shell_variable_is_corrected_to_a_macro_only_if_it_is_set() {
         let fix = findings[0].fix.as_ref().unwrap().to_string();
         (fix, findings[0].replacement.is_some())
     };
-    let (fix, is_replaced) = of_arguments("$SUBMIT_WORKDIR");
+    let (fix, is_replaced) = correct_arguments("$SUBMIT_WORKDIR");
     assert!(fix.starts_with("write $ENV(SUBMIT_WORKDIR)") && !is_replaced, "{fix}");
-    let (_, is_replaced) = of_arguments("${domain_name}");
+    let (_, is_replaced) = correct_arguments("${domain_name}");
     assert!(!is_replaced);
-    assert_eq!(of_arguments("$FULL_HOSTNAME"), ("write $(FULL_HOSTNAME)".to_owned(), true));
+    assert_eq!(correct_arguments("$FULL_HOSTNAME"), ("write $(FULL_HOSTNAME)".to_owned(), true));
     // A macro has no earlier value in its first definition.
     let is_replaced = |text: &str| findings_of(text).iter().any(|finding| finding.replacement.is_some());
     assert!(!is_replaced("SITE_RELEASE = $SITE_RELEASE"));

@@ -12,9 +12,9 @@ fn findings(name: &str, text: &str) -> Vec<Finding> {
     let place = tempfile::tempdir().unwrap();
     let files = [place.path().join(name)];
     std::fs::write(&files[0], text).unwrap();
-    let (who, options) = (LookupContext::default(), LoadOptions::default());
+    let (context, options) = (LookupContext::default(), LoadOptions::default());
     let request = LintRequest {
-        context: &who,
+        context: &context,
         options: &options,
         files: &files,
         only_unsupported: false,
@@ -33,7 +33,7 @@ fn rules_in_file(name: &str, text: &str) -> Vec<String> {
     names.filter(|name| name != "unused-macro").collect()
 }
 
-/// Does the same as [`rules_in_file`], for a whole configuration.
+/// Returns the names of the rules that find something in a whole configuration, except rules about unused names.
 fn rules(text: &str) -> Vec<String> {
     rules_in_file("condor_config", text)
 }
@@ -144,7 +144,8 @@ fn nothing_is_found_in_good_lines() {
 /// The defaults of HTCondor are values of the types that the registry gives them.
 #[test]
 fn no_default_has_a_wrong_type() {
-    let about = ["bad-value", "bad-expression", "always-error", "unknown-attribute", "constant-condition"];
+    let value_rules =
+        ["bad-value", "bad-expression", "always-error", "unknown-attribute", "constant-condition"];
     let mut text = String::new();
     for parameter in htc_config::defaults::all() {
         let (name, value) = (parameter.name().to_vec(), parameter.default().into_owned());
@@ -153,7 +154,8 @@ fn no_default_has_a_wrong_type() {
             text.push_str(&String::from_utf8_lossy(&line));
         }
     }
-    let found: Vec<String> = rules(&text).into_iter().filter(|rule| about.contains(&rule.as_str())).collect();
+    let found: Vec<String> =
+        rules(&text).into_iter().filter(|rule| value_rules.contains(&rule.as_str())).collect();
     assert_eq!(found, Vec::<String>::new());
 }
 

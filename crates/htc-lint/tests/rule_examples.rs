@@ -72,14 +72,14 @@ fn rules_of(language: ExampleLanguage, text: &str) -> Vec<LintRule> {
 fn wrong_examples_have_the_mistake_and_right_ones_do_not() {
     let mut wrong = Vec::new();
     for &rule in LintRule::ALL {
-        let (about, language) = (rule.description(), rule.example_language());
-        let found = rules_of(language, about.wrong);
+        let (description, language) = (rule.description(), rule.example_language());
+        let found = rules_of(language, description.wrong);
         if !found.contains(&rule) {
-            wrong.push(format!("{rule}: {:?} gives {found:?}", about.wrong));
+            wrong.push(format!("{rule}: {:?} gives {found:?}", description.wrong));
         }
-        let found = rules_of(language, about.right);
+        let found = rules_of(language, description.right);
         if found.contains(&rule) {
-            wrong.push(format!("{rule}: {:?} gives {found:?}", about.right));
+            wrong.push(format!("{rule}: {:?} gives {found:?}", description.right));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

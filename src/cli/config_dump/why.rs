@@ -109,7 +109,7 @@ fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
             line(format!("  HTCondor has no such parameter; {file} mentions it"));
         }
         NameUsage::Unread(unread) => {
-            line(format!("  nothing reads it: {}", unread.why));
+            line(format!("  nothing reads it: {}", unread.cause));
             line(format!("  {}", unread.fix));
         }
         NameUsage::Removed(instead) => {
@@ -273,7 +273,7 @@ fn describe_reader(usage: &NameUsage) -> (&'static str, Option<String>) {
         NameUsage::Read => ("daemons", None),
         NameUsage::ReferredTo => ("other values", None),
         NameUsage::Mentioned(file) => ("scripts", Some(format!("{file} mentions it"))),
-        NameUsage::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
+        NameUsage::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.cause, unread.fix))),
         NameUsage::Removed(instead) => ("nobody", Some((*instead).to_owned())),
         NameUsage::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
         NameUsage::SiteOwn => ("nobody", None),

@@ -7,7 +7,8 @@ use super::condition_outcomes::OutcomeSet;
 /// Maximum depth to which a condition is examined.
 const MAX_DEPTH: usize = 100;
 
-/// Returns the outcomes that a condition may have; `known` has those of a part, or `None` if nothing is known about it.
+/// Returns the outcomes that a condition may have. `known` returns the outcomes of a part, or `None` if nothing is
+/// known about it.
 pub(super) fn possible_outcomes(expr: &Expr, known: &dyn Fn(&Expr) -> Option<OutcomeSet>) -> OutcomeSet {
     outcomes(expr, known, 0)
 }

@@ -8,7 +8,7 @@ use htc_config::lint_rule::LintRule;
 
 use super::lint_subject::LintSubject;
 
-/// Pattern of the accounts that only jobs use.
+/// Parameter with the pattern of the accounts that only jobs use.
 const PATTERN: &str = "DEDICATED_EXECUTE_ACCOUNT_REGEXP";
 
 /// Reports accounts of slots that the pattern does not match (`JobInfoCommunicator::checkDedicatedExecuteAccounts`).
@@ -27,10 +27,10 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         })
         .filter(|(_, account)| !account.trim().is_empty())
         .collect();
-    let is_other = |account: &BString| regex.is_match(account.trim()).is_ok_and(|is_match| !is_match);
-    let Some((name, account)) = accounts.iter().find(|(_, account)| is_other(account)) else { return };
+    let is_unmatched = |account: &BString| regex.is_match(account.trim()).is_ok_and(|is_match| !is_match);
+    let Some((name, account)) = accounts.iter().find(|(_, account)| is_unmatched(account)) else { return };
     let message = format!(
-        "{PATTERN} does not match the whole of '{}' ({name}): processes that its jobs leave are not killed",
+        "{PATTERN} does not match all of '{}' ({name}): processes that the slot's jobs leave behind are not killed",
         account.trim().as_bstr()
     );
     let digits = account.trim().iter().rev().take_while(|byte| byte.is_ascii_digit()).count();

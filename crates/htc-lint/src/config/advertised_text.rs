@@ -25,7 +25,7 @@ impl AdvertisedText {
     }
 }
 
-/// Returns the value that was probably meant. `raw` is the value as it is written, and `value` the expanded one.
+/// Returns the value that was probably intended. `raw` is the value as it is written, and `value` the expanded one.
 pub(super) fn suggest_advertised(raw: &[u8], value: &[u8]) -> AdvertisedText {
     let quoted = |text: &[u8]| [b"\"", text, b"\""].concat();
     let text = raw.trim();
@@ -69,20 +69,20 @@ pub(super) fn suggest_advertised(raw: &[u8], value: &[u8]) -> AdvertisedText {
     }
 }
 
-/// True if a name differs from an attribute by a letter.
+/// True if a name is at least five letters long and differs from an attribute in one letter.
 fn is_slip(name: &[u8], attribute: impl AsRef<[u8]>) -> bool {
     const MIN_LENGTH: usize = 5;
     let [name, attribute] = [name, attribute.as_ref()].map(<[u8]>::to_ascii_lowercase);
     name.len() >= MIN_LENGTH && similar_names::distance(&name, &attribute, 1).is_some()
 }
 
-/// Returns the truth value that a word means; `text` is the whole value, which may have a semicolon at its end.
+/// Returns the truth value for which a word stands. `text` is the whole value, which may have a semicolon at its end.
 fn suggest_truth_value(word: &[u8], text: &[u8]) -> Option<AdvertisedText> {
     let is_literal = ["true", "false"].iter().any(|known| caseless::eq(known.as_bytes(), word));
     if is_literal && word.len() < text.len() {
         return Some(AdvertisedText::certain(word));
     }
-    // A letter may be the name of a rack.
+    // A single letter may be a name, for example of a rack.
     let advice = suggest_boolean(word).filter(|_| word.len() > 1 && !is_literal)?;
     let lower = word.to_ascii_lowercase();
     match advice {

@@ -1,7 +1,7 @@
 //! Types that the functions of the ClassAd language accept as arguments; any other type is an error.
 //!
-//! Measured with the library of 25.14: each argument of a valid call was replaced by values of each type. Undefined is left
-//! out, because most functions are then undefined. A string that contains a number counts as a string.
+//! Measured with the library of 25.14: each argument of a valid call was replaced by values of each type. Undefined is
+//! left out, because most functions are then undefined. A string that contains a number is treated as a string.
 
 use bstr::{BString, ByteSlice};
 use htc_classad::{Expr, Value};
@@ -13,7 +13,7 @@ const NUMBER: TypeSet = TypeSet::NUMBER;
 const TEXT: TypeSet = TypeSet::TEXT;
 const LIST: TypeSet = TypeSet::LIST;
 const ANY: TypeSet = TypeSet::ANY;
-/// Set of times and ads; the two have a common flag.
+/// Set of times and ads, which share one flag.
 const TIME: TypeSet = TypeSet::OTHER;
 /// Set of numbers, truth values and strings: the types of elements of a list.
 const ITEM: TypeSet = TypeSet::NUMBER.or(TypeSet::BOOLEAN).or(TypeSet::TEXT);

@@ -1,8 +1,9 @@
 //! Units, ranges and words of the attributes of slots and jobs.
 //!
-//! A row of the table is `NAME<tab>unit<tab>least<tab>most<tab>words<tab>sensible`, sorted by name without case. Words begin with
-//! `=` if the attribute has no others, with `~` if these are the usual ones, and with `#` if a number follows each of them. A
-//! policy that compares the attribute with a positive number below the last column probably has a mistake of the unit.
+//! A row of the table is `NAME<tab>unit<tab>least<tab>most<tab>words<tab>sensible`, sorted by name without case. Words
+//! begin with `=` if the attribute has no others, with `~` if these are the usual ones, and with `#` if a number
+//! follows each of them. `sensible` is the smallest number with which a policy is likely to compare the attribute: a
+//! smaller number above 1 is probably in another unit.
 
 use htc_base::text::table::{compare_key, count_lines, line_starts, table_row};
 
@@ -61,7 +62,7 @@ pub(super) enum AttributeWords {
 }
 
 impl AttributeWords {
-    /// Returns the words.
+    /// Returns the words of the table's column, without the mark before them.
     pub(super) fn words(self) -> impl Iterator<Item = &'static str> {
         let (AttributeWords::All(text) | AttributeWords::Usual(text) | AttributeWords::Numbered(text)) = self;
         text.split('|')
@@ -77,7 +78,8 @@ pub(super) struct AttributeFacts {
     /// Largest value, if there is one.
     pub(super) most: Option<f64>,
     pub(super) words: Option<AttributeWords>,
-    /// Smallest number above 1 with which a policy compares the attribute.
+    /// Smallest number with which a policy is likely to compare the attribute: a smaller number above 1 is probably in
+    /// another unit.
     pub(super) sensible: Option<f64>,
 }
 

@@ -5,9 +5,10 @@
 pub struct UnbalancedBracket {
     /// Position in the text.
     pub at: usize,
-    /// Bracket.
+    /// Bracket that has no counterpart.
     pub bracket: u8,
-    /// Bracket that would close it, or that closes the innermost open bracket; 0 if none is open.
+    /// For an opening bracket, the bracket that would close it. For a closing bracket, the one that would close the
+    /// innermost open bracket, or 0 if none is open.
     pub expected: u8,
 }
 

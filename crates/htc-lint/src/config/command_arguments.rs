@@ -33,7 +33,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the macros, in lower case, that command lines contain together with other words.
+/// Returns the macros, in lower case, that command lines contain next to other arguments.
 fn argument_fragments(subject: &LintSubject<'_>) -> FxHashSet<Vec<u8>> {
     // The default of STARTD_DETECT_GPUS and the templates for GPUs contain this macro.
     let mut fragments = FxHashSet::from_iter([b"gpu_discovery_extra".to_vec()]);

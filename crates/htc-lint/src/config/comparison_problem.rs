@@ -1,4 +1,4 @@
-//! Mistakes of comparisons.
+//! Mistakes in comparisons.
 
 use htc_classad::Expr;
 use htc_config::lint_rule::LintRule;

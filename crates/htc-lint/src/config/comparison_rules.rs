@@ -141,7 +141,7 @@ fn check_impossible_size(
     comparison: &NumberComparison<'_>,
     facts: &AttributeFacts,
 ) -> Option<ComparisonProblem> {
-    /// More memory than any machine has, and more disk than a job uses.
+    /// More memory than any machine has, in bytes; `MAX_DISK` is more disk than a job uses.
     const MAX_MEMORY: f64 = 32.0 * 1_099_511_627_776.0;
     const MAX_DISK: f64 = 16.0 * 1_099_511_627_776.0;
     let NumberComparison { whole, name, number, .. } = comparison;
@@ -166,7 +166,7 @@ fn check_small_number(
     let (unit, sensible) = (facts.unit?, facts.sensible?);
     let is_order =
         matches!(*operator, ">" | ">=") || matches!(*operator, "<" | "<=") && unit != AttributeUnit::Seconds;
-    // 60 seconds are a minute, and 90 were probably meant as seconds, too.
+    // Round numbers of seconds, such as 60 and 90, are probably intended.
     let is_round = *number >= 49.0 && *number % 10.0 == 0.0 && unit == AttributeUnit::Seconds;
     if !is_order || *number <= 1.0 || *number >= sensible || is_round {
         return None;
@@ -182,7 +182,8 @@ fn check_small_number(
     Some(ComparisonProblem::new(LintRule::SuspiciousUnit, whole, message, Some(fix)))
 }
 
-/// Reports a time since an event of a job that is compared with so small a number that it is probably in days or hours.
+/// Reports an age (the time since an event of a job) that is compared with a small number, which is probably in days or
+/// hours.
 fn check_small_age(
     whole: &Expr,
     operator: &str,
@@ -234,9 +235,9 @@ fn check_size_units(
         "`{}` compares different units: {} is in {}, {} in {}",
         shorten(whole),
         shorten(&left.without_parentheses()),
-        first.shown(),
+        first.unit_name(),
         shorten(&right.without_parentheses()),
-        second.shown()
+        second.unit_name()
     );
     // A calculation may convert in the wrong direction.
     let is_plain = [left, right].iter().any(|side| reference_name(side).as_ref() == Some(&small.name));

@@ -1,10 +1,10 @@
 //! Outcomes that a condition can have: conditions that are never true or never false, whatever attributes the
 //! ads have.
 //!
-//! For each operand that is compared with constants, each value is tried that can make a difference: the constants,
-//! values between and beyond them, other types and undefined. All other parts may have any outcome. An outcome that no
-//! value of one operand allows is therefore impossible, whereas some possible outcomes may not occur. A finding is
-//! therefore never wrong.
+//! The analysis tries, for one operand at a time, all values that can make a difference: the constants with which the
+//! operand is compared, values between and beyond them, other types and undefined. All other parts may have any
+//! outcome. An outcome that no value of the operand allows is impossible. The reverse is not true: an outcome that the
+//! analysis considers possible may never occur. A finding is therefore never wrong, but not all mistakes are found.
 
 use super::constants::constant_value;
 use bstr::{BString, ByteSlice};
@@ -87,13 +87,13 @@ const MAX_DEPTH: usize = 100;
 /// Returns the outcome that a condition never has, or `None` if it may have both or is a constant.
 pub(super) fn find_missing_outcome(expr: &Expr, world: &dyn World) -> Option<MissingOutcome> {
     let missing = find_in_whole(expr, world);
-    let ways = explain::disjuncts(expr);
-    if missing.is_some() || ways.len() < 2 || ways.len() > MAX_COMPARISONS {
+    let alternatives = explain::disjuncts(expr);
+    if missing.is_some() || alternatives.len() < 2 || alternatives.len() > MAX_COMPARISONS {
         return missing;
     }
     // Each alternative may be impossible because of another attribute.
-    let is_never = |way: &Expr| find_in_whole(way, world) == Some(MissingOutcome::NeverTrue);
-    ways.iter().all(is_never).then_some(MissingOutcome::NeverTrue)
+    let is_never = |alternative: &Expr| find_in_whole(alternative, world) == Some(MissingOutcome::NeverTrue);
+    alternatives.iter().all(is_never).then_some(MissingOutcome::NeverTrue)
 }
 
 fn find_in_whole(expr: &Expr, world: &dyn World) -> Option<MissingOutcome> {
@@ -125,7 +125,7 @@ enum ConditionTree {
     Conditional(Box<[ConditionTree; 3]>),
     /// Index of a comparison.
     Comparison(usize),
-    /// A part whose outcome is not examined.
+    /// A part that may have any outcome.
     Opaque,
 }
 
@@ -194,7 +194,7 @@ impl AbstractCondition<'_> {
         if operand.is_reference() {
             key.make_ascii_lowercase();
         } else if key.to_ascii_lowercase().contains_str("random") {
-            // Each evaluation gives another value.
+            // Each evaluation returns a different value.
             return ConditionTree::Opaque;
         }
         let literal = constant.clone().map(|value| Expr::literal(value).unparse().to_string());
@@ -216,8 +216,9 @@ impl AbstractCondition<'_> {
 
     /// Returns values of an operand for which its comparisons may have different outcomes.
     fn candidates(&self, operand: usize) -> Vec<Value> {
-        let own = self.comparisons.iter().filter(|comparison| comparison.operand == operand);
-        let constants: Vec<&Value> = own.filter_map(|comparison| comparison.constant.as_ref()).collect();
+        let comparisons = self.comparisons.iter().filter(|comparison| comparison.operand == operand);
+        let constants: Vec<&Value> =
+            comparisons.filter_map(|comparison| comparison.constant.as_ref()).collect();
         let mut all = vec![Value::Undefined, Value::Error, Value::Bool(true), Value::Bool(false)];
         let mut numbers: Vec<f64> = constants.iter().filter_map(|constant| as_number(constant)).collect();
         numbers.extend([0.0, 1.0]);

@@ -6,8 +6,8 @@ use htc_classad::{Context, Expr, ExprKind, Value};
 /// Maximum depth to which an expression is searched for references.
 const MAX_DEPTH: usize = 40;
 
-/// Returns the value of a calculation with numbers alone, such as `18 * 60`, or of a literal; `None` for all other
-/// expressions.
+/// Returns the value of a literal, or of a calculation that contains only numbers, such as `18 * 60`; `None` for all
+/// other expressions.
 pub(super) fn constant_value(expr: &Expr, world: &dyn World) -> Option<Value> {
     if let Some(literal) = expr.without_parentheses().as_literal() {
         return Some(literal);

@@ -1,4 +1,4 @@
-//! Conditions that can never be true: parts that no value of an attribute fulfils together.
+//! Conditions that can never be true, because no value of an attribute makes two of their clauses true.
 
 use bstr::BString;
 use htc_base::world::World;
@@ -7,7 +7,7 @@ use htc_classad::{Expr, ExprKind, Value};
 
 use super::constants::constant_value;
 
-/// Bound of an attribute that a clause sets.
+/// Bound that a clause sets for an attribute.
 #[derive(Clone, Debug)]
 struct Bound {
     /// The attribute in lower case, with its scope.
@@ -32,8 +32,8 @@ enum BoundValue {
     Text(Vec<u8>),
 }
 
-/// Returns the first two clauses of a condition that exclude each other, with true if nothing else can make
-/// the condition true.
+/// Returns the first two clauses of a condition that exclude each other, and true if the condition has no other
+/// alternative that could be true.
 pub(super) fn find_contradiction(expr: &Expr, world: &dyn World) -> Option<(Expr, Expr, bool)> {
     const MAX_ALTERNATIVES: usize = 64;
     let alternatives = disjuncts(expr);
@@ -102,7 +102,8 @@ fn excludes(first: &Bound, second: &Bound) -> bool {
     }
 }
 
-/// True if `x FIRST a` and `x SECOND b` are never both true, where the second bounds from above or is equal.
+/// True if `x FIRST a` and `x SECOND b` are never both true. Only an equality or a lower bound is recognized as the
+/// first; the caller tries both orders.
 fn excludes_number(first: Relation, a: f64, second: Relation, b: f64) -> bool {
     match (first, second) {
         (Relation::Equal, Relation::Equal) => a != b,

@@ -13,8 +13,8 @@ use super::expression_parts::reference_name;
 use super::lint_subject::LintSubject;
 use super::parameter_names::list_items;
 
-/// Switch, and the parameters that nothing reads while it is off. A name that ends in `*` stands for all names with
-/// that beginning.
+/// Parameter that switches others off: nothing reads `dependents` while it is false or 0. A name that ends in `*`
+/// stands for all names with that beginning.
 struct Switch {
     name: &'static str,
     dependents: &'static [&'static str],
@@ -24,7 +24,7 @@ const fn switch(name: &'static str, dependents: &'static [&'static str]) -> Swit
     Switch { name, dependents }
 }
 
-/// Switches that are off if they are false or 0.
+/// Parameters that switch others off.
 const SWITCHES: [Switch; 11] = [
     // matchmaker.cpp, `Matchmaker::matchmakingAlgorithm`.
     switch("NEGOTIATOR_CONSIDER_PREEMPTION", &["PREEMPTION_REQUIREMENTS", "PREEMPTION_RANK"]),
@@ -46,13 +46,17 @@ const SWITCHES: [Switch; 11] = [
     switch("ENABLE_PERSISTENT_CONFIG", &["PERSISTENT_CONFIG_DIR"]),
 ];
 
-/// Pairs of parameters of which the first must be below the second, with the consequence otherwise.
+/// Pairs of parameters, of which the first must not exceed the second, and the consequence if it does.
 const LIMITS: [(&str, &str, &str); 11] = [
     ("UPDATE_INTERVAL", "CLASSAD_LIFETIME", "the collector drops each ad before its next update"),
     ("MASTER_UPDATE_INTERVAL", "CLASSAD_LIFETIME", "the collector drops each ad before its next update"),
     ("SCHEDD_INTERVAL", "CLASSAD_LIFETIME", "the collector drops each ad before its next update"),
     ("NEGOTIATOR_UPDATE_INTERVAL", "CLASSAD_LIFETIME", "the collector drops each ad before its next update"),
-    ("MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED", "the limit of one owner is above that of all"),
+    (
+        "MAX_JOBS_PER_OWNER",
+        "MAX_JOBS_SUBMITTED",
+        "the limit for each owner is above the limit for all owners",
+    ),
     ("MAX_JOBS_RUNNING", "MAX_JOBS_SUBMITTED", "more jobs may run than may be submitted"),
     ("MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "a submission may have more jobs than an owner"),
     ("DAGMAN_MAX_JOBS_IDLE", "DAGMAN_MAX_JOBS_SUBMITTED", "the limit of idle jobs is never reached"),
@@ -77,7 +81,7 @@ fn written_entry<'a>(subject: &LintSubject<'a>, name: &str) -> Option<&'a MacroE
     subject.config.set.find_exact(name.as_bytes()).filter(|entry| entry.current.is_user_written())
 }
 
-/// Returns true if a parameter that a file sets is the word false, or the number 0.
+/// Returns true if the configuration sets a parameter to `false` or `0`.
 fn is_off(subject: &LintSubject<'_>, name: &str) -> bool {
     let Some(entry) = written_entry(subject, name) else { return false };
     let Ok(value) = subject.view.expand_raw(&entry.name, entry.raw()) else { return false };
@@ -101,7 +105,7 @@ fn check_switch(subject: &LintSubject<'_>, switch: &Switch, findings: &mut Vec<F
         let value = value.trim();
         let is_trivial =
             value.is_empty() || [&b"true"[..], b"false", b"0"].iter().any(|word| caseless::eq(word, value));
-        // Another policy may use it as an attribute or as a macro.
+        // Another policy may use the parameter as an attribute or as a macro.
         if is_trivial || is_used_elsewhere(subject, entry) {
             continue;
         }
@@ -111,7 +115,7 @@ fn check_switch(subject: &LintSubject<'_>, switch: &Switch, findings: &mut Vec<F
     }
 }
 
-/// True if another value that a file sets mentions the name.
+/// True if the configuration sets another parameter whose value contains the name.
 fn is_used_elsewhere(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let name = entry.name.to_ascii_lowercase();
@@ -152,7 +156,7 @@ fn check_limit(
 
 /// Reports policies that wait for a suspended slot although no slot is ever suspended.
 fn check_suspended(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
-    let why = match () {
+    let parameter = match () {
         () if is_off(subject, "WANT_SUSPEND") => "WANT_SUSPEND",
         () if is_off(subject, "SUSPEND") => "SUSPEND",
         () => return,
@@ -163,13 +167,14 @@ fn check_suspended(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let Ok(expr) = Expr::parse_with(&value, subject.dialect()) else { continue };
         let never = OutcomeSet::of(Truth::False);
         let known = |part: &Expr| is_suspended_activity(part).then_some(never);
-        let mut is_asked = false;
-        super::expression_parts::for_each_part(&expr, &mut |part| is_asked |= is_suspended_activity(part));
-        if !is_asked || possible_outcomes(&expr, &known).contains(Truth::True) {
+        let mut has_test = false;
+        super::expression_parts::for_each_part(&expr, &mut |part| has_test |= is_suspended_activity(part));
+        if !has_test || possible_outcomes(&expr, &known).contains(Truth::True) {
             continue;
         }
-        let message = format!("{name} is never true: Activity is never Suspended, because {why} is False");
-        let fix = format!("set {why}, or do not ask for the activity");
+        let message =
+            format!("{name} is never true: Activity is never Suspended, because {parameter} is False");
+        let fix = format!("set {parameter}, or remove the test for the activity Suspended");
         let place = Some((0, entry.current.raw.len()));
         findings.push(subject.make_finding(LintRule::NeverTrue, &entry.current, place, message, fix));
     }
@@ -223,7 +228,8 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         if subject.view.text(needed).is_some_and(|value| !value.is_empty()) {
             continue;
         }
-        let message = format!("{daemon} is in DAEMON_LIST, but {needed} is not set: it exits with an error");
+        let message =
+            format!("{daemon} is in DAEMON_LIST, but {needed} is not set: the daemon exits with an error");
         let fix = format!("set {needed}");
         findings.push(subject.make_finding(LintRule::NamedNotDefined, &list.current, None, message, fix));
     }

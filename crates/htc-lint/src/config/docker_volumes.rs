@@ -1,4 +1,4 @@
-//! Volumes that containers of docker get: `DOCKER_VOLUME_DIR_x = /source:/target:ro`.
+//! Volumes of docker containers: `DOCKER_VOLUME_DIR_x = /source:/target:ro`.
 //!
 //! The starter passes the value to `docker run --volume` unchanged (`buildExtraVolumes`, docker_proc.cpp), so a mode that
 //! neither docker nor podman knows keeps each container from starting.
@@ -13,7 +13,7 @@ use htc_config::macro_definition::MacroEntry;
 use super::lint_subject::LintSubject;
 use super::written_pieces::{find_written_piece, replace_if_certain};
 
-/// Modes of docker and podman.
+/// Volume modes of docker and podman.
 const MODES: [&str; 26] = [
     "ro",
     "rw",
@@ -65,9 +65,9 @@ fn check_mode<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry) -> Option<Fi
     }
     let mode = modes.split(|byte| *byte == b',').find(|mode| !is_mode(mode.trim()))?.trim();
     let shown = BStr::new(mode);
-    let message = format!("{}: docker has no mode '{shown}' of a volume: no container starts", entry.name);
+    let message = format!("{}: '{shown}' is not a volume mode of docker: no container starts", entry.name);
     let fix = match suggest_mode(mode) {
-        Some(meant) => Advice::Write(meant.into()),
+        Some(suggested) => Advice::Write(suggested.into()),
         None => "write ro or rw".into(),
     };
     let whole = (&entry.current, (0, entry.raw().len()));
@@ -76,14 +76,14 @@ fn check_mode<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry) -> Option<Fi
     Some(replace_if_certain(finding, mode))
 }
 
-/// True for a mode, and for a text that has one of the forms that only podman has: `idmap=...`.
+/// True for a known mode, and for text that is not a single word, such as podman's `idmap=...`.
 fn is_mode(mode: &[u8]) -> bool {
     let is_other =
         mode.is_empty() || !mode.iter().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(byte));
     is_other || MODES.iter().any(|known| known.as_bytes() == mode) || matches!(mode, b"suid" | b"nosuid")
 }
 
-/// Returns the mode that a word means.
+/// Returns the mode for which a word probably stands.
 fn suggest_mode(mode: &[u8]) -> Option<&'static str> {
     let letters: Vec<u8> =
         mode.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect();

@@ -1,6 +1,6 @@
-//! Expanded values of names that other values need, each of which is expanded once.
+//! Cache of the expanded values of macros, so that each one is expanded once.
 //!
-//! Expanding each value of a chain of macros by itself takes quadratic time.
+//! Without it, expanding all values of a chain of macros takes quadratic time.
 
 use bstr::BString;
 use rustc_hash::FxHashMap;
@@ -10,33 +10,33 @@ use htc_config::ConfigView;
 use htc_config::expand::MAX_LENGTH;
 use htc_config::macro_reference::{MacroFunction, MacroReference, next_reference};
 
-/// Number of bytes after which all values are forgotten: those of a long chain may grow.
+/// Size of the cached values, in bytes, above which the cache is emptied: the values of a long chain may become longer
+/// and longer.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
 /// Number of replacements up to which an expansion certainly stays within its limits.
 const MAX_REPLACEMENTS: usize = 100_000;
 
-/// Values of names in lower case.
+/// Cached values by the names of the macros, in lower case.
 #[derive(Default)]
 pub(super) struct ExpandedValues {
     values: FxHashMap<Vec<u8>, KnownValue>,
     kept_bytes: usize,
 }
 
-/// Value of a name, as far as it is known.
+/// Cached value of a macro.
 #[derive(Clone)]
 enum KnownValue {
-    /// Being expanded: the value refers to itself.
+    /// The value is being expanded. A reference to it from another value is circular.
     InProgress,
-    /// Expanded, with the number of references that were replaced.
+    /// The expanded value, with the number of references that were replaced.
     Expanded(BString, usize),
-    /// Contains more than plain references.
+    /// The value cannot be expanded here: it contains more than plain references, refers to itself, or is too long.
     Other,
 }
 
 impl ExpandedValues {
-    /// Returns the expanded value of a name, or `None` if it can be determined only by expanding the whole
-    /// value.
+    /// Returns the expanded value of a macro, or `None` if only `ConfigView::expand_raw` can expand it.
     pub(super) fn expand(&mut self, view: &ConfigView<'_>, name: &[u8]) -> Option<BString> {
         if self.kept_bytes > MAX_KEPT_BYTES {
             *self = ExpandedValues::default();
@@ -84,7 +84,8 @@ impl ExpandedValues {
         self.values.insert(name, value);
     }
 
-    /// Replaces the references of a value; `None` if not all of their values are known.
+    /// Returns a value with its references replaced, and the number of replacements, or `None` if not all values are
+    /// known or the result is too long.
     fn replace(&self, raw: &[u8], references: &[MacroReference]) -> Option<(BString, usize)> {
         let (mut text, mut at, mut count) = (BString::default(), 0, references.len());
         for found in references {

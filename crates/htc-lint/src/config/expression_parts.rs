@@ -6,10 +6,10 @@ use htc_classad::{Expr, ExprKind, Value};
 /// Maximum depth to which the parts of an expression are visited.
 const MAX_DEPTH: usize = 120;
 
-/// Functions whose arguments are evaluated in other ads.
+/// Functions whose arguments are evaluated with other ads.
 const CONTEXT_FUNCTIONS: [&str; 4] = ["evalineachcontext", "countmatches", "anycompare", "allcompare"];
 
-/// Calls a function for an expression and each of its parts that is evaluated in the same ad, from left to right.
+/// Calls a function for an expression and, from left to right, each of its parts that is evaluated with the same ad.
 pub(super) fn for_each_part(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
     visit_part(expr, visit, 0);
 }
@@ -46,7 +46,7 @@ pub(super) fn reference_scope(expr: &Expr) -> BString {
     text.rsplit_once_str(b".").map_or_else(BString::default, |(scope, _)| scope.to_ascii_uppercase().into())
 }
 
-/// Returns the text of a part for a message.
+/// Returns the text of an expression for a message, cut after 60 characters.
 pub(super) fn shorten(expr: &Expr) -> String {
     const MAX_LENGTH: usize = 60;
     let text = with_short_numbers(&expr.without_parentheses().unparse().to_str_lossy());
@@ -77,7 +77,7 @@ pub(super) fn with_short_numbers(text: &str) -> String {
     out
 }
 
-/// Returns the attributes of the same ad that an expression refers to, in lower case.
+/// Returns the attributes to which an expression refers without `TARGET`, in lower case.
 pub(crate) fn own_references(expr: &Expr) -> Vec<Vec<u8>> {
     let mut names = Vec::new();
     for_each_part(expr, &mut |part| {
@@ -90,7 +90,7 @@ pub(crate) fn own_references(expr: &Expr) -> Vec<Vec<u8>> {
     names
 }
 
-/// Returns the attributes that an expression refers to, each once, with its scope in upper case.
+/// Returns the attributes to which an expression refers, each once, with its scope in upper case.
 pub(crate) fn scoped_references(expr: &Expr) -> Vec<(BString, BString)> {
     let mut found = Vec::new();
     for_each_part(expr, &mut |part| {

@@ -1,4 +1,5 @@
-//! Valid expressions that can never serve the purpose of their parameter.
+//! Valid expressions that cannot have the intended effect: unknown attributes, wrong types, conditions that are never
+//! true.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, similar_names, unqualified_name};
@@ -21,7 +22,7 @@ use super::known_attributes::{
 };
 use super::lint_subject::LintSubject;
 use super::misplaced_operands::{
-    PartProblem, find_calculation_with_undefined, find_compared_period, find_number_beside_or, is_factor,
+    PartProblem, find_calculation_with_undefined, find_compared_period, find_number_after_or, is_factor,
 };
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
 use super::self_references::find_self_reference;
@@ -35,7 +36,7 @@ const LATEST: usize = 200;
 /// Maximum length of an expression that is examined.
 const MAX_LENGTH: usize = 20_000;
 
-/// Checks an expression in the ads in which it is evaluated.
+/// Checks the attributes, types and outcomes of an expression, for the ads with which it is evaluated.
 pub(super) fn check_meaning<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -156,14 +157,14 @@ fn find_part_problems<'a>(
         let part = written_part(subject, entry, &problem.part);
         problems.push((problem.rule, part, problem.message, problem.fix.map(Advice::Text)));
     }
-    problems.extend(find_number_beside_or(expr));
+    problems.extend(find_number_after_or(expr));
     problems.extend(find_calculation_with_undefined(expr));
     problems.extend(find_compared_period(expr, entry.raw()));
     if let Some(part) = find_self_reference(&entry.name, parameter, expr) {
         let part = part.unparse();
         let message = format!("{part} refers to itself: it is undefined");
-        let own = unqualified_name(&entry.name).as_bstr();
-        let fix = format!("write $({own}) for the earlier value of the parameter");
+        let parameter_name = unqualified_name(&entry.name).as_bstr();
+        let fix = format!("write $({parameter_name}) for the earlier value of the parameter");
         problems.push((LintRule::AlwaysError, part, message, Some(fix.into())));
     }
     let is_new = parameter.is_some() && decides_about_new_jobs(&entry.name);
@@ -186,8 +187,8 @@ fn find_part_problems<'a>(
 fn find_impossible_outcome(subject: &LintSubject<'_>, value: &BStr, expr: &Expr) -> Vec<PartProblem> {
     let mut problems: Vec<PartProblem> = Vec::new();
     if let Some((first, second, is_only)) = find_contradiction(expr, subject.world) {
-        let what = if is_only { "the condition" } else { "this part of the condition" };
-        let message = format!("`{first}` and `{second}` exclude each other: {what} is never true");
+        let never_true = if is_only { "the condition" } else { "this part of the condition" };
+        let message = format!("`{first}` and `{second}` exclude each other: {never_true} is never true");
         problems.push((LintRule::NeverTrue, second.unparse(), message, None));
         if is_only {
             return problems;
@@ -209,7 +210,8 @@ fn find_impossible_outcome(subject: &LintSubject<'_>, value: &BStr, expr: &Expr)
     problems
 }
 
-/// Returns the text of a part if the configuration contains this text, or else that of its first such part.
+/// Returns the text of a part if the configuration contains this text, or else the text of the first smaller part that
+/// it contains.
 fn written_part<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry, part: &Expr) -> BString {
     let text = |part: &Expr| -> BString {
         with_short_numbers(&part.without_parentheses().unparse().to_str_lossy()).into()
@@ -230,13 +232,12 @@ fn written_part<'a>(subject: &LintSubject<'a>, entry: &'a MacroEntry, part: &Exp
     name.unwrap_or(whole)
 }
 
-/// True if the configuration advertises an attribute of that name, or defines a resource of that name.
+/// True if the configuration advertises an attribute with this name, or defines a resource with this name.
 fn is_advertised(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     subject.known.is_advertised(name) || subject.is_machine_resource(name)
 }
 
-/// True if the configuration defines an attribute of that name: the attribute is advertised, or a transform
-/// sets it.
+/// True if the configuration defines an attribute with this name: it advertises the attribute, or a transform sets it.
 fn is_site_attribute(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     is_advertised(subject, name) || subject.is_in_transforms(name)
 }
@@ -252,9 +253,9 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     if let Some(fix) = truth.or_else(|| suggest_undefined(name)) {
         return Some((message, Some(fix)));
     }
-    if let Some(meant) = find_policy_macro(name).filter(|_| subject.view.raw_bytes(name).is_none()) {
+    if let Some(macro_name) = find_policy_macro(name).filter(|_| subject.view.raw_bytes(name).is_none()) {
         let message = format!("{shown} is a macro of a template; as an attribute it is undefined");
-        let fix = format!("write $({meant}), after a line '{}'", use_statement());
+        let fix = format!("write $({macro_name}), after a line '{}'", use_statement());
         return Some((message, Some(fix.into())));
     }
     let has_cron = has_startd_cron(subject);
@@ -286,11 +287,11 @@ fn has_startd_cron(subject: &LintSubject<'_>) -> bool {
     subject.view.text("STARTD_CRON_JOBLIST").is_some_and(|list| !list.is_empty())
 }
 
-/// Numbers written as words, which an expression reads as names of attributes.
+/// Numbers written as words, which are names of attributes in an expression.
 const NUMBER_WORDS: &str = "zero one two three four five six seven eight nine ten twelve fifteen twenty thirty sixty \
                             hundred thousand infinity unlimited";
 
-/// Units and periods, which an expression reads as names of attributes.
+/// Units and periods, which are names of attributes in an expression.
 const UNIT_WORDS: [&str; 25] = [
     "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "sec", "secs", "second", "seconds", "min", "mins",
     "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "percent",
@@ -390,21 +391,21 @@ fn check_reference(
     Some((LintRule::UnknownAttribute, message, Some(Advice::DidYouMean(near.into()))))
 }
 
-/// Checks a name that is not that of an attribute of HTCondor or of this configuration.
+/// Checks a name that neither HTCondor nor this configuration has as an attribute.
 fn check_unknown_name(
     subject: &LintSubject<'_>,
     scope: ExpressionScope,
     reference: &AttributeReference,
 ) -> Option<ReferenceProblem> {
     let name = &reference.name;
-    if let Some(meant) = find_policy_macro(name).filter(|_| reference.scope.is_empty()) {
+    if let Some(replacement) = find_policy_macro(name).filter(|_| reference.scope.is_empty()) {
         let message = format!("{name} is a macro of a template; as an attribute it is undefined");
-        let fix = format!("write $({meant}), after a line '{}'", use_statement());
+        let fix = format!("write $({replacement}), after a line '{}'", use_statement());
         return Some((LintRule::UnknownAttribute, message, Some(fix.into())));
     }
-    if let Some(meant) = clock_attribute(name).filter(|_| scope.has_my_slot()) {
+    if let Some(replacement) = clock_attribute(name).filter(|_| scope.has_my_slot()) {
         let message = format!("the slot has no attribute {name}: it is undefined unless this site sets it");
-        return Some((LintRule::UnknownAttribute, message, Some(format!("write {meant}").into())));
+        return Some((LintRule::UnknownAttribute, message, Some(format!("write {replacement}").into())));
     }
     let plural = [name, &b"s"[..]].concat();
     if name.len() < 5 && reference.scope != "TARGET" && is_exact_attribute(&plural) {
@@ -422,7 +423,7 @@ fn check_unknown_name(
     Some((LintRule::UnlistedAttribute, message, Some(fix.into())))
 }
 
-/// Returns the macro of a unit of time, which no ad has as an attribute.
+/// Returns the macro for a unit of time (MINUTE, HOUR, DAY). No ad has an attribute with this name.
 fn time_unit(name: &[u8]) -> Option<&'static str> {
     ["MINUTE", "HOUR", "DAY"].into_iter().find(|unit| caseless::eq(unit.as_bytes(), name))
 }
@@ -471,17 +472,17 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
         }
         _ => return None,
     };
-    let (asked, other_scope) = match &reference.scope[..] {
+    let (expected_owner, other_scope) = match &reference.scope[..] {
         b"MY" => (my?, "TARGET."),
         b"TARGET" => (target?, "MY."),
         // A name without a scope is looked up in both ads.
         _ if target.is_some() => return None,
         _ => (my?, ""),
     };
-    if owner == asked {
+    if owner == expected_owner {
         return None;
     }
-    let (has_not, has) = match asked {
+    let (has_not, has) = match expected_owner {
         AttributeOwner::Job => ("a job", "slots"),
         AttributeOwner::Slot => ("a slot", "jobs"),
     };
@@ -490,7 +491,7 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
         "{}{dot}{name} is always undefined: {has_not} has no {name}, which is an attribute of {has}",
         reference.scope
     );
-    let fix = match (target, job_counterpart(name).filter(|_| asked == AttributeOwner::Job)) {
+    let fix = match (target, job_counterpart(name).filter(|_| expected_owner == AttributeOwner::Job)) {
         (Some(_), Some(near)) if my == Some(owner) => {
             Some(format!("write {other_scope}{name}, or {}.{near}", reference.scope).into())
         }
@@ -505,7 +506,7 @@ fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option
     Some((LintRule::MissingTarget, message, fix))
 }
 
-/// Checks a reference where MY is the schedd's own ad and TARGET a job.
+/// Checks a reference in an expression for which MY is the schedd's ad and TARGET is a job.
 fn check_schedd_owner(reference: &AttributeReference, owner: AttributeOwner) -> Option<ReferenceProblem> {
     let name = &reference.name;
     let (message, fix) = match (&reference.scope[..], owner) {
@@ -533,7 +534,7 @@ fn check_schedd_owner(reference: &AttributeReference, owner: AttributeOwner) -> 
     Some((LintRule::MissingTarget, message, fix))
 }
 
-/// Returns advice about a name that is a word for true, false or a number.
+/// Returns advice about a name that is a word for true, false, undefined, a number or a unit.
 fn suggest_word(name: &[u8]) -> Option<Advice> {
     let is_number = NUMBER_WORDS.split(' ').any(|word| caseless::eq(word.as_bytes(), name));
     let is_unit = UNIT_WORDS.iter().any(|word| caseless::eq(word.as_bytes(), name));
@@ -544,7 +545,7 @@ fn suggest_word(name: &[u8]) -> Option<Advice> {
     }
 }
 
-/// Checks the type of the result.
+/// Checks the type of the expression's value.
 fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> Option<ReferenceProblem> {
     let literal = expr.without_parentheses().as_literal();
     match parameter.value_type {

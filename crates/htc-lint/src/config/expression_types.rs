@@ -26,7 +26,7 @@ pub(super) enum ExpressionMistake {
 #[derive(Clone, Debug)]
 pub(super) struct ExpressionFault {
     pub(super) mistake: ExpressionMistake,
-    /// The part.
+    /// Subexpression that has the mistake.
     pub(super) part: Expr,
     pub(super) message: String,
     pub(super) fix: Option<String>,
@@ -114,7 +114,7 @@ const NUMBER_FUNCTIONS: [&str; 14] = [
     "countmatches",
 ];
 
-/// Functions whose arguments are evaluated in other ads.
+/// Functions whose arguments are evaluated with other ads.
 const CONTEXT_FUNCTIONS: [&str; 4] = ["evalineachcontext", "countmatches", "anycompare", "allcompare"];
 
 /// Maximum depth to which an expression is examined.
@@ -326,7 +326,7 @@ impl<'a> ExpressionTypes<'a> {
         let before = (self.references.len(), self.faults.len());
         let sets: Vec<TypeSet> = arguments.iter().map(|argument| self.infer(argument)).collect();
         if is(&CONTEXT_FUNCTIONS) {
-            // Names inside these expressions refer to other ads.
+            // Names in these arguments refer to other ads.
             self.references.truncate(before.0);
             self.faults.truncate(before.1);
         }
@@ -365,12 +365,13 @@ impl<'a> ExpressionTypes<'a> {
         let (_, list) = arguments.split_first()?;
         let is_list = matches!(function, b"stringlistmember" | b"stringlistimember") && !list.is_empty();
         let words: Option<Vec<String>> =
-            list.iter().filter(|_| is_list).map(|word| self.free_name(word)).collect();
+            list.iter().filter(|_| is_list).map(|word| self.undefined_name(word)).collect();
         words.filter(|words| !words.is_empty()).map(|words| words.join(", "))
     }
 
-    /// Returns the name of an attribute without a scope that nothing is known to define.
-    fn free_name(&self, expr: &Expr) -> Option<String> {
+    /// Returns the name in a reference without a scope, if neither HTCondor nor the site has an attribute with this or
+    /// a similar name.
+    fn undefined_name(&self, expr: &Expr) -> Option<String> {
         let name = expr.as_attribute()?;
         let name = name.as_bytes();
         let is_free = suggest_undefined(name).is_none()
@@ -483,7 +484,7 @@ fn logical_operator(operator: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the number that a word such as HELD or VANILLA means for an attribute.
+/// Returns the number for which a word such as HELD or VANILLA stands as the value of an attribute.
 pub(super) fn number_of_word(attribute: &[u8], word: &[u8]) -> Option<i64> {
     const JOB_STATES: [(&str, i64); 7] = [
         ("IDLE", 1),

@@ -1,7 +1,7 @@
-//! Parameter families: names with a part that the site chooses, for slots and slot types, cron jobs, daemons
-//! with names of their own, permissions, maps and auto-use templates.
+//! Parameter families: names with a part that the site chooses, for slots and slot types, cron jobs, daemons of the
+//! site, permissions, maps and auto-use templates.
 //!
-//! The members of a family are those that the reference's source reads; each list names the function.
+//! A family has the names that HTCondor's source reads; each list cites the function that reads them.
 
 pub(super) mod accounting_groups;
 mod cron;
@@ -61,7 +61,7 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
     if is_right {
         return None;
     }
-    let slip = |known: &&str| {
+    let find_prefix_end = |known: &&str| {
         if !may_be_misspelt(name, known.as_bytes()) {
             return None;
         }
@@ -76,13 +76,13 @@ fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
             })
         })
     };
-    let (known, end) = FAMILY_PREFIXES.iter().find_map(|known| Some((known, slip(known)?)))?;
+    let (known, end) = FAMILY_PREFIXES.iter().find_map(|known| Some((known, find_prefix_end(known)?)))?;
     let rest = &name[end..];
-    // The plural of a parameter or list.
+    // The rest makes the prefix the plural of a parameter or list, which is not a member.
     if caseless::eq(rest, b"S") {
         return None;
     }
-    // A family of numbered parameters needs a number after the prefix.
+    // In a family of numbered parameters, a number follows the prefix.
     if known.ends_with("TYPE_") && !rest.first().is_some_and(u8::is_ascii_digit) {
         return None;
     }
@@ -136,23 +136,25 @@ fn classify_request(name: &[u8]) -> Option<NameStatus> {
         .find_map(|prefix| Some((prefix, caseless::strip_prefix(name, prefix.as_bytes())?)))?;
     let is_default = prefix == "JOB_DEFAULT_REQUEST";
     let before = if is_default { prefix.to_owned() } else { format!("{prefix}REQUEST") };
-    let own = if is_default { Some(rest) } else { caseless::strip_prefix(rest, b"REQUEST") };
-    let resource = own.unwrap_or(rest);
+    let after_request = if is_default { Some(rest) } else { caseless::strip_prefix(rest, b"REQUEST") };
+    let resource = after_request.unwrap_or(rest);
     let plain = resource.strip_prefix(b"_").unwrap_or(resource);
     let known = RESOURCES.iter().find(|known| caseless::eq(known.as_bytes(), plain));
     let near = || similar_names::nearest(plain, RESOURCES.iter().map(|known| known.as_bytes()));
-    if own.is_some() && plain.len() == resource.len() && (known.is_some() || !is_default && near().is_none())
+    if after_request.is_some()
+        && plain.len() == resource.len()
+        && (known.is_some() || !is_default && near().is_none())
     {
         return Some(NameStatus::Read);
     }
-    let why = format!("names of this family are {before} and a resource");
+    let cause = format!("names of this family are {before} and a resource");
     match known.map(|known| known.as_bytes()).or_else(near) {
-        Some(near) => UnreadReason::misspelled_status(why, format!("{before}{}", BStr::new(near))),
+        Some(near) => UnreadReason::misspelled_status(cause, format!("{before}{}", BStr::new(near))),
         None if is_default => {
             let names = RESOURCES.map(|known| format!("{before}{known}"));
-            UnreadReason::never_read_status(why, format!("write one of {}", names.join(", ")))
+            UnreadReason::never_read_status(cause, format!("write one of {}", names.join(", ")))
         }
-        None => UnreadReason::never_read_status(why, format!("write {before}{}", BStr::new(plain))),
+        None => UnreadReason::never_read_status(cause, format!("write {before}{}", BStr::new(plain))),
     }
 }
 
@@ -189,9 +191,10 @@ const SECURITY_SETTINGS: [&str; 9] = [
 /// Returns the family names without a part that the site chooses, to suggest similar names.
 pub(super) fn fixed_family_names() -> impl Iterator<Item = Vec<u8>> {
     let hosts =
-        ["ALLOW_", "DENY_"].into_iter().flat_map(|what| PERMISSIONS.map(|level| [what, level].concat()));
-    let security =
-        PERMISSIONS.into_iter().flat_map(|level| SECURITY_SETTINGS.map(|what| format!("SEC_{level}_{what}")));
+        ["ALLOW_", "DENY_"].into_iter().flat_map(|prefix| PERMISSIONS.map(|level| [prefix, level].concat()));
+    let security = PERMISSIONS
+        .into_iter()
+        .flat_map(|level| SECURITY_SETTINGS.map(|setting| format!("SEC_{level}_{setting}")));
     hosts.chain(security).map(String::into_bytes)
 }
 
@@ -215,16 +218,16 @@ fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         let of_daemon = PERMISSIONS.iter().find_map(|level| {
             let daemon = caseless::strip_prefix(rest, level.as_bytes())?.strip_prefix(b"_")?;
             let near = similar_names::nearest(daemon, DAEMON_NAMES.iter().map(|known| known.as_bytes()))?;
-            let why = format!("no daemon has the name {}", BStr::new(daemon));
-            UnreadReason::misspelled_status(why, format!("{start}{level}_{}", BStr::new(near)))
+            let cause = format!("no daemon has the name {}", BStr::new(daemon));
+            UnreadReason::misspelled_status(cause, format!("{start}{level}_{}", BStr::new(near)))
         });
         return of_daemon.or_else(|| {
             PERMISSIONS.iter().find_map(|level| {
                 let daemon = rest.strip_suffix(level.as_bytes())?.strip_suffix(b"_")?;
-                let why = "the permission comes before the daemon".to_owned();
-                let meant = format!("{start}{level}_{}", BStr::new(daemon));
+                let cause = "the permission comes before the daemon".to_owned();
+                let corrected = format!("{start}{level}_{}", BStr::new(daemon));
                 DAEMON_NAMES.iter().find(|known| caseless::eq(known.as_bytes(), daemon))?;
-                UnreadReason::misspelled_status(why, meant)
+                UnreadReason::misspelled_status(cause, corrected)
             })
         });
     }
@@ -232,17 +235,17 @@ fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let of_subsystem = || {
         let daemons = DAEMON_NAMES.iter().filter(|daemon| !PERMISSIONS.contains(*daemon));
         daemons.into_iter().find_map(|daemon| {
-            let what = caseless::strip_prefix(rest, daemon.as_bytes())?.strip_prefix(b"_")?;
-            let known = SECURITY_SETTINGS.iter().find(|known| caseless::eq(known.as_bytes(), what))?;
-            let why = format!("{daemon} is not a permission level");
+            let setting = caseless::strip_prefix(rest, daemon.as_bytes())?.strip_prefix(b"_")?;
+            let known = SECURITY_SETTINGS.iter().find(|known| caseless::eq(known.as_bytes(), setting))?;
+            let cause = format!("{daemon} is not a permission level");
             let fix = format!("write SEC_DEFAULT_{known}, or {daemon}.SEC_DEFAULT_{known} for this daemon");
-            UnreadReason::never_read_status(why, fix)
+            UnreadReason::never_read_status(cause, fix)
         })
     };
     let of_level = |rest: &[u8]| {
         PERMISSIONS.iter().filter(|level| starts(rest, level)).any(|level| {
-            let what = rest[level.len()..].strip_prefix(b"_").unwrap_or_default();
-            SECURITY_SETTINGS.iter().any(|known| caseless::eq(known.as_bytes(), what))
+            let setting = rest[level.len()..].strip_prefix(b"_").unwrap_or_default();
+            SECURITY_SETTINGS.iter().any(|known| caseless::eq(known.as_bytes(), setting))
         })
     };
     // SEC_<DAEMON>_<LEVEL>_SESSION_DURATION is read as well.
@@ -274,17 +277,17 @@ fn classify_auto_use(name: &[u8]) -> Option<NameStatus> {
     }
     let shown = |text: &[u8]| text.to_str_lossy().into_owned();
     let Some(known) = template::find_category(category) else {
-        let why = format!("there is no category {} of templates", shown(category));
-        return UnreadReason::unread_status(why, "see htc-config-dump use for the categories");
+        let cause = format!("there is no category {} of templates", shown(category));
+        return UnreadReason::unread_status(cause, "see htc-config-dump use for the categories");
     };
-    let why = format!("there is no template {}:{}", shown(known), shown(short));
+    let cause = format!("there is no template {}:{}", shown(known), shown(short));
     let names =
         template::all().filter(|template| template.category() == known).map(|template| template.name());
     match similar_names::nearest(short, names) {
         Some(near) => {
-            UnreadReason::misspelled_status(why, format!("AUTO_USE_{}_{}", shown(known), shown(near)))
+            UnreadReason::misspelled_status(cause, format!("AUTO_USE_{}_{}", shown(known), shown(near)))
         }
-        None => UnreadReason::unread_status(why, format!("see htc-config-dump use {}", shown(known))),
+        None => UnreadReason::unread_status(cause, format!("see htc-config-dump use {}", shown(known))),
     }
 }
 
@@ -319,8 +322,8 @@ fn classify_misspelt_inventory(name: &[u8]) -> Option<NameStatus> {
     let rest = BStr::new(&tag[word.len()..]);
     is_slip
         .then(|| {
-            let why = format!("it defines a resource called {}", BStr::new(tag));
-            UnreadReason::misspelled_status(why, format!("MACHINE_RESOURCE_INVENTORY{rest}"))
+            let cause = format!("it defines a resource called {}", BStr::new(tag));
+            UnreadReason::misspelled_status(cause, format!("MACHINE_RESOURCE_INVENTORY{rest}"))
         })
         .flatten()
 }

@@ -6,7 +6,8 @@ use bstr::ByteSlice;
 use htc_config::Advice;
 use htc_config::registry::{RegisteredParameter, ValueType};
 
-/// Finds a reference of another language, or a command; returns its place and what to write.
+/// Finds a reference in the syntax of another language, or a command in backticks; returns its place and the
+/// correction.
 pub(super) fn find_foreign_reference(
     raw: &[u8],
     parameter: Option<&RegisteredParameter>,
@@ -46,7 +47,7 @@ pub(super) fn find_foreign_reference(
     Some((first..last + 1, advice.into()))
 }
 
-/// Finds a name between two marks.
+/// Finds a name between `open` and `close`; returns its place with these, and the reference to write.
 fn find_enclosed(raw: &[u8], open: &[u8], close: &[u8], function: &str) -> Option<(Range<usize>, Advice)> {
     let lower = raw.to_ascii_lowercase();
     let start = lower.find(open)?;
@@ -56,8 +57,8 @@ fn find_enclosed(raw: &[u8], open: &[u8], close: &[u8], function: &str) -> Optio
     let is_name = name.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let is_doubled = start > 0 && raw[start - 1] == b'$';
-    let meant = [b"$", function.as_bytes(), b"(", name, b")"].concat();
-    (is_name && !is_doubled).then(|| (start..end + close.len(), Advice::Write(meant.into())))
+    let reference = [b"$", function.as_bytes(), b"(", name, b")"].concat();
+    (is_name && !is_doubled).then(|| (start..end + close.len(), Advice::Write(reference.into())))
 }
 
 #[cfg(test)]

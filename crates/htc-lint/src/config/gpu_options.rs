@@ -14,15 +14,16 @@ use super::written_pieces::{find_written_piece, replace_if_certain, replace_valu
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OptionArgument {
     None,
-    /// The next word unless it begins with a dash.
+    /// The next argument, unless it begins with a dash.
     Optional,
-    /// The next word.
+    /// The next argument.
     Required,
-    /// A part of the option after a colon.
+    /// The part of the option after a colon.
     AfterColon,
 }
 
-/// Option of condor_gpu_discovery (`main`, condor_gpu_discovery.cpp), with the least number of its letters that are enough.
+/// Option of condor_gpu_discovery (`main`, condor_gpu_discovery.cpp), with the number of its letters that must be
+/// given.
 struct GpuOption {
     name: &'static str,
     min_length: usize,
@@ -66,7 +67,7 @@ const OPTIONS: [GpuOption; 30] = [
     option("dirty-environment", 4, OptionArgument::None),
 ];
 
-/// Returns the option that a word gives, or `None` if it is not valid.
+/// Returns the option that a word selects, or `None` if the word is not a valid option.
 fn find_option(word: &[u8]) -> Option<&'static GpuOption> {
     let name = word.strip_prefix(b"-")?;
     let (name, is_exact) = name.strip_prefix(b"-").map_or((name, false), |name| (name, true));
@@ -92,7 +93,7 @@ fn find_invalid_word(value: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns the option that was probably meant by a word.
+/// Returns advice about the option for which a word probably stands.
 fn suggest_option(word: &[u8]) -> Option<Advice> {
     let name = word.trim_start_with(|c| c == '-');
     let with_dash = [b"-", name].concat();
@@ -113,7 +114,7 @@ fn check_options(subject: &LintSubject<'_>, name: &str) -> Option<Finding> {
     let entry = subject.config.set.find_exact(name.as_bytes())?;
     let value = subject.expand_entry(entry).ok().filter(|_| entry.current.is_user_written())?;
     subject.view.take_messages();
-    // Quotes, marks and comments in the value have rules of their own.
+    // Other rules check quotes, placeholders and comments in the value.
     if value.find_byteset(b"\"'$#{@").is_some() {
         return None;
     }
@@ -127,7 +128,7 @@ fn check_options(subject: &LintSubject<'_>, name: &str) -> Option<Finding> {
     let (message, fix) = match is_word("true") || is_word("1") {
         true => (
             format!(
-                "{name}: {shown} is not valid, so no GPU is found: the value is options of condor_gpu_discovery"
+                "{name}: {shown} is not valid, so no GPU is found: the value must be options of condor_gpu_discovery"
             ),
             Some(Advice::Write("-properties $(GPU_DISCOVERY_EXTRA)".into())),
         ),

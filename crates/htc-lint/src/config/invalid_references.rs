@@ -7,15 +7,15 @@ use htc_config::Advice;
 use htc_config::macro_reference::{self, MacroFunction, next_reference};
 use htc_config::statement::is_name_byte;
 
-/// Text that looks like a reference but is not valid.
+/// Part of a value that looks like a reference but is not a valid one.
 pub(super) struct InvalidReference {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) why: String,
+    pub(super) cause: String,
     pub(super) fix: Advice,
 }
 
-/// Returns the texts in a value that look like references and are not valid.
+/// Returns the parts of a value that look like references but are not valid.
 pub(super) fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -36,35 +36,35 @@ pub(super) fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
     found
 }
 
-/// Returns the problem of a text that looks like a reference; `dollar` is the position of its dollar, `body`
-/// that of its body.
+/// Checks text that looks like a reference. `dollar` is the position of its dollar sign, `body` the position after its
+/// parenthesis.
 fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidReference> {
     let name = &raw[dollar + 1..body - 1];
     let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
-    let dead = |why: &str, fix: String| InvalidReference {
+    let invalid = |cause: &str, fix: String| InvalidReference {
         start: dollar,
         end,
-        why: why.to_owned(),
+        cause: cause.to_owned(),
         fix: fix.into(),
     };
     match macro_reference::find_function(name) {
         None => {
-            let (why, fix) = check_unknown_function(name);
-            Some(InvalidReference { start: dollar, end, why, fix })
+            let (cause, fix) = check_unknown_function(name);
+            Some(InvalidReference { start: dollar, end, cause, fix })
         }
         Some(MacroFunction::Plain | MacroFunction::Env) => {
-            let live = next_reference(raw, dollar, &mut None, |_, _| true);
-            let lives =
-                live.is_some_and(|live| live.dollar == dollar) || is_completed_by_inner(raw, body, end);
-            (!lives).then(|| check_plain_reference(raw, dollar, body, end))
+            let next = next_reference(raw, dollar, &mut None, |_, _| true);
+            let is_expanded =
+                next.is_some_and(|next| next.dollar == dollar) || is_completed_by_inner(raw, body, end);
+            (!is_expanded).then(|| check_plain_reference(raw, dollar, body, end))
         }
         Some(MacroFunction::RandomChoice | MacroFunction::Choice) => None,
         Some(_) => {
             let inside = &raw[body..end.saturating_sub(1).max(body)];
             let fix =
                 "write the name of a parameter as the argument, and define the parameter as this argument";
-            let why = "references in the argument of a function are not expanded";
-            inside.contains_str("$(").then(|| dead(why, fix.to_owned()))
+            let cause = "references in the argument of a function are not expanded";
+            inside.contains_str("$(").then(|| invalid(cause, fix.to_owned()))
         }
     }
 }
@@ -80,11 +80,11 @@ fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
 
 fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> InvalidReference {
     if memchr::memchr(b')', &raw[body..]).is_none() {
-        let why = "its parenthesis is not closed".to_owned();
+        let cause = "its parenthesis is not closed".to_owned();
         return InvalidReference {
             start: dollar,
             end: raw.len(),
-            why,
+            cause,
             fix: "write the closing parenthesis".into(),
         };
     }
@@ -110,7 +110,7 @@ fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> 
         return InvalidReference {
             start: dollar,
             end,
-            why: format!("a default cannot contain {}", shown(bad)),
+            cause: format!("a default cannot contain {}", shown(bad)),
             fix: "set a parameter to the default: $(NAME:$(DEFAULT_OF_NAME))".into(),
         };
     };
@@ -123,7 +123,7 @@ fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> 
     } else {
         "write a name of letters, digits, '_', '.' and '/'".into()
     };
-    InvalidReference { start: dollar, end, why: format!("a name cannot contain {}", shown(bad)), fix }
+    InvalidReference { start: dollar, end, cause: format!("a name cannot contain {}", shown(bad)), fix }
 }
 
 /// Functions of the macro language besides `$F`.
@@ -141,12 +141,12 @@ const FUNCTION_NAMES: [&str; 11] = [
     "SUBSTR",
 ];
 
-/// Returns why a name that is not a function of the macro language is not expanded, and what to write.
+/// Returns the reason why an unknown function is not expanded, and the correction.
 fn check_unknown_function(name: &[u8]) -> (String, Advice) {
     let shown = BStr::new(name);
-    let meant = name.to_ascii_uppercase();
-    if FUNCTION_NAMES.iter().any(|known| known.as_bytes() == meant) {
-        let fix = format!("write ${}(...)", BStr::new(&meant)).into();
+    let upper_case = name.to_ascii_uppercase();
+    if FUNCTION_NAMES.iter().any(|known| known.as_bytes() == upper_case) {
+        let fix = format!("write ${}(...)", BStr::new(&upper_case)).into();
         return ("names of functions are written in upper case".to_owned(), fix);
     }
     const MAX_FLAGS: usize = 4;
@@ -163,8 +163,8 @@ fn check_unknown_function(name: &[u8]) -> (String, Advice) {
     }
     match flags.iter().copied().find(|flag| !is_flag(flag)).filter(|_| is_filename) {
         Some(bad) => {
-            let why = format!("'{}' is not a flag of $F", char::from(bad));
-            (why, "use only the flags p, n, x, d, q, a, b, f, w and u after $F".into())
+            let cause = format!("'{}' is not a flag of $F", char::from(bad));
+            (cause, "use only the flags p, n, x, d, q, a, b, f, w and u after $F".into())
         }
         None => {
             let fix = format!("write $({shown}) for the value of a parameter, or remove the dollar sign");
@@ -180,7 +180,7 @@ mod tests {
     fn dead(raw: &str) -> Vec<String> {
         find_invalid_references(raw.as_bytes())
             .into_iter()
-            .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.why))
+            .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.cause))
             .collect()
     }
 

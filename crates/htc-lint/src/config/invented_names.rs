@@ -1,10 +1,10 @@
-//! Names that look like parameters and are used in their place: names of other versions, of submit files, or made from the words of
-//! a parameter in another order.
+//! Names that HTCondor does not have but that look like its parameters: names from other versions or submit files, or
+//! made of the words of a parameter.
 
 use htc_base::text::caseless;
 use htc_config::Advice;
 
-/// Names, and what to write instead.
+/// Invented names, each with the parameter that was probably intended.
 const INVENTED_NAMES: [(&str, &str); 33] = [
     ("AUTHENTICATION_METHODS", "SEC_DEFAULT_AUTHENTICATION_METHODS"),
     ("AUTH_METHODS", "SEC_DEFAULT_AUTHENTICATION_METHODS"),
@@ -41,11 +41,11 @@ const INVENTED_NAMES: [(&str, &str); 33] = [
     ("USERLOG_FORMAT_OPTIONS", "DEFAULT_USERLOG_FORMAT_OPTIONS"),
 ];
 
-/// Returns what to write instead of an invented name, or `None` for all other names.
+/// Returns the correction of an invented name, or `None` for all other names.
 pub(super) fn find_intended_parameter(name: &[u8]) -> Option<Advice> {
     let known = INVENTED_NAMES.iter().find(|(invented, _)| caseless::eq(invented.as_bytes(), name));
-    if let Some((_, meant)) = known {
-        return Some(format!("did you mean {meant}?").into());
+    if let Some((_, intended)) = known {
+        return Some(format!("did you mean {intended}?").into());
     }
     let is_name = |known: &str| caseless::eq(known.as_bytes(), name);
     match () {

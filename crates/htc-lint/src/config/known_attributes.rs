@@ -1,4 +1,4 @@
-//! Attributes of HTCondor's ads, with the type of those that always have one.
+//! Attributes of HTCondor's ads, and their types. An attribute with values of several types has none.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ static NAMES: LazyLock<SimilarNames<&'static [u8]>> = LazyLock::new(|| {
     SimilarNames::new((0..ROW_STARTS.len()).map(|at| table_row(TABLE_TEXT, &ROW_STARTS, at).key()))
 });
 
-/// Type that the value of an attribute has wherever HTCondor sets it.
+/// Type of all values that HTCondor gives an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttributeType {
     Number,
@@ -22,7 +22,7 @@ pub(super) enum AttributeType {
     Text,
 }
 
-/// True if HTCondor has an attribute of exactly that name.
+/// True if HTCondor has an attribute with exactly this name.
 pub(super) fn is_exact_attribute(name: &[u8]) -> bool {
     find(name).is_some() || htc_config::supported::find_attribute(name).is_some()
 }
@@ -57,7 +57,7 @@ pub(super) fn attribute_type(name: &[u8]) -> Option<AttributeType> {
     }
 }
 
-/// True if HTCondor has an attribute of that name, or of a family to which it belongs.
+/// True if HTCondor has an attribute with this name, or the name belongs to a family of attributes.
 pub(crate) fn is_known_attribute(name: &[u8]) -> bool {
     const FAMILIES: [&str; 20] = [
         "Has",
@@ -90,7 +90,7 @@ pub(crate) fn is_known_attribute(name: &[u8]) -> bool {
             })
 }
 
-/// Returns the attribute that a name is without the final s of the attribute: TotalCpus for `TotalCpu`.
+/// Returns the attribute whose name is this name with an s at the end: TotalCpus for `TotalCpu`.
 fn plural_of(name: &[u8]) -> Option<&'static [u8]> {
     const MIN_LENGTH: usize = 7;
     let plural = [name, b"s"].concat();
@@ -130,7 +130,7 @@ pub(super) fn renamed_attribute(name: &[u8]) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| caseless::eq(old.as_bytes(), name)).map(|(_, new)| *new)
 }
 
-/// Returns the known attribute that a name was probably meant to be.
+/// Returns the known attribute of which a name is probably a misspelling.
 pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     let letters = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
@@ -163,8 +163,8 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     plural_of(name).or_else(|| NAMES.nearest(name, accept).copied()).or_else(|| shortened_name(name))
 }
 
-/// Returns the short attribute of every slot or job of which a name is a certain slip: two letters that changed places, a
-/// doubled letter, or a missing one inside. Other letters may make another word.
+/// Returns the common attribute with a short name of which a name is certainly a misspelling: two letters that changed
+/// places, a doubled letter, or a missing or additional letter inside. A wrong letter may make another word.
 fn nearest_short_name(name: &[u8]) -> Option<&'static [u8]> {
     const NAMES: [&[u8]; 10] =
         [b"User", b"Arch", b"Cpus", b"Disk", b"GPUs", b"Name", b"Rank", b"QDate", b"Memory", b"Start"];
@@ -185,7 +185,8 @@ fn nearest_short_name(name: &[u8]) -> Option<&'static [u8]> {
     NAMES.into_iter().filter(|_| is_candidate).find(is_slip)
 }
 
-/// Returns the attribute of the clock that a name from other systems means.
+/// Returns the expression over ClockDay or ClockMin that corresponds to a name from another batch system: `ClockDay`
+/// for `DayOfWeek`.
 pub(super) fn clock_attribute(name: &[u8]) -> Option<&'static str> {
     const NAMES: [(&str, &str); 9] = [
         ("Hour", "ClockMin / 60"),
@@ -198,11 +199,11 @@ pub(super) fn clock_attribute(name: &[u8]) -> Option<&'static str> {
         ("HourOfDay", "ClockMin / 60"),
         ("ClockHour", "ClockMin / 60"),
     ];
-    NAMES.iter().find(|(known, _)| caseless::eq(known.as_bytes(), name)).map(|(_, meant)| *meant)
+    NAMES.iter().find(|(known, _)| caseless::eq(known.as_bytes(), name)).map(|(_, expression)| *expression)
 }
 
-/// Returns the attribute whose name differs from this name only in one word, which one of them shortens:
-/// `RemoteUserPriority`, `RequestMem`.
+/// Returns the attribute whose name differs from this name only in its last word, which one of the two names
+/// abbreviates: `RemoteUserPriority`, `RequestMem`.
 fn shortened_name(name: &[u8]) -> Option<&'static [u8]> {
     const WORDS: [(&str, &str); 8] = [
         ("priority", "prio"),

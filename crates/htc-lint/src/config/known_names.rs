@@ -16,7 +16,7 @@ use htc_base::text::similar_names::{self, SimilarNames};
 use htc_config::{Advice, Config, ConfigView, defaults};
 use rustc_hash::FxHashMap;
 
-/// Parameter names that contain the name of a daemon, for which `*` stands.
+/// Parameter names that contain the name of a daemon, with `*` in place of it.
 const DAEMON_NAME_PATTERNS: [&str; 47] = [
     "*",
     "*_ADDRESS_FILE",
@@ -107,7 +107,7 @@ const NAME_PATTERNS: &[&str] = &[
     "*_GAHP_LOG",
 ];
 
-/// Prefixes of names that programs other than HTCondor's daemons read from its configuration.
+/// Prefixes of parameters that programs other than HTCondor's daemons and tools read from its configuration.
 const FOREIGN_PREFIXES: &[&str] = &[
     "HTCONDORCE_",
     "CONDORCE_",
@@ -133,7 +133,7 @@ const FOREIGN_PREFIXES: &[&str] = &[
     "SUPERUSERS",
 ];
 
-/// Names with a meaning in one configuration.
+/// Names that have a meaning in one configuration.
 pub struct KnownParameterNames {
     site: SiteNames,
     names: OnceCell<SimilarNames<Cow<'static, [u8]>>>,
@@ -160,25 +160,25 @@ impl KnownParameterNames {
         self.classify(name) == NameStatus::Read
     }
 
-    /// Returns the status of a name; a suggested name has the same prefixes before its dots.
+    /// Returns the status of a name. A suggested name keeps the prefixes before the dots.
     pub fn classify(&self, name: &[u8]) -> NameStatus {
-        // Longer names are not members of any family.
+        // No family has longer names.
         if name.len() > MAX_NAME_LENGTH {
             return NameStatus::SiteOwn;
         }
         // The name of an accounting group may contain dots.
-        if let Some(standing) = families::accounting_groups::classify_group_name(name, &self.site.groups) {
-            return standing;
+        if let Some(status) = families::accounting_groups::classify_group_name(name, &self.site.groups) {
+            return status;
         }
         let Some(dot) = memchr::memchr(b'.', name) else { return self.classify_bare(name) };
         let (prefix, rest) = (&name[..dot], &name[dot + 1..]);
         let with_prefix =
             |prefix: &[u8], rest: &[u8]| Advice::DidYouMean(bstr::join(".", [prefix, rest]).into());
         if let Some(mut unread) = self.site.check_misspelt_prefix(prefix) {
-            if let Advice::DidYouMean(meant) = &unread.fix {
+            if let Advice::DidYouMean(intended) = &unread.fix {
                 let near = Some(rest).filter(|rest| self.classify(rest) == NameStatus::SiteOwn);
                 let near = near.and_then(|rest| self.nearest_known(rest));
-                unread.fix = with_prefix(meant, near.as_deref().map_or(rest, |near| &near[..]));
+                unread.fix = with_prefix(intended, near.as_deref().map_or(rest, |near| &near[..]));
             }
             return NameStatus::Unread(unread);
         }
@@ -188,9 +188,9 @@ impl KnownParameterNames {
         match self.classify(rest) {
             NameStatus::Read if !self.site.is_local_name(prefix) && !is_named_by_site(name) && dot > 0 => {
                 let shown = prefix.as_bstr();
-                let why = format!("{shown} is neither a subsystem nor a local name of a daemon");
+                let cause = format!("{shown} is neither a subsystem nor a local name of a daemon");
                 let fix = format!("remove the prefix, or start the daemon with -local-name {shown}");
-                NameStatus::Unread(UnreadReason::new(why, Advice::Text(fix)))
+                NameStatus::Unread(UnreadReason::new(cause, Advice::Text(fix)))
             }
             NameStatus::SiteOwn if self.site.is_daemon(prefix) => {
                 let joined = [prefix, b"_", rest].concat();
@@ -203,8 +203,8 @@ impl KnownParameterNames {
                 }
             }
             NameStatus::Unread(mut unread) => {
-                if let Advice::DidYouMean(meant) = &unread.fix {
-                    unread.fix = with_prefix(prefix, meant);
+                if let Advice::DidYouMean(intended) = &unread.fix {
+                    unread.fix = with_prefix(prefix, intended);
                 }
                 NameStatus::Unread(unread)
             }
@@ -220,8 +220,8 @@ impl KnownParameterNames {
         if is_parameter(name) {
             return NameStatus::Read;
         }
-        if let Some(standing) = families::classify_family_name(name, &self.site) {
-            return standing;
+        if let Some(status) = families::classify_family_name(name, &self.site) {
+            return status;
         }
         let foreign = FOREIGN_PREFIXES.iter().any(|prefix| caseless::starts_with(name, prefix.as_bytes()));
         match foreign || self.is_in_family(name) || self.site.is_attribute_parameter(name) {
@@ -236,7 +236,7 @@ impl KnownParameterNames {
         }
     }
 
-    /// Returns true if a name is that of a setting of a member, with its words in another order.
+    /// Returns true if a name is a setting of a member with its parts in the wrong order.
     pub(super) fn is_misordered(&self, name: &[u8]) -> bool {
         families::classify_misordered_setting(name, &|name| self.site.is_set(name)).is_some()
     }
@@ -249,7 +249,7 @@ impl KnownParameterNames {
         of_daemon || of_family() || is_hook_parameter(name)
     }
 
-    /// Returns the known name that was probably meant, or `None`.
+    /// Returns the known name of which a name is probably a misspelling, or `None`.
     pub fn nearest_known(&self, name: &[u8]) -> Option<BString> {
         // The plural of a one-word parameter is not a misspelling: a site may use it for a list.
         let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
@@ -284,7 +284,7 @@ static BY_START: LazyLock<FxHashMap<[u8; 3], Vec<&'static [u8]>>> = LazyLock::ne
     by_start
 });
 
-/// Returns the only parameter of which a name is an abbreviation: `APPEND_REQ` means APPEND_REQUIREMENTS.
+/// Returns the only parameter of which a name is an abbreviation: APPEND_REQUIREMENTS for `APPEND_REQ`.
 fn find_abbreviated(name: &[u8]) -> Option<BString> {
     let start = name.first_chunk::<3>()?.map(|byte| byte.to_ascii_lowercase());
     let mut found = BY_START.get(&start)?.iter().filter(|known| is_abbreviation(name, known));
@@ -305,16 +305,17 @@ fn is_abbreviation(name: &[u8], known: &[u8]) -> bool {
     })
 }
 
-/// True for a parameter whose name begins with one that a site chooses, which may contain a dot: `NFS.HOME_LIMIT`.
+/// True for a parameter whose name begins with a part that the site chooses. This part may contain a dot:
+/// `NFS.HOME_LIMIT`.
 fn is_named_by_site(name: &[u8]) -> bool {
     let mut families = NAME_PATTERNS.iter().filter(|pattern| pattern.starts_with('*'));
     is_parameter(name) || families.any(|family| matches_pattern(family.as_bytes(), name))
 }
 
-/// Maximum length of a parameter name, whatever names a site gives its slots, jobs and daemons.
+/// Maximum length of a parameter name, including the names that a site gives its slots, jobs and daemons.
 const MAX_NAME_LENGTH: usize = 1024;
 
-/// Returns false if the first or last byte of a name excludes a pattern, as it does for most names.
+/// Returns false if the first or last byte of a name differs from the pattern. This fast check excludes most names.
 fn may_match(pattern: &[u8], name: &[u8]) -> bool {
     let is_same = |pattern: Option<&u8>, name: Option<&u8>| match (pattern, name) {
         (Some(b'*'), _) => true,
@@ -340,7 +341,7 @@ fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
     let plain = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
     };
-    // Short names are similar to many others: only a single difference after the first letter counts.
+    // Short names are similar to many others: only one difference, after the first letter, is accepted.
     let is_short = known.len() < 6 || name.len() < 6;
     let is_near = || {
         known.len() >= 4

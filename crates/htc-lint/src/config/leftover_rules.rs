@@ -1,4 +1,4 @@
-//! Text that stays in a value by accident: comments, quotes, references of other languages, separators.
+//! Text that is part of a value by mistake: comments, quotes, references in other languages, separators.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use super::program_paths::{find_arguments, find_relative_item};
 use super::type_rules::has_checked_type;
 use super::written_pieces::{replace_if_certain, replace_value};
 
-/// Checks one value. Returns true if the value contains text because of which no other rule can check it.
+/// Checks one value. Returns true if the value contains text that prevents the other rules from checking it.
 pub(super) fn check_leftovers(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -32,13 +32,13 @@ pub(super) fn check_leftovers(
         return false;
     }
     let leftovers = [
-        find_template_mark(raw).map(|span| {
-            let message = "a template mark was not replaced";
+        find_placeholder(raw).map(|span| {
+            let message = "a placeholder of a template engine was not replaced";
             (
                 LintRule::TemplateMark,
                 span,
                 message.to_owned(),
-                "write the value in place of the mark, or run the template engine".into(),
+                "write the value in place of the placeholder, or run the template engine".into(),
             )
         }),
         find_comment(raw).map(|span| {
@@ -48,7 +48,7 @@ pub(super) fn check_leftovers(
                 has_checked_type(parameter) && !check_value(parameter, raw, subject.world).is_empty()
             };
             if parameter.is_some_and(is_bad) {
-                message.push_str(", which its readers reject");
+                message.push_str(", which HTCondor rejects");
             }
             let fix = "put the comment on its own line";
             (LintRule::CommentInValue, span, message, fix.into())
@@ -65,7 +65,7 @@ pub(super) fn check_leftovers(
             })
             .map(|(span, advice)| {
                 let shown = BStr::new(&raw[span.clone()]);
-                let message = format!("'{shown}' is not a reference: it stays in the value as it is");
+                let message = format!("'{shown}' is not a reference: it remains in the value unchanged");
                 (LintRule::ShellVariable, span, message, advice)
             }),
         find_bracketed_list(raw, parameter).map(|(span, inner)| {
@@ -97,21 +97,21 @@ pub(super) fn check_leftovers(
         }),
         find_arguments(&entry.name, raw).map(|(span, fix)| {
             let shown = raw[span.clone()].as_bstr();
-            let message = format!("the arguments '{shown}' are a part of the path of the program");
+            let message = format!("the arguments '{shown}' are part of the program's path");
             (LintRule::TrailingText, span, message, fix.into())
         }),
         find_relative_path(&entry.name, raw, parameter).or_else(|| find_relative_item(raw, parameter)).map(
             |span| {
                 let path = BStr::new(&raw[span.clone()]);
-                let message = format!("the path {path} is relative to the directory of each daemon");
+                let message = format!("the path {path} is relative to the working directory of each daemon");
                 (LintRule::RelativePath, span, message, "write an absolute path".into())
             },
         ),
     ];
-    let mut is_spoilt = false;
+    let mut is_unusable = false;
     for (rule, span, message, fix) in leftovers.into_iter().flatten() {
         let message = format!("{}: {message}", entry.name);
-        is_spoilt |= !matches!(rule, LintRule::RelativePath | LintRule::ShellVariable);
+        is_unusable |= !matches!(rule, LintRule::RelativePath | LintRule::ShellVariable);
         let place = Some((span.start, span.end));
         let has_more = !raw[span.end..].trim().is_empty();
         let part = &raw[span];
@@ -125,11 +125,11 @@ pub(super) fn check_leftovers(
             LintRule::CommentInValue => move_comment(finding, part),
             _ => replace_if_certain(finding, part),
         });
-        if is_spoilt {
+        if is_unusable {
             break;
         }
     }
-    is_spoilt
+    is_unusable
 }
 
 /// Adds the correction of a comment in a value: it becomes a line before the statement.
@@ -149,7 +149,7 @@ fn move_comment(finding: Finding, comment: &[u8]) -> Finding {
     Finding { replacement: Some(Replacement { span, text: text.into() }), ..finding }
 }
 
-/// True for values in another language, in which these marks have a meaning.
+/// True for values in another language, in which these characters have a meaning.
 fn has_own_language(name: &[u8], parameter: Option<&RegisteredParameter>) -> bool {
     let name = unqualified_name(name);
     let is_foreign = |ending: &str| caseless::ends_with(name, ending.as_bytes());
@@ -183,14 +183,14 @@ fn find_comment(raw: &[u8]) -> Option<Range<usize>> {
     starts.map(|at| at..raw.len())
 }
 
-/// True for an expression of a template engine between blanks, such as `", ".join(names)`.
+/// True for an expression of a template engine with blanks around it, such as `", ".join(names)`.
 fn is_template_expression(inner: &[u8]) -> bool {
     let letters = inner.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     inner.starts_with(b" ") && inner.ends_with(b" ") && letters > 2 && inner.find_byteset(b".|(").is_some()
 }
 
 /// Finds `{{ name }}`, `<% name %>` and a value `@name@`.
-fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
+fn find_placeholder(raw: &[u8]) -> Option<Range<usize>> {
     let is_name = |text: &[u8]| {
         let text = text.trim();
         text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || b"_@".contains(byte))
@@ -212,28 +212,28 @@ fn find_template_mark(raw: &[u8]) -> Option<Range<usize>> {
         }
     }
     // An item of a list: MASTER, @DAEMONS@.
-    let is_item_mark = |item: &[u8]| {
+    let is_placeholder = |item: &[u8]| {
         let inner = item.strip_prefix(b"@").and_then(|rest| rest.strip_suffix(b"@")).unwrap_or_default();
         inner.len() > 1 && inner.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
     };
     let mut items = raw.split(|byte| b", \t".contains(byte)).filter(|item| !item.is_empty());
-    if let Some(item) = items.find(|item| is_item_mark(item) && *item != raw) {
+    if let Some(item) = items.find(|item| is_placeholder(item) && *item != raw) {
         return raw.find(item).map(|start| start..start + item.len());
     }
-    // The mark has one `@` or two on each side.
+    // The placeholder has one `@` or two on each side.
     let inner = raw.strip_prefix(b"@")?;
     if let Some(inner) = inner.strip_prefix(b"@") {
         let name = inner.strip_suffix(b"@@")?;
         return (name.len() > 1 && is_name(name)).then_some(0..raw.len());
     }
     let end = inner.find_byte(b'@')?;
-    let is_mark = end > 1
+    let is_complete = end > 1
         && inner[..end].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
         && inner.get(end + 1).is_none_or(|next| !next.is_ascii_alphanumeric());
-    is_mark.then_some(0..end + 2)
+    is_complete.then_some(0..end + 2)
 }
 
-/// Finds `$ENV{HOME}`; returns its place and the reference that was probably meant.
+/// Finds `$ENV{HOME}`; returns its place and the reference that was probably intended.
 fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
     // Without a last brace, no reference ends; looking for one after each dollar would take quadratic time.
     let last_brace = raw.rfind_byte(b'}')?;
@@ -249,21 +249,22 @@ fn find_braced_function(raw: &[u8]) -> Option<(Range<usize>, String)> {
         }
         let close = open + raw[open..].find_byte(b'}')?;
         let body = &raw[open + 1..close];
-        let meant = || format!("${}({})", BStr::new(word), BStr::new(body));
-        (!body.is_empty()).then(|| (dollar..close + 1, meant()))
+        let reference = || format!("${}({})", BStr::new(word), BStr::new(body));
+        (!body.is_empty()).then(|| (dollar..close + 1, reference()))
     })
 }
 
-/// Finds `$$(NAME)`, which is replaced in ads of jobs only; returns its place and the reference to a macro of that name.
+/// Finds `$$(NAME)`, which is replaced only in job ads; returns its place and the reference to the macro with this
+/// name.
 fn find_job_reference(
     name: &[u8],
     raw: &[u8],
     parameter: Option<&RegisteredParameter>,
 ) -> Option<(Range<usize>, String)> {
-    let own = unqualified_name(name);
+    let bare = unqualified_name(name);
     let is_of_jobs = ["SUBMIT_", "JOB_", "APPEND_", "DAGMAN_"]
         .iter()
-        .any(|start| caseless::starts_with(own, start.as_bytes()));
+        .any(|start| caseless::starts_with(bare, start.as_bytes()));
     if is_of_jobs || parameter?.value_type.is_expression() {
         return None;
     }
@@ -275,8 +276,8 @@ fn find_job_reference(
     is_name.then_some((start..end + 1, reference))
 }
 
-/// Returns the correction of `$NAME`. If no macro has this name, a variable of the environment or of a
-/// template may be meant.
+/// Returns the correction of `$NAME`. If no macro has this name, an environment variable or a variable of a template
+/// may be intended.
 fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: String) -> Advice {
     let name = reference.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
     let is_known = |name: &str| {
@@ -293,7 +294,7 @@ fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: St
             "write $ENV({name}) for a variable of the environment, or define {name} and write $({name})"
         )
         .into(),
-        // The environment of a daemon need not have the variable.
+        // The variable may be missing in the environment of the daemon.
         None if name.is_none() && reference.starts_with("$ENV(") => {
             format!("write {reference} if the environment of the daemon has the variable").into()
         }
@@ -301,7 +302,7 @@ fn advise_reference(subject: &LintSubject<'_>, entry: &MacroEntry, reference: St
     }
 }
 
-/// Finds `$NAME` and `${NAME}`; returns the place and the reference that was probably meant.
+/// Finds `$NAME` and `${NAME}`; returns the place and the reference that was probably intended.
 fn find_shell_variable(
     subject: &LintSubject<'_>,
     raw: &[u8],
@@ -336,7 +337,7 @@ fn find_shell_variable(
     })
 }
 
-/// Finds quotes around a path, a host or a name, which would be part of it.
+/// Finds quotes around a path, a host or a name, which HTCondor treats as part of the value.
 fn find_quotes(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
     let parameter = parameter?;
     let text = raw.trim();
@@ -366,7 +367,7 @@ fn find_bracketed_list(
     (!items.trim().is_empty() && inner.iter().all(is_plain)).then(|| (0..raw.len(), items.trim().to_vec()))
 }
 
-/// Finds an item of a list that is in quotes. Lists of attributes whose values are parameters have a rule of their own.
+/// Finds an item of a list that is in quotes. Another rule checks lists of attributes whose values are parameters.
 fn find_quoted_item(entry: &MacroEntry, parameter: Option<&RegisteredParameter>) -> Option<Range<usize>> {
     let raw = &entry.current.raw;
     if parameter?.value_type != ValueType::List || is_attribute_list(&entry.name) {
@@ -393,7 +394,7 @@ fn find_trailing_mark(raw: &[u8], parameter: Option<&RegisteredParameter>) -> Op
     (is_single && matches!(last, b',' | b';')).then(|| end - 1..end)
 }
 
-/// Finds the plus of `NAME =+ item`, which becomes an item of the list.
+/// Finds the plus of `NAME =+ item`, which becomes part of the list.
 fn find_leading_plus(
     name: &[u8],
     raw: &[u8],
@@ -477,7 +478,7 @@ fn find_relative_path(
     // Daemons do not expand `~`.
     let is_relative = first.is_ascii_alphanumeric() || first == b'.' || first == b'~';
     let is_windows = text.get(1) == Some(&b':');
-    // Paths of hooks have a rule of their own.
+    // Another rule checks the paths of hooks.
     let is_hook = parameter.name.contains("_HOOK_");
     let has_tilde = parameter.value_type == ValueType::Path && text.starts_with(b"~") && !is_hook;
     let is_checked = DIRECTORIES.contains(&parameter.name) || has_tilde;
@@ -516,7 +517,7 @@ mod tests {
 
     #[test]
     fn template_marks_contain_names() {
-        let found = |raw: &str| find_template_mark(raw.as_bytes()).map(|span| raw[span].to_owned());
+        let found = |raw: &str| find_placeholder(raw.as_bytes()).map(|span| raw[span].to_owned());
         assert_eq!(found("{{ condor_host }}").as_deref(), Some("{{ condor_host }}"));
         assert_eq!(found("x <%= @a %> y").as_deref(), Some("<%= @a %>"));
         assert_eq!(found("x <%= host %> y").as_deref(), Some("<%= host %>"));

@@ -1,4 +1,4 @@
-//! Subject of the rules: a configuration, with the results of queries that several rules need.
+//! Input of the rules: a configuration, with the results of queries that several rules need.
 
 use htc_config::lint_rule::LintRule;
 use std::cell::{OnceCell, RefCell};
@@ -21,23 +21,23 @@ use htc_config::source_index::SourceIndex;
 use htc_config::source_location::locate_definition;
 use htc_config::{Config, ConfigView, ExpandError, IntoAdvice};
 
-/// Subject of the rules.
+/// Input of the rules.
 pub struct LintSubject<'a> {
-    /// The configuration, which was loaded with the texts of its sources.
+    /// The configuration, loaded with the text of its sources.
     pub config: &'a Config,
-    /// Values of the configuration.
+    /// View of the configuration's values.
     pub view: ConfigView<'a>,
     /// Access to the machine.
     pub world: &'a dyn World,
     /// Names that have a meaning in the configuration.
     pub known: KnownParameterNames,
-    /// Files outside the configuration that use its macros.
+    /// Files outside the configuration that use its parameters.
     pub used_by: Vec<PathBuf>,
-    /// False if sources that cannot be searched may use a macro: macros that nothing refers to are not reported.
+    /// False if sources that were not read may use a macro. Unused macros are then not reported.
     pub reports_unused_macros: bool,
-    /// False if the environment was not read, which may set any parameter.
+    /// False if the environment was not read. It may set any parameter.
     pub reads_environment: bool,
-    own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
+    set_names: OnceCell<SimilarNames<&'a [u8]>>,
     names_after_prefix: OnceCell<FxHashSet<Vec<u8>>>,
     referenced: OnceCell<ReferencedNames>,
     mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
@@ -49,7 +49,7 @@ pub struct LintSubject<'a> {
 }
 
 impl<'a> LintSubject<'a> {
-    /// Prepares a configuration for the rules.
+    /// Creates the input of the rules for a configuration.
     pub fn new(config: &'a Config, world: &'a dyn World) -> Self {
         let view = config.view(world);
         let known = KnownParameterNames::new(config, &view);
@@ -62,7 +62,7 @@ impl<'a> LintSubject<'a> {
             used_by: Vec::new(),
             reports_unused_macros: true,
             reads_environment: true,
-            own_names_cache: OnceCell::new(),
+            set_names: OnceCell::new(),
             names_after_prefix: OnceCell::new(),
             referenced: OnceCell::new(),
             mentioned: OnceCell::new(),
@@ -74,7 +74,7 @@ impl<'a> LintSubject<'a> {
         }
     }
 
-    /// True if a value that may name attributes of jobs contains the name: a transform, a route or a list.
+    /// True if a transform, a route or a list of job attributes contains the name.
     pub(super) fn is_in_transforms(&self, name: &[u8]) -> bool {
         let name = name.to_ascii_lowercase();
         if let Some(found) = self.in_transforms.borrow().get(&name) {
@@ -85,7 +85,7 @@ impl<'a> LintSubject<'a> {
         found
     }
 
-    /// Returns these values in lower case, with a zero byte after each.
+    /// Returns the values of transforms, routes and lists of job attributes in lower case, with a zero byte after each.
     fn transform_text(&self) -> &[u8] {
         const STARTS: [&str; 7] = [
             "JOB_TRANSFORM_",
@@ -98,8 +98,8 @@ impl<'a> LintSubject<'a> {
         ];
         self.transform_text.get_or_init(|| {
             let is_transform = |name: &[u8]| {
-                let own = unqualified_name(name);
-                STARTS.iter().any(|start| caseless::starts_with(own, start.as_bytes()))
+                let bare = unqualified_name(name);
+                STARTS.iter().any(|start| caseless::starts_with(bare, start.as_bytes()))
             };
             let entries = self.config.set.entries().filter(|entry| is_transform(&entry.name));
             let mut text = Vec::new();
@@ -111,7 +111,8 @@ impl<'a> LintSubject<'a> {
         })
     }
 
-    /// True if the machine has a resource that defines an attribute of that name: `Licence`, `TotalLicence`.
+    /// True if the name contains that of a resource of the machine, which defines such attributes: `Licence`,
+    /// `TotalLicence`.
     pub(super) fn is_machine_resource(&self, name: &[u8]) -> bool {
         let tags = self.resource_tags.get_or_init(|| {
             let tag = |entry: &'a MacroEntry| {
@@ -131,11 +132,12 @@ impl<'a> LintSubject<'a> {
 
     /// Returns the names that the configuration sets.
     pub(super) fn names_set(&self) -> &SimilarNames<&'a [u8]> {
-        self.own_names_cache
+        self.set_names
             .get_or_init(|| SimilarNames::new(self.config.set.entries().map(|entry| entry.name.as_bytes())))
     }
 
-    /// Returns the text that limits what is known of a parameter that is not set: `, unless the environment sets _condor_X`.
+    /// Returns the end of a message that a parameter is not set: `, unless the environment, which was not read, sets
+    /// _condor_X`, or nothing if the environment was read.
     pub(super) fn environment_limit(&self, name: &[u8]) -> String {
         match self.reads_environment {
             true => String::new(),
@@ -143,7 +145,7 @@ impl<'a> LintSubject<'a> {
         }
     }
 
-    /// Returns the names that something refers to.
+    /// Returns the names to which the configuration refers.
     pub(super) fn referenced_names(&self) -> &ReferencedNames {
         self.referenced
             .get_or_init(|| collect_referenced_names(self.config, &self.view, self.names_set(), &self.known))
@@ -158,8 +160,7 @@ impl<'a> LintSubject<'a> {
 
     /// Expands the value of an entry.
     ///
-    /// # Errors
-    /// The expansion does not end.
+    /// # Errors The expansion is circular or too long.
     pub(crate) fn expand_entry(&self, entry: &MacroEntry) -> Result<BString, ExpandError> {
         let raw = entry.raw();
         if memchr::memchr(b'$', raw).is_none() {
@@ -186,8 +187,8 @@ impl<'a> LintSubject<'a> {
         Some(cell.get_or_init(|| SourceIndex::new(text)))
     }
 
-    /// Returns the entries that a person wrote in files, commands and overlays; not detected ones, nor those
-    /// only from templates.
+    /// Returns the entries from files, commands and overlays, without those that are detected or come only from
+    /// templates.
     pub fn user_written_entries(&self) -> impl Iterator<Item = &'a MacroEntry> {
         self.config.set.entries().filter(|entry| entry.current.is_user_written())
     }

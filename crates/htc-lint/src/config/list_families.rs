@@ -5,7 +5,7 @@ pub(super) struct NamedListFamily {
     pub(super) lists: &'static [&'static str],
     pub(super) prefix: &'static str,
     pub(super) suffix: &'static str,
-    /// Suffixes of parameters that are settings of a member rather than a member.
+    /// Suffixes of parameters that are settings of a member and do not define one.
     pub(super) member_suffixes: &'static [&'static str],
     pub(super) member_noun: &'static str,
 }

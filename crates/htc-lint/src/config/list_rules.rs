@@ -20,8 +20,8 @@ use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
 
-/// Parameters of the old router language, which 24.10.2 removed. JOB_ROUTER_ENTRIES_REFRESH still has a timer that reads the
-/// routes again (`JobRouter::config`).
+/// Parameters of the old router language, which 24.10.2 removed, and their replacements. JOB_ROUTER_ENTRIES_REFRESH is
+/// not one of them: its timer still reads the routes again (`JobRouter::config`).
 const OLD_ROUTER_PARAMETERS: [(&str, &str); 4] = [
     (
         "JOB_ROUTER_ENTRIES",
@@ -73,11 +73,11 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             if is_misspelt {
                 continue;
             }
-            if let Some(UnreadReason { why, fix, holds_in_part }) =
+            if let Some(UnreadReason { cause, fix, holds_in_part }) =
                 accounting_groups::check_listed_group(BStr::new(&group), &listed, &subject.view)
             {
                 let rule = LintRule::NamedNotDefined;
-                let finding = subject.make_finding(rule, &entry.current, part, why, fix);
+                let finding = subject.make_finding(rule, &entry.current, part, cause, fix);
                 findings.push(Finding { holds_in_part, ..finding });
             }
         }
@@ -97,7 +97,7 @@ fn list_words<'e>(
     })
 }
 
-/// Reports words of DAEMON_LIST that name no program (`masterDaemon.cpp`, constructor of `daemon`).
+/// Reports words of DAEMON_LIST for which no parameter names a program (`masterDaemon.cpp`, constructor of `daemon`).
 fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     for (word, part) in list_words(subject, entry) {
         let word = BStr::new(word.trim_start_with(|c| c == '+'));
@@ -107,7 +107,7 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
         let known =
             DAEMON_NAMES.iter().filter(|name| subject.view.is_defined(name)).map(|name| name.as_bytes());
         let message = format!("daemon '{word}' is named here, but no parameter {word} names its program");
-        // The name of a program: condor_master.
+        // A word may be the name of a program: condor_master.
         let plain = caseless::strip_prefix(word, b"condor_").map(<[u8]>::to_ascii_uppercase);
         let plain = plain.filter(|plain| DAEMON_NAMES.iter().any(|known| known.as_bytes() == plain));
         let is_name = word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -123,7 +123,7 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
 
 /// Reports advertised attributes that nothing defines.
 fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
-    // A latch remembers when an attribute of the slot changed (`ResState`, STARTD_LATCH_EXPRS).
+    // A latch records when an attribute of the slot changed (`ResState`, STARTD_LATCH_EXPRS).
     let is_latch = caseless::eq(unqualified_name(&entry.name), b"STARTD_LATCH_EXPRS");
     if entry.raw().starts_with(b"+ ") {
         let message = format!("{}: the value begins with '+'", entry.name);
@@ -133,7 +133,7 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
         return;
     }
     for (word, part) in list_words(subject, entry) {
-        // `+Name` in SUBMIT_ATTRS replaces what the submit file says (`SubmitHash::SetForcedSubmitAttrs`).
+        // `+Name` in SUBMIT_ATTRS replaces the value from the submit file (`SubmitHash::SetForcedSubmitAttrs`).
         let word = BString::from(word.strip_prefix(b"+").unwrap_or(&word));
         if is_latch && is_known_attribute(&word) || is_published(subject, &entry.name, &word) {
             continue;
@@ -179,7 +179,7 @@ fn cron_may_publish(subject: &LintSubject<'_>, attribute: &[u8]) -> bool {
     })
 }
 
-/// True for the lists of the startd, and those of its slots.
+/// True for attribute lists of the startd and of its slots.
 fn is_startd_list(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     caseless::ends_with(name, b"STARTD_ATTRS") || caseless::ends_with(name, b"STARTD_EXPRS")
@@ -188,8 +188,8 @@ fn is_startd_list(name: &[u8]) -> bool {
 /// True if HTCondor itself sets an attribute in the ads to which a list adds attributes, always or on some machines
 /// (`MachAttributes::publish_static`), so that no parameter has to.
 fn is_published(subject: &LintSubject<'_>, list: &[u8], attribute: &[u8]) -> bool {
-    let own = unqualified_name(list);
-    let is_of_jobs = caseless::starts_with(own, b"SUBMIT_");
+    let bare = unqualified_name(list);
+    let is_of_jobs = caseless::starts_with(bare, b"SUBMIT_");
     let owner = AttributeOwner::of_attribute(attribute);
     let is_possible = match () {
         () if is_of_jobs => owner != Some(AttributeOwner::Slot),
@@ -215,9 +215,9 @@ fn member_name<'n>(family: &NamedListFamily, name: &'n [u8]) -> Option<&'n [u8]>
         return None;
     }
     let end = name.len().checked_sub(family.suffix.len())?;
-    let own = name.get(family.prefix.len()..end).filter(|own| !own.is_empty())?;
-    let is_part = family.member_suffixes.iter().any(|part| caseless::ends_with(own, part.as_bytes()));
-    (!is_part).then_some(own)
+    let member = name.get(family.prefix.len()..end).filter(|member| !member.is_empty())?;
+    let is_part = family.member_suffixes.iter().any(|part| caseless::ends_with(member, part.as_bytes()));
+    (!is_part).then_some(member)
 }
 
 fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: &mut Vec<Finding>) {
@@ -227,7 +227,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         .entries()
         .filter(|entry| !entry.raw().is_empty())
         .filter_map(|entry| Some((member_name(family, &entry.name)?, entry)))
-        // REASON_<NAME> is a misspelling of <NAME>_REASON, which is reported with the name.
+        // REASON_<NAME> is a misspelling of <NAME>_REASON. The rules for names report it.
         .filter(|(_, entry)| !subject.known.is_misordered(&entry.name))
         .collect();
     let defined_names: FxHashSet<Vec<u8>> =
@@ -235,7 +235,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
     let near_names = LazyCell::new(|| SimilarNames::new(defined.iter().map(|(name, _)| *name)));
     let mut named: Vec<BString> = Vec::new();
     let unlisted = unlisted_members(subject, family, &defined);
-    // Members in no list that the finding about a name in the list suggests.
+    // Unlisted members that the finding about an undefined name of a list suggests.
     let mut suggested: FxHashSet<Vec<u8>> = FxHashSet::default();
     for list in family.lists {
         let names = list_items(&subject.view, list);
@@ -250,14 +250,17 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
                 continue;
             }
             let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));
-            let knob = format!("{}{name}{}", family.prefix, family.suffix);
-            if is_written_somewhere(subject, knob.as_bytes()) || is_defined_for_other(subject, family, name) {
+            let parameter = format!("{}{name}{}", family.prefix, family.suffix);
+            if is_written_somewhere(subject, parameter.as_bytes())
+                || is_defined_for_other(subject, family, name)
+            {
                 continue;
             }
-            if is_misspelt_member(subject, &knob) {
+            if is_misspelt_member(subject, &parameter) {
                 continue;
             }
-            let mut message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
+            let mut message =
+                format!("{} '{name}' is named here, but {parameter} is not set", family.member_noun);
             // A name of one or two letters is similar to every other short name.
             let near = near_names.nearest(name, |near| near.len() > 2 && name.len() > 2);
             let fix = match near {
@@ -273,9 +276,10 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
                 suggested.insert(member.to_ascii_lowercase());
             }
             // A file that contains the list and one member is expected to contain all of them.
-            let is_beside = |other: &MacroEntry| other.current.place.source == entry.current.place.source;
+            let is_in_same_source =
+                |other: &MacroEntry| other.current.place.source == entry.current.place.source;
             let holds_in_part = defined.iter().any(|(member, other)| {
-                is_beside(other) && names.iter().any(|name| caseless::eq(name, member))
+                is_in_same_source(other) && names.iter().any(|name| caseless::eq(name, member))
             });
             let rule = LintRule::NamedNotDefined;
             let finding = subject.make_finding(rule, &entry.current, part, message, fix);
@@ -288,14 +292,14 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
     check_unlisted_members(subject, family, &defined, &named, findings);
 }
 
-/// True if a parameter whose name is a misspelling of this one is set, which has a finding of its own.
-fn is_misspelt_member(subject: &LintSubject<'_>, knob: &str) -> bool {
-    let Some(near) = subject.names_set().nearest(knob.as_bytes(), |_| true) else { return false };
-    let meant = match subject.known.classify(near) {
-        NameStatus::Unread(UnreadReason { fix: Advice::DidYouMean(meant), .. }) => meant,
+/// True if the configuration sets a misspelling of this parameter, which another finding reports.
+fn is_misspelt_member(subject: &LintSubject<'_>, parameter: &str) -> bool {
+    let Some(near) = subject.names_set().nearest(parameter.as_bytes(), |_| true) else { return false };
+    let intended = match subject.known.classify(near) {
+        NameStatus::Unread(UnreadReason { fix: Advice::DidYouMean(intended), .. }) => intended,
         _ => return false,
     };
-    caseless::eq(&meant, knob.as_bytes())
+    caseless::eq(&intended, parameter.as_bytes())
 }
 
 /// Returns the members that are defined and that no list contains.
@@ -336,7 +340,8 @@ fn advise_undefined_member(
     {
         return format!("did you mean {only}?").into();
     }
-    // JOB_ROUTER_PRE_ROUTE_TRANSFORM_x, which looks like a member of the list JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES.
+    // The name may be defined as JOB_ROUTER_PRE_ROUTE_TRANSFORM_x, which looks like a member of the list
+    // JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES but is not one.
     let starts = family.lists.iter().filter_map(|list| list.strip_suffix("NAMES"));
     let mut others = starts.filter(|start| *start != family.prefix).map(|start| format!("{start}{shown}"));
     match others.find(|other| subject.config.set.find_exact(other.as_bytes()).is_some()) {
@@ -363,17 +368,18 @@ fn check_unlisted_members(
 ) {
     let listed: FxHashSet<Vec<u8>> = named.iter().map(|name| name.to_ascii_lowercase()).collect();
     let probable = LazyCell::new(|| SimilarNames::new(probable_names(family, named)));
-    let offers = LazyCell::new(|| comments_with_list(subject, family));
+    let list_comments = LazyCell::new(|| comments_with_list(subject, family));
     for (name, entry) in defined {
-        let is_offered = || offers.iter().any(|line| caseless::contains(line, name));
-        if listed.contains(&name.to_ascii_lowercase()) || !entry.current.is_user_written() || is_offered() {
+        let is_in_comment = || list_comments.iter().any(|line| caseless::contains(line, name));
+        if listed.contains(&name.to_ascii_lowercase()) || !entry.current.is_user_written() || is_in_comment()
+        {
             continue;
         }
         let message = format!("{} '{}' is in no list: it is never used", family.member_noun, BStr::new(name));
         if let Some(other) = find_naming_family(subject, family, name) {
-            let meant = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
+            let correct_name = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
             let message = format!("{message}; {} names a {} of this name", other.lists[0], other.member_noun);
-            let fix = Advice::DidYouMean(meant.into());
+            let fix = Advice::DidYouMean(correct_name.into());
             findings.push(subject.make_finding(
                 LintRule::DefinedNotNamed,
                 &entry.current,
@@ -399,8 +405,8 @@ fn check_unlisted_members(
     }
 }
 
-/// True if a line of a source sets a parameter that is not set: the line is not read because of a condition or a syntax
-/// error.
+/// True if a source contains a block (`@=`) for a parameter that is not set: a condition or a syntax error keeps the
+/// block from being read.
 fn is_written_somewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
     texts.flat_map(|text| text.lines()).any(|line| {
@@ -409,8 +415,7 @@ fn is_written_somewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     })
 }
 
-/// Returns the family of transforms or routes whose list has this name without a definition, if the list of
-/// the member's own family lacks the name.
+/// Returns another family of transforms or routes whose list contains this name without a definition.
 fn find_naming_family<'f>(
     subject: &LintSubject<'_>,
     family: &NamedListFamily,
@@ -422,22 +427,22 @@ fn find_naming_family<'f>(
                 .lists
                 .iter()
                 .any(|list| list_items(&subject.view, list).iter().any(|word| caseless::eq(word, name)));
-            let knob = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
-            is_listed && is_job_rule(family) && subject.config.set.find_exact(knob.as_bytes()).is_none()
+            let parameter = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
+            is_listed && is_job_rule(family) && subject.config.set.find_exact(parameter.as_bytes()).is_none()
         },
     )
 }
 
-/// True if a member that is not defined is defined as a member of another family, which does not list it.
+/// True if a member that is not defined in its family is defined in another family, whose list does not contain it.
 fn is_defined_for_other(subject: &LintSubject<'_>, family: &NamedListFamily, name: &[u8]) -> bool {
     is_job_rule(family)
         && NAMED_LIST_FAMILIES.iter().filter(|other| other.prefix != family.prefix && is_job_rule(other)).any(
             |other| {
-                let knob = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
+                let parameter = format!("{}{}{}", other.prefix, BStr::new(name), other.suffix);
                 let is_set = subject
                     .config
                     .set
-                    .find_exact(knob.as_bytes())
+                    .find_exact(parameter.as_bytes())
                     .is_some_and(|entry| entry.current.is_user_written());
                 let is_listed = other
                     .lists
@@ -453,8 +458,8 @@ fn is_job_rule(family: &NamedListFamily) -> bool {
     matches!(family.prefix, "JOB_ROUTER_ROUTE_" | "JOB_ROUTER_TRANSFORM_" | "JOB_TRANSFORM_")
 }
 
-/// Returns the parameters that a member in no list may be a misspelling of: the list itself, or a setting of a
-/// listed member.
+/// Returns the parameters whose names an unlisted member may misspell: the list itself, or a setting of a listed
+/// member.
 fn probable_names(family: &NamedListFamily, named: &[BString]) -> Vec<Vec<u8>> {
     let (prefix, suffix) = (family.prefix, family.suffix);
     let parts = named.iter().flat_map(|member| {
@@ -464,8 +469,8 @@ fn probable_names(family: &NamedListFamily, named: &[BString]) -> Vec<Vec<u8>> {
     family.lists.iter().map(|list| list.as_bytes().to_vec()).chain(parts).collect()
 }
 
-/// Returns the comments that mention a list of the family: a member that such a comment names was left out of the
-/// list on purpose.
+/// Returns the comments that mention a list of the family. A member that such a comment names was left out of the list
+/// on purpose.
 fn comments_with_list<'a>(subject: &LintSubject<'a>, family: &NamedListFamily) -> Vec<&'a [u8]> {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
     texts

@@ -1,5 +1,4 @@
-//! Settings of members of a list where no member has that name: `SUBMIT_REQUIREMENT_x_REASON` without
-//! `SUBMIT_REQUIREMENT_x`.
+//! Settings of a member that does not exist: `SUBMIT_REQUIREMENT_x_REASON` without `SUBMIT_REQUIREMENT_x`.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, similar_names, unqualified_name};
@@ -13,14 +12,14 @@ use super::parameter_names::list_items;
 
 /// Family of members with settings in separate parameters.
 struct MemberFamily {
-    /// Parameters that list the members; empty if nothing does.
+    /// Parameters that list the members; empty if the family has no list.
     lists: &'static [&'static str],
     prefix: &'static str,
     /// Suffixes of the parameters that define a member.
     definitions: &'static [&'static str],
     /// Suffixes of the settings that have no effect without the member.
     settings: &'static [&'static str],
-    /// Names after the prefix that are other parameters.
+    /// Parts after the prefix that make a parameter of HTCondor, not a setting.
     others: &'static [&'static str],
 }
 
@@ -131,8 +130,8 @@ fn check_family(subject: &LintSubject<'_>, family: &MemberFamily, findings: &mut
     let settings: Vec<(&MacroEntry, &[u8], &str)> = subject
         .user_written_entries()
         .filter_map(|entry| {
-            let of = |end: &&'static str| Some((entry, member_of(family, &entry.name, end)?, *end));
-            family.settings.iter().find_map(of)
+            let as_setting = |end: &&'static str| Some((entry, member_of(family, &entry.name, end)?, *end));
+            family.settings.iter().find_map(as_setting)
         })
         .collect();
     if settings.is_empty() {
@@ -178,31 +177,33 @@ fn check_family(subject: &LintSubject<'_>, family: &MemberFamily, findings: &mut
         let names = listed.iter().map(|name| &name[..]).chain(defined.iter().map(|(name, _)| *name));
         let near = similar_names::nearest(member, names.filter(|name| !caseless::eq(name, member)));
         let shown = BStr::new(member);
-        let own = match family.definitions.first() {
+        let problem = match family.definitions.first() {
             Some(definition) if *definition != end => {
                 format!("no parameter {}{shown}{definition}", family.prefix)
             }
             _ => format!("{} does not list {shown}", family.lists.join(" or ").replace('*', "SCHEDD")),
         };
         let message = match family.definitions.first() {
-            Some(definition) if *definition != end => format!("nothing reads {}: there is {own}", entry.name),
-            _ => format!("nothing reads {}: {own}", entry.name),
+            Some(definition) if *definition != end => {
+                format!("nothing reads {}: there is {problem}", entry.name)
+            }
+            _ => format!("nothing reads {}: {problem}", entry.name),
         };
         let fix = match near {
             Some(near) => Advice::DidYouMean(format!("{}{}{end}", family.prefix, BStr::new(near)).into()),
             None => format!("define {shown}, or remove this").into(),
         };
         let source = entry.current.place.source;
-        let is_beside = |other: &MacroEntry| other.current.place.source == source;
+        let is_in_same_source = |other: &MacroEntry| other.current.place.source == source;
         let has_list = family.lists.iter().any(|list| {
             subject.config.set.find_exact(list.as_bytes()).is_some_and(|list| list.current.is_user_written())
         });
-        // A file that has only settings belongs to another file, which has the members.
-        if near.is_none() && !has_list && !defined.iter().any(|(_, other)| is_beside(other)) {
+        // If a file has only settings, the members are probably in another file.
+        if near.is_none() && !has_list && !defined.iter().any(|(_, other)| is_in_same_source(other)) {
             continue;
         }
         let holds_in_part =
-            family.lists.iter().any(is_list_set) && defined.iter().any(|(_, other)| is_beside(other));
+            family.lists.iter().any(is_list_set) && defined.iter().any(|(_, other)| is_in_same_source(other));
         let finding = subject.make_finding(LintRule::UnknownParameter, &entry.current, None, message, fix);
         findings.push(Finding { holds_in_part, ..finding });
     }

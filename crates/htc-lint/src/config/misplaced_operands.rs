@@ -1,4 +1,4 @@
-//! Operands that belong to another operator than the one that is applied to them.
+//! Operands of an operator other than the intended one.
 
 use bstr::{BString, ByteSlice};
 use htc_base::text::caseless;
@@ -29,7 +29,7 @@ pub(super) fn is_factor(raw: &[u8], name: &[u8]) -> bool {
     places.next().is_some_and(is_product) && places.all(is_product)
 }
 
-/// Finds a number of seconds from a macro that is compared with another number: `$(HOUR) > 18`.
+/// Finds a macro for a number of seconds that is compared with another number: `$(HOUR) > 18`.
 pub(super) fn find_compared_period(expr: &Expr, raw: &[u8]) -> Option<PartProblem> {
     const PERIODS: [(&str, i64, &str); 2] =
         [("$(HOUR)", 3600, "ClockMin / 60"), ("$(MINUTE)", 60, "ClockMin % 60")];
@@ -84,14 +84,14 @@ pub(super) fn find_calculation_with_undefined(expr: &Expr) -> Option<PartProblem
         let part = right.unparse();
         let message = format!("`{part}` is always undefined: {operator} is applied before {comparison}");
         let (left, second) = (left.unparse(), second.unparse());
-        let meant = format!("write ({left} {comparison} undefined) {operator} {second}");
-        found = Some((LintRule::MisleadingExpression, part, message, Some(meant.into())));
+        let fix = format!("write ({left} {comparison} undefined) {operator} {second}");
+        found = Some((LintRule::MisleadingExpression, part, message, Some(fix.into())));
     });
     found
 }
 
-/// Finds a number other than 0 beside `||`: it counts as true, whatever the other operand is.
-pub(super) fn find_number_beside_or(expr: &Expr) -> Option<PartProblem> {
+/// Finds a number other than 0 after `||`: it is treated as true, so the result is true whatever the other operand is.
+pub(super) fn find_number_after_or(expr: &Expr) -> Option<PartProblem> {
     let mut found: Option<(Expr, Expr, f64)> = None;
     for_each_part(expr, &mut |part| {
         let ExprKind::Or(left, right) = part.kind() else { return };
@@ -105,7 +105,7 @@ pub(super) fn find_number_beside_or(expr: &Expr) -> Option<PartProblem> {
         }
     });
     let (left, right, number) = found?;
-    // The nearest operand before the number, of which it was probably meant to be another value.
+    // The nearest operand before the number. The number was probably intended as another value to compare it with.
     let nearest = match left.without_parentheses().kind() {
         ExprKind::Or(_, nearest) => nearest,
         _ => left,
@@ -118,6 +118,6 @@ pub(super) fn find_number_beside_or(expr: &Expr) -> Option<PartProblem> {
         }
         _ => "write a condition, or true".to_owned(),
     };
-    let message = format!("the number {number} after || counts as true, so the result is always true");
+    let message = format!("the number {number} after || is treated as true, so the result is always true");
     Some((LintRule::NeverFalse, right.unparse(), message, Some(fix.into())))
 }

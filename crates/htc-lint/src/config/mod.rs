@@ -1,4 +1,4 @@
-//! Rules that find mistakes in a configuration which the daemons ignore without a message.
+//! Rules that find mistakes in a configuration that the daemons ignore without a message.
 //!
 //! Nearly all findings of a rule must be right: users learn to ignore a rule that is often wrong. Text that
 //! is only possibly wrong (a name that some script may read) is not reported, or reported with the reason.

@@ -49,7 +49,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     check_without_effect(subject, findings);
 }
 
-/// Reports a parameter that looks like that of a hook but is not one.
+/// Reports a name that looks like a hook parameter but is not one.
 fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option<Finding> {
     let name = unqualified_name(&entry.name);
     let upper = name.to_ascii_uppercase();
@@ -59,7 +59,7 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     if is_keyword || subject.known.is_known(name) {
         return None;
     }
-    // The manual's own example keeps the directory of hooks in such a macro.
+    // An example in the manual has such a macro for the directory of the hooks.
     let is_macro = matches!(
         name_usage::classify_usage(subject, &entry.name),
         NameUsage::ReferredTo | NameUsage::Mentioned(_)
@@ -69,8 +69,8 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     {
         return None;
     }
-    let UnreadReason { why, fix, .. } = explain_unread_hook_parameter(keyword, rest);
-    let message = format!("nothing reads {}{why}", entry.name);
+    let UnreadReason { cause, fix, .. } = explain_unread_hook_parameter(keyword, rest);
+    let message = format!("nothing reads {}{cause}", entry.name);
     Some(replace_name(subject, subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix)))
 }
 
@@ -79,7 +79,8 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
     let of_job = of_job.filter(|&end| end > 0);
     let keyword = BStr::new(&keyword[..of_job.unwrap_or(keyword.len())]);
-    let meant = |why: String, name: String| UnreadReason::new(why, Advice::DidYouMean(name.into()));
+    let did_you_mean =
+        |cause: String, name: String| UnreadReason::new(cause, Advice::DidYouMean(name.into()));
     let (base, part) = ["_TIMEOUT", "_ARGS"]
         .iter()
         .find_map(|part| Some((rest.strip_suffix(part.as_bytes())?, *part)))
@@ -91,13 +92,13 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
         return UnreadReason::new(", though the manual lists it", fix);
     }
     if rest == "KEYWORD" {
-        let why = ": the keyword of a daemon is <SUBSYSTEM>_JOB_HOOK_KEYWORD".to_owned();
+        let cause = ": the keyword of a daemon is <SUBSYSTEM>_JOB_HOOK_KEYWORD".to_owned();
         let is_caller =
             ["STARTD", "STARTER", "SHADOW"].iter().any(|known| caseless::eq(known.as_bytes(), keyword));
         return match is_caller {
-            true => meant(why, format!("{keyword}_JOB_HOOK_KEYWORD")),
+            true => did_you_mean(cause, format!("{keyword}_JOB_HOOK_KEYWORD")),
             false => UnreadReason::new(
-                why,
+                cause,
                 "write STARTD_JOB_HOOK_KEYWORD for fetch hooks, STARTER_JOB_HOOK_KEYWORD for those of jobs",
             ),
         };
@@ -105,8 +106,8 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let is_hook = HOOK_TYPES.iter().any(|hook| base == hook);
     let near = similar_names::nearest(base, HOOK_TYPES.iter().map(|hook| hook.as_bytes()));
     if of_job.is_some() && near.is_some() {
-        let why = ": parameters of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
-        return UnreadReason::new(why, format!("write {keyword}_HOOK_{rest}"));
+        let cause = ": parameters of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
+        return UnreadReason::new(cause, format!("write {keyword}_HOOK_{rest}"));
     }
     let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
     if is_hook && part == "_TIMEOUT" {
@@ -120,17 +121,17 @@ fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
         return UnreadReason::new(format!(": {base} has no parameter for arguments"), fix);
     }
     if of_job.is_some() && similar_names::nearest(rest, ["KEYWORD"]).is_some() {
-        return meant(String::new(), format!("{keyword}_JOB_HOOK_KEYWORD"));
+        return did_you_mean(String::new(), format!("{keyword}_JOB_HOOK_KEYWORD"));
     }
     let parts = [(HOOKS_WITH_TIMEOUT, "_TIMEOUT"), (HOOKS_WITH_ARGUMENTS, "_ARGS")];
     let with_parts = parts.map(|(hooks, part)| hooks.map(|hook| format!("{hook}{part}"))).concat();
     if let Some(near) = similar_names::nearest(rest, &with_parts) {
-        return meant(String::new(), format!("{keyword}_HOOK_{near}"));
+        return did_you_mean(String::new(), format!("{keyword}_HOOK_{near}"));
     }
-    let why = format!(": {base} is not a hook type");
+    let cause = format!(": {base} is not a hook type");
     match near {
-        Some(near) => meant(why, format!("{keyword}_HOOK_{}{part}", BStr::new(near))),
-        None => UnreadReason::new(why, format!("write one of the types {}", HOOK_TYPES.join(", "))),
+        Some(near) => did_you_mean(cause, format!("{keyword}_HOOK_{}{part}", BStr::new(near))),
+        None => UnreadReason::new(cause, format!("write one of the types {}", HOOK_TYPES.join(", "))),
     }
 }
 
@@ -142,11 +143,11 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
         NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
         NameUsage::Unread(unread) => {
             holds_in_part = unread.holds_in_part;
-            if let Advice::DidYouMean(meant) = &unread.fix {
+            if let Advice::DidYouMean(intended) = &unread.fix {
                 let is_of_group = caseless::starts_with(unqualified_name(name), b"GROUP_");
-                is_certain = !is_of_group || is_certain_slip(name, meant);
+                is_certain = !is_of_group || is_certain_slip(name, intended);
             }
-            (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), unread.fix)
+            (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.cause), unread.fix)
         }
         NameUsage::SiteOwn | NameUsage::Misspelled(_)
             if find_intended_parameter(unqualified_name(name)).is_some() =>
@@ -160,7 +161,7 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
         NameUsage::Misspelled(near) => {
             let refers_to_itself = subject.referenced_names().is_self_reference(name);
             let bare = unqualified_name(name);
-            // The new name would not fit the reference in the value.
+            // If the name were replaced, the reference in the value would have to be replaced, too.
             is_certain = !refers_to_itself && differs_by_a_letter(bare, &near);
             let other = if refers_to_itself { "nothing else" } else { "nothing" };
             let prefix = &name[..name.len() - bare.len()];
@@ -194,8 +195,7 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
     findings.push(Finding { holds_in_part, ..finding });
 }
 
-/// Adds the correction of a misspelled name where the finding's place is the name, and something reads the name that was
-/// probably meant.
+/// Adds the correction of a misspelled name, if the finding points at the name and HTCondor reads the suggested name.
 fn replace_name(subject: &LintSubject<'_>, finding: Finding) -> Finding {
     let Some(Advice::DidYouMean(near)) = finding.fix.clone() else { return finding };
     let is_name = near.iter().all(|b| b.is_ascii_alphanumeric() || b"_.".contains(b));
@@ -216,9 +216,9 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         if !same_file || !earlier.is_user_written() || !here.is_user_written() || earlier.raw == here.raw {
             continue;
         }
-        // A value that includes the old one, or the default of a condition, is not a mistake.
-        let takes_in = !earlier.raw.is_empty() && here.raw.contains_str(&earlier.raw);
-        if takes_in
+        // It is not a mistake if the new value contains the old one, or if a condition chooses between the two.
+        let contains_earlier = !earlier.raw.is_empty() && here.raw.contains_str(&earlier.raw);
+        if contains_earlier
             || refers_to_itself(subject, here)
             || if_depth(subject, here) > 0
             || if_depth(subject, earlier) > 0
@@ -241,7 +241,7 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
     }
 }
 
-/// Reports a list to which a file has added items and which the file then replaces by other items.
+/// Reports a list to which a file first adds items and which it then replaces.
 fn check_replaced_list(
     subject: &LintSubject<'_>,
     earlier: &Definition,
@@ -267,7 +267,7 @@ fn check_replaced_list(
     Some(Finding { holds_in_part: true, ..finding })
 }
 
-/// Returns the text of a source, beginning with a definition.
+/// Returns the text of a source from a definition to the end.
 fn text_from_definition<'a>(subject: &LintSubject<'a>, definition: &Definition) -> &'a [u8] {
     let source = subject.config.set.source(definition.place.source);
     let text: &[u8] = source.text.as_deref().unwrap_or_default();
@@ -344,13 +344,13 @@ fn is_heading(line: &[u8]) -> bool {
     rest.len() >= 3 && rest[..3].iter().all(|b| b"-=#*~".contains(b))
 }
 
-/// Returns the hosts on which a name is detected, or `None` if it is detected on all (condor_config.cpp,
+/// Returns the condition under which a name is detected, or `None` if it is always detected (condor_config.cpp,
 /// `reinsert_specials`).
 fn detection_condition(name: &[u8]) -> Option<&'static str> {
     [
         ("IPV4_ADDRESS", "on a host with IPv4"),
         ("IPV6_ADDRESS", "on a host with IPv6"),
-        ("TILDE", "on a host with an account condor"),
+        ("TILDE", "on a host that has an account named condor"),
     ]
     .into_iter()
     .find(|(detected, _)| caseless::eq(detected.as_bytes(), name))
@@ -381,8 +381,9 @@ fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) 
             });
         let is_constant = defaults::find(&entry.name).is_some_and(|parameter| parameter.has_flag("const"));
         if let Some(daemon) = owner.filter(|_| !is_constant) {
-            let own = defaults::find_in_subsystem(daemon.as_bytes(), &entry.name);
-            let default = own.map(|own| BString::from(own.default().into_owned())).unwrap_or_default();
+            let specific = defaults::find_in_subsystem(daemon.as_bytes(), &entry.name);
+            let default =
+                specific.map(|specific| BString::from(specific.default().into_owned())).unwrap_or_default();
             if default == entry.current.raw {
                 continue;
             }
@@ -390,7 +391,7 @@ fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) 
                 LintRule::NoEffect,
                 &entry.current,
                 None,
-                format!("the {daemon} still reads {} as its own default, {default}", entry.name),
+                format!("the {daemon} still uses its own default for {}, {default}", entry.name),
                 format!("set {daemon}.{}", entry.name),
             ));
         }

@@ -13,35 +13,38 @@ pub enum NameStatus {
     SiteOwn,
 }
 
-/// Reason why nothing reads a name, and what was probably meant.
+/// Reason why nothing reads a name, and the correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadReason {
     /// Reason, to be printed after `nothing reads NAME: `.
-    pub why: String,
+    pub cause: String,
     /// Correction.
     pub fix: Advice,
-    /// True if no other file of the configuration can make the name one that is read.
+    /// True if the name stays unread whatever other files of the configuration contain.
     pub holds_in_part: bool,
 }
 
 impl UnreadReason {
-    /// Creates a reason that another file may remove.
-    pub(super) fn new(why: impl Into<String>, fix: impl Into<Advice>) -> Self {
-        UnreadReason { why: why.into(), fix: fix.into(), holds_in_part: false }
+    /// Creates a reason that may not apply if another file defines more.
+    pub(super) fn new(cause: impl Into<String>, fix: impl Into<Advice>) -> Self {
+        UnreadReason { cause: cause.into(), fix: fix.into(), holds_in_part: false }
     }
 
     /// Creates the status of a name that nothing reads, whatever other files define.
-    pub(super) fn never_read_status(why: impl Into<String>, fix: impl Into<Advice>) -> Option<NameStatus> {
-        Some(NameStatus::Unread(UnreadReason { holds_in_part: true, ..UnreadReason::new(why, fix) }))
+    pub(super) fn never_read_status(cause: impl Into<String>, fix: impl Into<Advice>) -> Option<NameStatus> {
+        Some(NameStatus::Unread(UnreadReason { holds_in_part: true, ..UnreadReason::new(cause, fix) }))
     }
 
     /// Creates the status of a name that nothing reads.
-    pub(super) fn unread_status(why: impl Into<String>, fix: impl Into<Advice>) -> Option<NameStatus> {
-        Some(NameStatus::Unread(UnreadReason::new(why, fix)))
+    pub(super) fn unread_status(cause: impl Into<String>, fix: impl Into<Advice>) -> Option<NameStatus> {
+        Some(NameStatus::Unread(UnreadReason::new(cause, fix)))
     }
 
-    /// Creates the status of a name that nothing reads, with the name that was probably meant.
-    pub(super) fn misspelled_status(why: impl Into<String>, meant: impl Into<Vec<u8>>) -> Option<NameStatus> {
-        Self::unread_status(why, Advice::DidYouMean(meant.into().into()))
+    /// Creates the status of a name that nothing reads, with the name that was probably intended.
+    pub(super) fn misspelled_status(
+        cause: impl Into<String>,
+        intended: impl Into<Vec<u8>>,
+    ) -> Option<NameStatus> {
+        Self::unread_status(cause, Advice::DidYouMean(intended.into().into()))
     }
 }

@@ -28,7 +28,7 @@ pub enum NameUsage {
 }
 
 impl NameUsage {
-    /// Returns true if it is known that something uses the name.
+    /// Returns true if the name is read, or something refers to it or mentions it.
     pub fn is_used(&self) -> bool {
         match self {
             NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => true,
@@ -41,30 +41,30 @@ impl NameUsage {
 
 /// Returns the usage of a name.
 pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
-    let standing = subject.known.classify(name);
-    if standing == NameStatus::Read {
+    let status = subject.known.classify(name);
+    if status == NameStatus::Read {
         return NameUsage::Read;
     }
     let bare = unqualified_name(name);
     let referenced = subject.referenced_names();
     // A reference to the plain name does not use a setting with an unknown prefix.
-    let plain = if matches!(standing, NameStatus::Unread(_)) { name } else { bare };
+    let plain = if matches!(status, NameStatus::Unread(_)) { name } else { bare };
     let removed = removed_parameters::replacement_for(name);
     if [name, plain].iter().any(|name| referenced.contains(name)) {
-        let is_own = [name, plain].iter().all(|name| !referenced.is_used_elsewhere(name));
-        let meant = || find_list_of_names(bare).or_else(|| subject.known.nearest_known(bare));
-        return match standing {
-            NameStatus::Unread(unread) if is_own => NameUsage::Unread(unread),
-            NameStatus::SiteOwn if is_own => match removed {
+        let is_self_reference = [name, plain].iter().all(|name| !referenced.is_used_elsewhere(name));
+        let find_intended = || find_list_of_names(bare).or_else(|| subject.known.nearest_known(bare));
+        return match status {
+            NameStatus::Unread(unread) if is_self_reference => NameUsage::Unread(unread),
+            NameStatus::SiteOwn if is_self_reference => match removed {
                 Some(instead) => NameUsage::Removed(instead),
-                None => meant()
+                None => find_intended()
                     .filter(|near| is_list_without_names(bare, near) || differs_by_a_letter(bare, near))
                     .map_or(NameUsage::ReferredTo, NameUsage::Misspelled),
             },
             _ => NameUsage::ReferredTo,
         };
     }
-    match standing {
+    match status {
         NameStatus::Unread(unread) => match removed {
             Some(instead) => NameUsage::Removed(instead),
             None => NameUsage::Unread(unread),
@@ -85,8 +85,9 @@ pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
     }
 }
 
-/// Returns the list of names that a plural means: JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for
-/// JOB_ROUTER_PRE_ROUTE_TRANSFORMS. A name of one word, such as GROUPS, may be a macro of the site.
+/// Returns the list of names to which a plural probably refers: JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for
+/// JOB_ROUTER_PRE_ROUTE_TRANSFORMS. A name of one word, such as GROUPS, is not a misspelling: it may be a macro of the
+/// site.
 fn find_list_of_names(name: &[u8]) -> Option<BString> {
     let upper = name.to_ascii_uppercase();
     let stem = upper.strip_suffix(b"S").unwrap_or(&upper);
@@ -95,13 +96,13 @@ fn find_list_of_names(name: &[u8]) -> Option<BString> {
     (stem.contains(&b'_') && is_parameter(&list) && !is_parameter(stem)).then(|| list.into())
 }
 
-/// True if a name is that of a list such as `X_NAMES` without its ending.
+/// True if a name is that of the list `X_NAMES` without its ending.
 fn is_list_without_names(name: &[u8], list: &[u8]) -> bool {
     find_list_of_names(name).is_some_and(|found| found == list)
 }
 
-/// True if two names differ in at most one letter, as a whole or in each word. Otherwise the names may be
-/// different on purpose: PRUNE_INTERVAL and PREEN_INTERVAL.
+/// True if two names differ in at most one letter, as a whole or in each word. Names that differ more may be different
+/// on purpose: PRUNE_INTERVAL and PREEN_INTERVAL.
 pub(super) fn differs_by_a_letter(name: &[u8], other: &[u8]) -> bool {
     let is_slip = |a: &[u8], b: &[u8]| similar_names::distance(a, b, 1).is_some();
     let words = |name: &'_ [u8]| name.split(|&byte| byte == b'_').count();

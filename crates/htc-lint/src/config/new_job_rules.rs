@@ -1,4 +1,4 @@
-//! Conditions for jobs that have not run yet, which need an attribute that jobs get when they run.
+//! Conditions for new jobs that need an attribute that a job gets only when it runs.
 
 use bstr::BString;
 use htc_base::text::{caseless, unqualified_name};
@@ -9,8 +9,8 @@ use super::abstract_outcomes::possible_outcomes;
 use super::condition_outcomes::OutcomeSet;
 use super::expression_parts::{for_each_part, reference_name, reference_scope};
 
-/// Attributes of a job that the shadow or schedd sets when the job runs, or has run, and that a submit file does not set
-/// (`SubmitHash`, `Scheduler::`, `BaseShadow::`).
+/// Attributes that the shadow or schedd sets when a job runs or has run, and that a submit file does not set, each with
+/// an attribute of new jobs to use instead (`SubmitHash`, `Scheduler::`, `BaseShadow::`).
 const LATER_ATTRIBUTES: [(&str, Option<&str>); 18] = [
     ("MemoryUsage", Some("RequestMemory")),
     ("ResidentSetSize", Some("RequestMemory")),
@@ -35,12 +35,12 @@ const LATER_ATTRIBUTES: [(&str, Option<&str>); 18] = [
 /// Parameters that decide about a job before it runs for the first time.
 const START_CONDITIONS: [&str; 3] = ["START", "START_LOCAL_UNIVERSE", "START_SCHEDULER_UNIVERSE"];
 
-/// Attribute that keeps new jobs from starting.
+/// Attribute that new jobs do not have, so that a condition is not true for them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingAttribute {
-    /// The reference.
+    /// Reference to the attribute, as in the condition.
     pub(super) reference: BString,
-    /// Attribute that a new job has instead.
+    /// Attribute of new jobs to use instead, or `None` if there is none.
     pub(super) instead: Option<&'static str>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn decides_about_new_jobs(name: &[u8]) -> bool {
         || caseless::starts_with(bare, b"SUBMIT_REQUIREMENT_") && !is_setting
 }
 
-/// Returns an attribute without which the condition is never true and which no new job has.
+/// Returns an attribute that no new job has and without which the condition is never true.
 pub(super) fn find_missing_attribute(
     expr: &Expr,
     is_site: &dyn Fn(&[u8]) -> bool,

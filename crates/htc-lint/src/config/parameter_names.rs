@@ -10,7 +10,7 @@ static OTHER_NAMES: &[u8] = include_bytes!("../data/other-names.txt");
 static OTHER_NAME_STARTS: [u32; count_lines(include_bytes!("../data/other-names.txt"))] =
     line_starts(include_bytes!("../data/other-names.txt"));
 
-/// Programs that read parameters whose names contain theirs.
+/// Names of daemons and tools that are part of parameter names.
 pub const DAEMON_NAMES: [&str; 34] = [
     "MASTER",
     "COLLECTOR",

@@ -1,4 +1,4 @@
-//! Macros whose values are split by an operator next to them, and `&&` beside `||` without parentheses.
+//! Macros whose values an operator next to the reference takes apart, and `&&` mixed with `||` without parentheses.
 
 use bstr::{BString, ByteSlice};
 use htc_base::text::caseless;
@@ -36,7 +36,7 @@ pub(super) fn check_precedence(
         }
         let Some(inner) = subject.view.raw_bytes(&name) else { continue };
         let Ok(inner) = subject.view.expand_raw(&name, &inner) else { continue };
-        // Only a value with `||` at its top is split by `&&`.
+        // Only a value with `||` or `?:` outside of parentheses is taken apart.
         let is_open = !has_outer_parentheses(&inner)
             && Expr::parse_with(&inner, subject.dialect())
                 .is_ok_and(|inner| matches!(inner.kind(), ExprKind::Or(..) | ExprKind::Conditional(..)))
@@ -52,7 +52,7 @@ pub(super) fn check_precedence(
             continue;
         }
         let message = format!(
-            "{}: the value of {} has || outside of parentheses, and the operator beside it binds more tightly: only a part of \
+            "{}: the value of {} has || outside of parentheses, and the operator next to it binds more tightly: only a part of \
              the value is its operand",
             entry.name,
             raw[at..end].as_bstr()
@@ -105,7 +105,7 @@ fn is_bypassed(written: &[u8], name: &[u8], subject: &LintSubject<'_>) -> bool {
     if written.len() > MAX_LENGTH || !written.contains_str("||") || !written.contains_str("&&") {
         return false;
     }
-    // Each macro counts as one operand.
+    // Each macro is replaced by one operand.
     let (mut text, mut at): (Vec<u8>, usize) = (Vec::new(), 0);
     for (start, end, found) in plain_references(written) {
         if start < at {
@@ -120,21 +120,21 @@ fn is_bypassed(written: &[u8], name: &[u8], subject: &LintSubject<'_>) -> bool {
     let Ok(expr) = Expr::parse_with(text.trim(), subject.dialect()) else { return false };
     let mut alternatives = Vec::new();
     collect_open(&expr, true, &mut alternatives);
-    let has_own = |part: &Expr| {
+    let has_earlier_value = |part: &Expr| {
         let mut operands = Vec::new();
         collect_open(part, false, &mut operands);
         operands.iter().any(|operand| operand.unparse() == OWN)
     };
     let (Some(first), Some(last)) = (alternatives.first(), alternatives.last()) else { return false };
     alternatives.len() > 1
-        && has_own(first)
+        && has_earlier_value(first)
         && first.unparse() != OWN
-        && !has_own(last)
+        && !has_earlier_value(last)
         && matches!(first.kind(), ExprKind::And(..))
         && !has_outer_parentheses(&first.unparse())
 }
 
-/// Collects the operands of `||` (or of `&&`) at the top that are not in parentheses.
+/// Collects the operands of `||` (or of `&&`) outside of parentheses.
 fn collect_open(expr: &Expr, is_or: bool, operands: &mut Vec<Expr>) {
     let is_open = !has_outer_parentheses(&expr.unparse());
     match expr.kind() {
@@ -191,7 +191,7 @@ fn has_outer_parentheses(text: &[u8]) -> bool {
     false
 }
 
-/// True if two expressions are the same without their parentheses; the grouping of equal operators does not count.
+/// True if two expressions are equal apart from parentheses and from the grouping of equal operators.
 fn is_same(first: &Expr, second: &Expr, depth: usize) -> bool {
     if depth > MAX_DEPTH {
         return true;
@@ -218,7 +218,7 @@ fn is_same(first: &Expr, second: &Expr, depth: usize) -> bool {
     }
 }
 
-/// Returns the operands of `&&` or `||`, with those of the same operator inside.
+/// Returns the operands of a chain of `&&` or of `||`.
 fn operands(expr: &Expr) -> Vec<Expr> {
     let (mut found, mut waiting) = (Vec::new(), vec![expr.clone()]);
     let is_and = matches!(expr.kind(), ExprKind::And(..));

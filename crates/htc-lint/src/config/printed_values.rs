@@ -1,4 +1,4 @@
-//! Values of attributes that a hook or another program prints, checked as values in files are.
+//! Checks of attribute values that a hook or another program prints.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::caseless;
@@ -16,11 +16,11 @@ use super::type_rules::{suggest_boolean, suggest_undefined};
 /// Kind of a mistake in a printed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrintedMistake {
-    /// A word or path that was meant as a string has no quotes, or single quotes.
+    /// A word or path that was intended as a string has no quotes, or has single quotes.
     UnquotedString,
     /// A value in the syntax of another language, such as Python's None.
     ForeignLiteral,
-    /// The value has another type than the readers of the attribute expect.
+    /// The value does not have the type that HTCondor expects.
     WrongType,
     /// The value, or a part of it, is always an error.
     AlwaysError,
@@ -33,9 +33,9 @@ pub enum PrintedMistake {
 pub struct PrintedValueFinding {
     /// Kind of the mistake.
     pub mistake: PrintedMistake,
-    /// Description.
+    /// Description of the mistake.
     pub message: String,
-    /// Correction.
+    /// Advice for the correction.
     pub advice: String,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn convert_quantity(attribute: &[u8], value: &[u8]) -> Option<(&'stat
     Some((unit.name, converted))
 }
 
-/// Checks the value of an attribute of a job; `is_defined` is true for the attributes of the ad.
+/// Checks the value of an attribute of a job. `is_defined` returns true for the attributes of the ad.
 pub fn check_printed_value(
     name: &[u8],
     value: &Expr,
@@ -73,7 +73,7 @@ pub fn check_printed_value(
     check_type(name, value, types).or_else(|| check_names(name, &examined, is_defined))
 }
 
-/// Checks an expression that is evaluated in the ad of a job, which may have attributes that are not known here.
+/// Checks an expression that is evaluated with a job ad as MY. The ad may have attributes that are not known here.
 pub(crate) fn check_job_expression(expr: &Expr) -> Option<PrintedValueFinding> {
     let (_, examined) = ExpressionTypes::examine(expr, &|_| false);
     if let Some(fault) = examined.faults.iter().find(|fault| fault.mistake != ExpressionMistake::AlwaysSame) {
@@ -109,7 +109,7 @@ pub(crate) fn suggest_attribute(name: &[u8]) -> Option<String> {
     command.or_else(|| nearest_attribute(name).map(|near| format!("did you mean {}?", near.as_bstr())))
 }
 
-/// Checks a value that is only the name of an attribute: mostly a string without quotes.
+/// Checks a value that is only the name of an attribute. It is usually a string without quotes.
 fn check_lone_name(
     name: &[u8],
     value: &Expr,
@@ -158,7 +158,7 @@ fn check_lone_name(
     found(PrintedMistake::UnquotedString, advice)
 }
 
-/// Checks the type of a value of which HTCondor reads only one type.
+/// Checks the type of a value, if HTCondor accepts only one type for the attribute.
 fn check_type(name: &[u8], value: &Expr, types: TypeSet) -> Option<PrintedValueFinding> {
     let text = value.without_parentheses().as_literal().and_then(|value| match value {
         Value::Str(text) => Some(text.to_str_lossy().into_owned()),
@@ -192,17 +192,18 @@ fn check_names(
     examined: &ExpressionTypes<'_>,
     is_defined: &dyn Fn(&[u8]) -> bool,
 ) -> Option<PrintedValueFinding> {
-    // These are evaluated with the ad of a slot, whose attributes are not known here.
+    // These expressions are matched with a slot ad, whose attributes are not known here.
     const MATCHED: [&str; 3] = ["Requirements", "Rank", "Preemption"];
     let is_matched = MATCHED.iter().any(|matched| caseless::starts_with(name, matched.as_bytes()));
     examined.references.iter().find_map(|reference| {
         let word = &reference.name;
-        let is_own = reference.scope == "MY" || reference.scope.is_empty() && !is_matched;
+        let is_in_this_ad = reference.scope == "MY" || reference.scope.is_empty() && !is_matched;
         if is_defined(word) || is_known_attribute(word) {
             return None;
         }
         let near = nearest_attribute(word);
-        if !is_own && near.is_none() || !is_own && reference.scope != "TARGET" && !reference.scope.is_empty()
+        if !is_in_this_ad && near.is_none()
+            || !is_in_this_ad && reference.scope != "TARGET" && !reference.scope.is_empty()
         {
             return None;
         }

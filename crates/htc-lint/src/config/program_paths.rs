@@ -1,4 +1,4 @@
-//! Paths of programs with arguments, which become a part of the path.
+//! Programs that are set with arguments, which become part of the path.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use htc_config::registry::RegisteredParameter;
 
 use super::parameter_names::DAEMON_NAMES;
 
-/// Parameters with the path of one program (`os_proc.cpp`, `java_config.cpp`), and where its arguments belong.
+/// Parameters with the path of one program (`os_proc.cpp`, `java_config.cpp`), each with advice about its arguments.
 const PROGRAMS: [(&str, &str); 5] = [
     ("USER_JOB_WRAPPER", "the wrapper gets the command of the job as its arguments"),
     ("JAVA", "write the arguments in JAVA_EXTRA_ARGUMENTS"),
@@ -17,7 +17,7 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("MAIL", "write a script that has the arguments"),
 ];
 
-/// Finds arguments after the path of a program; returns their place and what to do.
+/// Finds arguments after the path of a program; returns their place and the correction.
 pub(super) fn find_arguments(name: &[u8], raw: &[u8]) -> Option<(Range<usize>, String)> {
     let program = PROGRAMS.iter().find(|(program, _)| caseless::eq(program.as_bytes(), name));
     let daemon = DAEMON_NAMES.iter().find(|daemon| caseless::eq(daemon.as_bytes(), name));

@@ -32,7 +32,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         if lengths.is_finite(subject, &definition.raw) {
             // Expanding each value of a long chain takes quadratic time.
         } else if let Err(error) = subject.expand_entry(entry) {
-            // One finding for each cycle: the other members and those that refer to them have the same mistake.
+            // One finding is enough for each cycle. Its other members, and the values that refer to them, fail for the
+            // same reason.
             let cycle = members_of_cycle(&error);
             let is_member = cycle.is_empty() || cycle.contains(&entry.name.to_ascii_lowercase());
             if is_member && (cycle.is_empty() || cycles.insert(cycle)) {
@@ -61,7 +62,7 @@ fn members_of_cycle(error: &ExpandError) -> Vec<Vec<u8>> {
     members
 }
 
-/// Reports `A = $(A)` where A has no earlier value and no default.
+/// Reports `A = $(A)` if A has no earlier value and no default.
 fn check_empty_self_references(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.user_written_entries() {
         let has_default = htc_config::registry::default_value(&entry.name).is_some();
@@ -82,12 +83,13 @@ fn check_empty_self_references(subject: &LintSubject<'_>, findings: &mut Vec<Fin
 /// Drops a finding about text that is never expanded if a function fails at the same place: the text is the
 /// argument of the function.
 fn drop_unexpanded_arguments(first: usize, findings: &mut Vec<Finding>) {
-    let own = findings.split_off(first);
+    let new_findings = findings.split_off(first);
     let place = |finding: &Finding| finding.spot.as_ref().map(|spot| (spot.line, spot.span.start));
     let failing: Vec<_> =
-        own.iter().filter(|finding| finding.rule == LintRule::FunctionFails).map(place).collect();
+        new_findings.iter().filter(|finding| finding.rule == LintRule::FunctionFails).map(place).collect();
     findings.extend(
-        own.into_iter()
+        new_findings
+            .into_iter()
             .filter(|finding| finding.rule != LintRule::NeverExpanded || !failing.contains(&place(finding))),
     );
 }
@@ -115,11 +117,11 @@ struct ExpandedLengths(FxHashMap<Vec<u8>, ExpandedLength>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExpandedLength {
-    /// Being computed: the value refers to itself.
+    /// The length is being computed. A reference to it from another value is circular.
     InProgress,
-    /// At most this number of bytes.
+    /// The value has at most this number of bytes.
     AtMost(usize),
-    /// Cannot be computed this way.
+    /// The length cannot be computed this way.
     Unknown,
 }
 
@@ -129,7 +131,8 @@ impl ExpandedLengths {
         matches!(self.length_of_value(subject, raw), ExpandedLength::AtMost(_))
     }
 
-    /// Computes the lengths of all names that a value needs, without recursion because chains may be long.
+    /// Computes the length of a value and of all values to which it refers. There is no recursion, because chains may
+    /// be long.
     fn length_of_value(&mut self, subject: &LintSubject<'_>, raw: &[u8]) -> ExpandedLength {
         let mut waiting: Vec<Vec<u8>> = plain_references(raw).unwrap_or_default();
         while let Some(name) = waiting.pop() {
@@ -186,8 +189,8 @@ fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
     (dollars == names.len()).then_some(names)
 }
 
-/// Returns true if a value is in a language of its own, whose references do not only refer to the
-/// configuration: routes, transforms, submit templates.
+/// Returns true for routes, transforms and submit templates, whose references may refer to macros outside of the
+/// configuration.
 fn has_own_macro_language(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     ["JOB_ROUTER_", "JOB_TRANSFORM_", "SUBMIT_TEMPLATE_"]
@@ -231,19 +234,19 @@ fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, 
         Expr::parse_with(value.trim(), subject.dialect()).is_err()
     });
     subject.view.take_messages();
-    for dead in found {
-        let text = BStr::new(&definition.raw[dead.start..dead.end]);
-        let mut message = format!("'{text}' is never expanded: {}", dead.why);
+    for invalid in found {
+        let text = BStr::new(&definition.raw[invalid.start..invalid.end]);
+        let mut message = format!("'{text}' is never expanded: {}", invalid.cause);
         if let Some(effect) = effect {
             message.push_str(&format!("; the value is then not a valid expression: {effect}"));
         }
-        let part = Some((dead.start, dead.end));
-        let correct = match &dead.fix {
+        let part = Some((invalid.start, invalid.end));
+        let correct = match &invalid.fix {
             Advice::Write(text) => Some(text.clone()),
             Advice::Text(_) | Advice::DidYouMean(_) => None,
         };
         let is_closed = text.ends_with(b")");
-        let finding = subject.make_finding(LintRule::NeverExpanded, definition, part, message, dead.fix);
+        let finding = subject.make_finding(LintRule::NeverExpanded, definition, part, message, invalid.fix);
         let is_place = finding.spot.as_ref().is_some_and(|spot| {
             let place = spot.text.get(spot.span.start as usize..spot.span.end as usize);
             place.is_some_and(|place| place == text.as_bytes())
@@ -298,7 +301,7 @@ fn check_undefined_references(
         let part = Some((found.dollar, found.end));
         let limit = subject.environment_limit(name);
         let message = format!("{} is not defined: the reference expands to nothing{limit}", name.as_bstr());
-        // The parameter itself would be an endless reference.
+        // A reference to the parameter itself would be circular.
         let near = suggest_name(subject, name)
             .filter(|near| !caseless::eq(near, &definition.name) && environment_reference(name).is_none());
         if let Some(near) = near {
@@ -348,7 +351,8 @@ fn check_reference_with_default(
     };
     let near = subject.names_set().nearest(name, |near| is_slip(near))?;
     let entry = subject.config.set.find_exact(near)?;
-    // The names that are similar to a reference count as referred to, so that the text itself is searched.
+    // A name that is similar to an undefined reference is treated as used. The values are therefore searched here for
+    // the name itself.
     let reference = [b"$(", *near].concat();
     let is_unused = !subject.known.is_known(near)
         && !subject.user_written_entries().any(|other| caseless::contains(other.raw(), &reference));
@@ -362,7 +366,7 @@ fn check_reference_with_default(
     Some(subject.make_finding(rule, definition, Some(place), message, fix))
 }
 
-/// Reports functions that fail when a daemon expands the value, because the daemon then exits with an error.
+/// Reports functions that fail when a value is expanded, because a daemon then exits with an error.
 fn check_function_failures(
     subject: &LintSubject<'_>,
     definition: &Definition,
@@ -412,7 +416,7 @@ fn is_invalid_expression(subject: &LintSubject<'_>, body: &[u8]) -> bool {
     !value.trim().is_empty() && Expr::parse_with(value.trim(), subject.dialect()).is_err()
 }
 
-/// Returns what to write in place of a function that fails.
+/// Returns the correction of a function that fails.
 fn advise_about_failure(
     subject: &LintSubject<'_>,
     function: MacroFunction,
@@ -445,7 +449,7 @@ fn advise_about_failure(
     Some(advise_number_parameter(subject, calculation, word).into())
 }
 
-/// True if a format of `printf` has a conversion to one of these letters.
+/// True if a `printf` format has a conversion with one of these letters.
 fn has_conversion(format: &[u8], letters: &[u8]) -> bool {
     memchr::memchr_iter(b'%', format).any(|percent| {
         let end = format[percent + 1..].iter().find(|byte| !b"0123456789-+ #.hl'".contains(byte));
@@ -453,7 +457,7 @@ fn has_conversion(format: &[u8], letters: &[u8]) -> bool {
     })
 }
 
-/// Advises to move a calculation from `$INT()` or `$REAL()` to a parameter of its own, in which names need `$(...)`.
+/// Returns advice to move a calculation from `$INT()` or `$REAL()` to another parameter, in which names need `$(...)`.
 fn advise_number_parameter(subject: &LintSubject<'_>, calculation: &[u8], function: &str) -> String {
     let mut value = String::new();
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -479,15 +483,15 @@ fn argument_name(function: MacroFunction, body: &[u8]) -> Option<&[u8]> {
     (takes_name && is_name && !is_literal).then_some(first)
 }
 
-/// Suggests the name that was probably meant by an undefined one.
+/// Returns the name of which an undefined name is probably a misspelling.
 fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
     let letters = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
-    let is_own_slip = |known: &[u8]| {
+    let is_not_numbered = |known: &[u8]| {
         // Names that differ only in numbers are members of a family.
         known.len() >= 6
             && !(letters(known) == letters(name) && known.len() == name.len() && letters(known) < known.len())
     };
-    // `$(MINUTES)` means the macro MINUTE.
+    // `$(MINUTES)` stands for the macro MINUTE.
     let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
     let is_macro = |singular: &&[u8]| singular.len() > 2 && subject.view.raw_bytes(singular).is_some();
     if let Some(singular) = singular.filter(is_macro) {
@@ -501,9 +505,9 @@ fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
     let is_slip = |near: &[u8]| {
         name.len() >= MIN_LENGTH_OF_TWO_SLIPS || similar_names::distance(near, name, 1).is_some()
     };
-    let own = subject.names_set().nearest(name, |known| is_own_slip(known) && is_slip(known));
-    let own = own.map(|near| near.to_vec());
-    own.or_else(|| subject.known.nearest_known(name).map(Vec::from).filter(|near| is_slip(near)))
+    let name_of_site = subject.names_set().nearest(name, |known| is_not_numbered(known) && is_slip(known));
+    let name_of_site = name_of_site.map(|near| near.to_vec());
+    name_of_site.or_else(|| subject.known.nearest_known(name).map(Vec::from).filter(|near| is_slip(near)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names that the texts of a configuration refer to.
+//! Names to which a configuration refers.
 
 use bstr::ByteSlice;
 use rustc_hash::FxHashSet;
@@ -15,14 +15,15 @@ use htc_config::macro_reference::{MacroFunction, next_reference};
 use htc_config::statement::{StatementOperator, split_line};
 use htc_config::{Config, ConfigView, defaults, template};
 
-/// Names that the texts of a configuration refer to, in lower case.
+/// Names to which a configuration refers, in lower case.
 #[derive(Debug, Default)]
 pub(super) struct ReferencedNames {
-    /// Names that the value of another name, a condition or another statement refers to.
+    /// Names to which the value of another name, a condition or another statement refers.
     elsewhere: FxHashSet<Vec<u8>>,
-    /// Names whose own values refer to them.
+    /// Names whose values refer to the same name.
     in_own_value: FxHashSet<Vec<u8>>,
-    /// References of removed parameters to other removed parameters: the name that is set, and the one it refers to.
+    /// References from removed parameters to other removed parameters: the name that is set, and the name in the
+    /// reference.
     between_removed: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -32,12 +33,12 @@ impl ReferencedNames {
         self.is_used_elsewhere(name) || self.is_self_reference(name)
     }
 
-    /// Returns true if something other than its own value refers to a name.
+    /// Returns true if anything other than the value of `name` refers to `name`.
     pub(super) fn is_used_elsewhere(&self, name: &[u8]) -> bool {
         self.elsewhere.contains(&name.to_ascii_lowercase())
     }
 
-    /// Returns true if its own value refers to a name.
+    /// Returns true if the value of `name` refers to `name` itself.
     pub(super) fn is_self_reference(&self, name: &[u8]) -> bool {
         self.in_own_value.contains(&name.to_ascii_lowercase())
     }
@@ -58,7 +59,7 @@ impl ReferencedNames {
         }
     }
 
-    /// Adds the names that removed parameters refer to, if something else refers to these parameters.
+    /// Adds the names to which removed parameters refer, if something else refers to these parameters.
     fn follow_removed(&mut self) {
         loop {
             let before = self.between_removed.len();
@@ -74,11 +75,12 @@ impl ReferencedNames {
     }
 }
 
-/// Returns the names that any value, condition or statement refers to.
+/// Returns the names to which any value, condition or statement refers. `set_names` are the names that the
+/// configuration sets.
 pub(super) fn collect_referenced_names(
     config: &Config,
     view: &ConfigView<'_>,
-    own: &SimilarNames<&[u8]>,
+    set_names: &SimilarNames<&[u8]>,
     known: &KnownParameterNames,
 ) -> ReferencedNames {
     let mut all = ReferencedNames::default();
@@ -95,21 +97,21 @@ pub(super) fn collect_referenced_names(
     }
     let undefined: Vec<Vec<u8>> =
         names.iter().filter(|name| view.raw_bytes(name).is_none() && name.len() >= 6).cloned().collect();
-    // A parameter without a value is not misspelled.
+    // A known parameter without a value is not a misspelling.
     let undefined = undefined.into_iter().filter(|name| !known.is_known(name));
     for name in undefined {
-        // The name that was meant by a misspelled reference counts as used.
-        if let Some(near) = own.nearest(&name, |_| true) {
+        // The name for which a misspelled reference stands is treated as used.
+        if let Some(near) = set_names.nearest(&name, |_| true) {
             names.insert(near.to_ascii_lowercase());
         }
     }
-    // The name that was meant by a misspelled word of a list counts as used, too.
+    // The name for which a misspelled word of a list stands is treated as used, too.
     for word in known.advertised_attributes().iter().filter(|word| view.raw_bytes(word).is_none()) {
-        if let Some(near) = own.nearest(word, |_| true) {
+        if let Some(near) = set_names.nearest(word, |_| true) {
             names.insert(near.to_ascii_lowercase());
         }
     }
-    // A list that is set again is reported itself, not the attributes in its earlier value.
+    // If a list is set again, the list is reported, not the attributes in its earlier value.
     for entry in config.set.entries().filter(|entry| is_attribute_list(&entry.name)) {
         for earlier in &entry.replaced {
             names.extend(list::split(&earlier.raw).map(<[u8]>::to_ascii_lowercase));
@@ -130,7 +132,7 @@ pub(super) fn collect_referenced_names(
     all
 }
 
-/// Adds the names that references with others in them can mean: `$(ROLE_$(ROLE)_MEM)` means every `ROLE_..._MEM`.
+/// Adds the names to which composed references can refer: `$(ROLE_$(ROLE)_MEM)` can refer to every `ROLE_..._MEM`.
 fn add_composed_names(config: &Config, names: &mut FxHashSet<Vec<u8>>) {
     let mut patterns: FxHashSet<Vec<u8>> = FxHashSet::default();
     for entry in config.set.entries() {
@@ -141,7 +143,7 @@ fn add_composed_names(config: &Config, names: &mut FxHashSet<Vec<u8>>) {
     for source in config.set.sources() {
         collect_patterns(source.text.as_deref().unwrap_or_default(), &mut patterns);
     }
-    // More patterns would take too long; then no name is reported as unused.
+    // More patterns would take too long. All names are then treated as used.
     const MAX_PATTERNS: usize = 500;
     if patterns.is_empty() {
         return;
@@ -156,7 +158,7 @@ fn add_composed_names(config: &Config, names: &mut FxHashSet<Vec<u8>>) {
     names.extend(matching.map(|entry| unqualified_name(&entry.name).to_ascii_lowercase()));
 }
 
-/// Collects the names of references that contain other references, with `*` for each of these.
+/// Collects the names in references that contain other references, with `*` in place of each inner reference.
 fn collect_patterns(text: &[u8], patterns: &mut FxHashSet<Vec<u8>>) {
     for start in text.find_iter(b"$(") {
         let mut pattern = Vec::new();
@@ -178,7 +180,7 @@ fn collect_patterns(text: &[u8], patterns: &mut FxHashSet<Vec<u8>>) {
             }
             at += 1;
         }
-        // A star alone would mean every name.
+        // A single star would match every name.
         let letters = pattern.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
         if pattern.contains(&b'*') && letters > 0 {
             patterns.insert(pattern);
@@ -186,12 +188,12 @@ fn collect_patterns(text: &[u8], patterns: &mut FxHashSet<Vec<u8>>) {
     }
 }
 
-/// Adds the names that a text refers to.
+/// Adds the names to which a text refers.
 pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
     if memchr::memchr(b'$', text).is_none() {
         return;
     }
-    // References that are never expanded count, too.
+    // References that are never expanded are included.
     let mut rest = text;
     while let Some(found) = memchr::memchr(b'$', rest) {
         rest = &rest[found + 1..];
@@ -218,7 +220,7 @@ pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
     }
 }
 
-/// Adds the names that the statements of a text refer to.
+/// Adds the names to which the statements of a text refer.
 fn collect_statement_names(text: &[u8], all: &mut ReferencedNames) {
     let mut lines = LogicalLines::new(text);
     while let Some(line) = lines.next_line() {

@@ -1,5 +1,5 @@
-//! Parameters that earlier versions read and 25.14 no longer reads: names of their parameter tables that do
-//! not occur in its source.
+//! Parameters that earlier versions read and 25.14 no longer reads: names in the parameter tables of earlier versions
+//! that do not occur in the source of 25.14.
 
 use std::sync::LazyLock;
 
@@ -117,7 +117,7 @@ const REMOVED_DAEMONS: [&str; 7] =
     ["LEASEMANAGER", "LEASEMANGER", "STORK", "QUILL", "DBMSD", "CKPT_SERVER", "TRANSFERD"];
 const DAEMON_ADVICE: &str = "remove it: this daemon was removed";
 
-/// True for a removed daemon, and for the settings that each daemon has.
+/// True for the name of a removed daemon, and for a setting that each daemon has, with the name of a removed daemon.
 fn is_setting_of_removed_daemon(name: &[u8]) -> bool {
     const ENDINGS: [&str; 12] = [
         "_ADDRESS_FILE",
@@ -133,18 +133,20 @@ fn is_setting_of_removed_daemon(name: &[u8]) -> bool {
         "_LOG_ON_OPEN",
         "_BACKOFF_CEILING",
     ];
-    let own = ["MAX_NUM_", "MAX_", "TRUNC_", "MASTER_"]
+    let daemon_setting = ["MAX_NUM_", "MAX_", "TRUNC_", "MASTER_"]
         .iter()
         .find_map(|start| caseless::strip_prefix(name, start.as_bytes()))
         .unwrap_or(name);
-    REMOVED_DAEMONS.iter().filter_map(|daemon| caseless::strip_prefix(own, daemon.as_bytes())).any(|rest| {
-        rest.is_empty() && own.len() == name.len()
-            || rest.starts_with(b".")
-            || ENDINGS.iter().any(|ending| caseless::eq(ending.as_bytes(), rest))
-    })
+    REMOVED_DAEMONS.iter().filter_map(|daemon| caseless::strip_prefix(daemon_setting, daemon.as_bytes())).any(
+        |rest| {
+            rest.is_empty() && daemon_setting.len() == name.len()
+                || rest.starts_with(b".")
+                || ENDINGS.iter().any(|ending| caseless::eq(ending.as_bytes(), rest))
+        },
+    )
 }
 
-/// Removed name, divided at its star.
+/// Name or pattern of removed parameters, split at its star.
 struct RemovedName {
     start: &'static [u8],
     /// Text after the star, or `None` if the name has no star.
@@ -165,7 +167,8 @@ impl RemovedName {
     }
 }
 
-/// Removed names by their first letter in upper case, because each name of a configuration is looked up.
+/// Removed names by their first letter in upper case. The index saves time, because each name of a configuration is
+/// looked up.
 static NAMES_BY_LETTER: LazyLock<FxHashMap<u8, Vec<RemovedName>>> = LazyLock::new(|| {
     let mut names: FxHashMap<u8, Vec<RemovedName>> = FxHashMap::default();
     for (name, replacement) in REMOVED_PARAMETERS {

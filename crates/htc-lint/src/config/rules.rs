@@ -1,4 +1,4 @@
-//! All rules together.
+//! Calls of all rules for configurations.
 
 use super::lint_subject::LintSubject;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 };
 use htc_config::finding::{Finding, sort_findings};
 
-/// Runs all rules over a configuration whose texts were kept.
+/// Runs all rules on a configuration that was loaded with the text of its sources.
 pub fn lint(subject: &LintSubject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     reference_rules::lint(subject, &mut findings);

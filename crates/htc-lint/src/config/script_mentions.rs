@@ -1,7 +1,8 @@
-//! Names in scripts, submit files and templates: a script that calls `condor_config_val` for a name refers to it as a value does.
+//! Names in scripts, submit files and templates. A script that calls `condor_config_val NAME` uses the parameter, as a
+//! reference in a value does.
 //!
-//! Only files that values and commands of the configuration name by their paths (hooks, cron jobs, wrappers) are read, and those that
-//! the caller names.
+//! Only files whose paths are in values and commands of the configuration (hooks, cron jobs, wrappers), and files that
+//! the caller names, are read.
 
 use std::cell::LazyCell;
 use std::path::PathBuf;
@@ -33,8 +34,8 @@ pub(super) fn find_mentions(
 ) -> FxHashMap<Vec<u8>, BString> {
     let world = view.world();
     let plain = |name: &[u8]| unqualified_name(name).to_ascii_lowercase();
-    // Most configurations name no script, and a large one has many names.
-    let own: LazyCell<FxHashSet<Vec<u8>>, _> =
+    // Collected only when needed: most configurations name no script, and a large one has many names.
+    let set_names: LazyCell<FxHashSet<Vec<u8>>, _> =
         LazyCell::new(|| user_written_entries(config).map(|entry| plain(&entry.name)).collect());
     let mut files = FilesToScan::new(world);
     for path in paths_in_values(config, view) {
@@ -50,7 +51,7 @@ pub(super) fn find_mentions(
         let words = text.lines().flat_map(|line| strip_assigned_name(line).split(|b| !is_name_byte(*b)));
         for word in words.filter(|word| word.len() > 1) {
             let word = word.to_ascii_lowercase();
-            if own.contains(&word) {
+            if set_names.contains(&word) {
                 found.entry(word).or_insert_with(|| path.to_string_lossy().as_bytes().into());
             }
         }
@@ -58,7 +59,7 @@ pub(super) fn find_mentions(
     found
 }
 
-/// Returns the entries that a person wrote.
+/// Returns the entries from files, commands and overlays.
 fn user_written_entries(config: &Config) -> impl Iterator<Item = &MacroEntry> {
     config.set.entries().filter(|entry| entry.current.is_user_written())
 }
@@ -67,9 +68,8 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Removes the name that a line assigns to: a copy of the configuration sets the same names but reads none of
-/// them. This also applies to lines that are commented out, and to names with a prefix (`SLOT1.START =
-/// true`).
+/// Removes the name that a line sets: a copy of the configuration sets the same names but does not use them. This also
+/// applies to lines that are commented out, and to names with a prefix (`SLOT1.START = true`).
 fn strip_assigned_name(line: &[u8]) -> &[u8] {
     let text = line.trim_start_with(|c| c.is_ascii_whitespace() || c == '#');
     let name = text.iter().take_while(|b| is_name_byte(**b) || **b == b'.').count();
@@ -107,7 +107,7 @@ fn paths_in_values(config: &Config, view: &ConfigView<'_>) -> Vec<PathBuf> {
     paths
 }
 
-/// Files to scan.
+/// Files to scan, each once, within the limits.
 struct FilesToScan<'a> {
     world: &'a dyn World,
     paths: Vec<PathBuf>,

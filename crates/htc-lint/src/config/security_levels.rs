@@ -1,4 +1,4 @@
-//! Levels of security that contradict each other (`SecMan::FillInSecurityPolicyAd`, `ReconcileSecurityDependency`).
+//! Security settings that contradict each other (`SecMan::FillInSecurityPolicyAd`, `ReconcileSecurityDependency`).
 
 use bstr::{BStr, ByteSlice};
 use htc_config::finding::Finding;
@@ -7,7 +7,8 @@ use htc_config::macro_definition::{FoundMacro, MacroEntry};
 
 use super::lint_subject::LintSubject;
 
-/// Levels for which a policy is made, each with those from which it takes what is not set (`aConfigNext`).
+/// Permission levels that have a security policy, each with the levels whose settings are used if its own are not set
+/// (`aConfigNext`).
 const LEVELS: [&[&str]; 11] = [
     &["DEFAULT"],
     &["CLIENT", "DEFAULT"],
@@ -22,7 +23,7 @@ const LEVELS: [&[&str]; 11] = [
     &["ADVERTISE_MASTER", "DAEMON", "DEFAULT"],
 ];
 
-/// Settings that exclude each other: the first one must not be NEVER if the second is REQUIRED.
+/// Pairs of settings of which the first must not be NEVER if the second is REQUIRED.
 const DEPENDENCIES: [(&str, &str); 5] = [
     ("AUTHENTICATION", "ENCRYPTION"),
     ("AUTHENTICATION", "INTEGRITY"),
@@ -31,7 +32,7 @@ const DEPENDENCIES: [(&str, &str); 5] = [
     ("NEGOTIATION", "INTEGRITY"),
 ];
 
-/// Reports pairs of settings with which no connection of a level is possible.
+/// Reports pairs of settings that rule out all connections at a permission level.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let mut reported: Vec<(&BStr, &BStr)> = Vec::new();
     for level in LEVELS {
@@ -50,7 +51,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             }
             reported.push(pair);
             let message = format!(
-                "{} is NEVER, but {} is REQUIRED and needs it: no connection with {} is possible",
+                "{} is NEVER, but {} is REQUIRED and needs it: no connection at the level {} is possible",
                 never.name, required.name, level[0]
             );
             let fix =
@@ -62,10 +63,10 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the setting that applies to the first of the levels.
-fn find_setting<'a>(subject: &LintSubject<'a>, levels: &[&str], what: &str) -> Option<&'a MacroEntry> {
+/// Returns the first setting that is set for one of the levels.
+fn find_setting<'a>(subject: &LintSubject<'a>, levels: &[&str], setting: &str) -> Option<&'a MacroEntry> {
     levels.iter().find_map(|level| {
-        let name = format!("SEC_{level}_{what}");
+        let name = format!("SEC_{level}_{setting}");
         match subject.config.set.find(name.as_bytes(), &subject.config.context, subject.world) {
             Some(FoundMacro::Set(entry)) if !entry.raw().trim().is_empty() => Some(entry),
             _ => None,
@@ -73,11 +74,11 @@ fn find_setting<'a>(subject: &LintSubject<'a>, levels: &[&str], what: &str) -> O
     })
 }
 
-/// Returns the first letter of a level, which alone counts (`SecMan::sec_alpha_to_sec_req`).
+/// Returns the first letter of a value; only this letter is significant (`SecMan::sec_alpha_to_sec_req`).
 fn first_letter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option<u8> {
     let value = subject.view.expand_raw(&entry.name, entry.raw()).ok()?;
     let letter = value.trim().first()?.to_ascii_uppercase();
-    // YES and TRUE mean REQUIRED, NO and FALSE mean NEVER.
+    // YES and TRUE are read as REQUIRED, NO and FALSE as NEVER.
     match letter {
         b'Y' | b'T' => Some(b'R'),
         b'F' => Some(b'N'),

@@ -12,10 +12,11 @@ use super::units::{SIZE_WORDS, TIME_WORDS, Unit, find_word};
 
 /// Advice about a part of an expression that is not valid.
 pub(crate) struct SyntaxAdvice {
-    /// The part.
+    /// Place of the invalid part in the expression.
     pub(crate) place: Range<usize>,
     pub(crate) fix: Advice,
-    /// The expression with all its parts of this kind replaced, or `None` if this is not certain or not enough.
+    /// The expression with all its invalid parts replaced, or `None` if a replacement is not certain or the result is
+    /// still not valid.
     pub(crate) corrected: Option<BString>,
 }
 
@@ -37,7 +38,7 @@ impl SyntaxAdvice {
     }
 }
 
-/// Returns advice about the place at which the parser stopped. `unit` is that of the parameter.
+/// Returns advice about the place at which the parser stopped. `unit` is the unit of the parameter.
 pub(crate) fn advise_syntax(
     value: &[u8],
     error: &ParseError,
@@ -55,7 +56,8 @@ pub(crate) fn advise_syntax(
     Some(SyntaxAdvice { place, fix, corrected })
 }
 
-/// Replaces all parts for which this is certain; `None` if the result is not a valid expression.
+/// Returns the expression with all its invalid parts replaced, or `None` if a replacement is not certain or the result
+/// is not valid.
 fn correct(value: &[u8], unit: Option<Unit>, dialect: Dialect) -> Option<BString> {
     const MAX_PARTS: usize = 40;
     let mut text = BString::from(value);
@@ -82,11 +84,11 @@ struct InvalidPart {
 }
 
 enum PartAdvice {
-    /// Write this in its place.
+    /// Replace the part by this text.
     Write(&'static str),
-    /// Remove it; the words say so.
+    /// Remove the part. The words are the advice for the user.
     Remove(&'static str),
-    /// Follow these words.
+    /// Advice for the user; the correction is not certain.
     Words(String),
 }
 
@@ -109,7 +111,7 @@ fn find_second_equals(value: &[u8], at: usize) -> Option<InvalidPart> {
         .then_some(InvalidPart { place: 0..length, advice: PartAdvice::Remove("write one '='") })
 }
 
-/// Finds a sign or several signs that are an operator of another language.
+/// Finds one or more characters that are an operator of another language.
 fn find_operator(value: &[u8], at: usize) -> Option<InvalidPart> {
     let is_sign = |byte: &u8| b"=<>!~?".contains(byte);
     if !value.get(at).is_some_and(is_sign) {
@@ -168,7 +170,7 @@ fn regexp_call(before: &[u8], after: &[u8]) -> String {
     }
 }
 
-/// Returns the name with its scope that ends a text, or nothing.
+/// Returns the name at the end of a text, with its scope, or nothing.
 fn last_name(text: &[u8]) -> &[u8] {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.".contains(byte);
     let length = text.iter().rev().take_while(is_part).count();
@@ -195,8 +197,8 @@ fn find_word_operator(value: &[u8], at: usize) -> Option<InvalidPart> {
     ];
     let word = word_at(value, at);
     let place = at..at + word.len();
-    if let Some((_, meant)) = OPERATORS.iter().find(|(known, _)| caseless::eq(known.as_bytes(), word)) {
-        return Some(InvalidPart { place, advice: PartAdvice::Write(meant) });
+    if let Some((_, operator)) = OPERATORS.iter().find(|(known, _)| caseless::eq(known.as_bytes(), word)) {
+        return Some(InvalidPart { place, advice: PartAdvice::Write(operator) });
     }
     let (before, after) = (value[..at].trim_end(), value[place.end..].trim_start());
     let words = match &word.to_ascii_lowercase()[..] {
@@ -255,7 +257,7 @@ fn find_unit(value: &[u8], at: usize, unit: Option<Unit>) -> Option<InvalidPart>
     let attribute = last_name(rest.trim_end_with(|c| "<>=!? ".contains(c)));
     let attribute = attribute.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
     let attribute_unit = find_facts(attribute).and_then(|facts| facts.unit);
-    let own = attribute_unit.and_then(unit_of_attribute);
+    let unit_of_name = attribute_unit.and_then(unit_of_attribute);
     if value.get(at) == Some(&b':') && attribute_unit == Some(AttributeUnit::MinuteOfDay) {
         let minutes = word_at(value, at + 1);
         let words = format!("write {} * 60 + {}", BStr::new(number), minutes.as_bstr());
@@ -264,7 +266,7 @@ fn find_unit(value: &[u8], at: usize, unit: Option<Unit>) -> Option<InvalidPart>
     }
     let word = word_at(value, at);
     let place = rest.len()..at + word.len();
-    let named = if attribute.is_empty() { unit } else { own };
+    let named = if attribute.is_empty() { unit } else { unit_of_name };
     let guessed = || {
         let is = |words: &[(&str, f64)]| words.iter().any(|(known, _)| caseless::eq(known.as_bytes(), word));
         match () {
@@ -292,7 +294,7 @@ fn find_unit(value: &[u8], at: usize, unit: Option<Unit>) -> Option<InvalidPart>
     Some(InvalidPart { place, advice: PartAdvice::Words(words) })
 }
 
-/// Returns the unit in which numbers that are compared with an attribute are written.
+/// Returns the unit of numbers that are compared with an attribute, or `None` for points in time.
 pub(super) fn unit_of_attribute(unit: AttributeUnit) -> Option<Unit> {
     match unit {
         AttributeUnit::Bytes => Some(Unit::BYTES),
@@ -319,7 +321,7 @@ fn find_sign(value: &[u8], at: usize) -> Option<InvalidPart> {
         let (start, end) = (at - length, at + 1 + digits);
         return (length > 0 && digits > 0).then(|| {
             let number = value[start..end].replace(",", ".");
-            let words = format!("write a point, not a comma: {}", number.as_bstr());
+            let words = format!("write a decimal point, not a comma: {}", number.as_bstr());
             InvalidPart { place: start..end, advice: PartAdvice::Words(words) }
         });
     }
@@ -340,10 +342,10 @@ fn find_sign(value: &[u8], at: usize) -> Option<InvalidPart> {
             Some(InvalidPart { place, advice: PartAdvice::Write("\"") })
         }
         sign @ ('\u{2018}' | '\u{2019}') => {
-            words(place, format!("write plain double quotes in place of {sign}"))
+            words(place, format!("write plain double quotes instead of {sign}"))
         }
         '\u{2013}' | '\u{2212}' => Some(InvalidPart { place, advice: PartAdvice::Write("-") }),
-        '\u{a0}' => words(place, "write a plain space in place of the no-break space".to_owned()),
+        '\u{a0}' => words(place, "write a plain space instead of the no-break space".to_owned()),
         _ => None,
     }
 }
@@ -400,7 +402,7 @@ mod tests {
             ("RequestDisk > 1GB", "in KiB: write 1048576"),
             ("Foo > 24h", "write 24 * 3600 if the unit is seconds"),
             ("ClockMin > 17:30", "write 17 * 60 + 30"),
-            ("0,3 * Cpus", "write a point, not a comma: 0.3"),
+            ("0,3 * Cpus", "write a decimal point, not a comma: 0.3"),
             ("Cpus *", "write a value after the last operator, or remove the operator"),
             ("Owner == \u{201c}ann\u{201d}", "write \""),
             ("Cpus ? Memory", ""),

@@ -1,4 +1,4 @@
-//! Macros that only a template of policies defines.
+//! Macros that are defined only by a template for policies.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ static MACROS: LazyLock<Vec<BString>> = LazyLock::new(|| {
     names.filter(|name| htc_config::statement::is_valid_name(name)).map(BString::from).collect()
 });
 
-/// Returns the name of a macro of the template as the template writes it.
+/// Returns the name of a macro of the template, spelled as in the template.
 pub(super) fn find_policy_macro(name: &[u8]) -> Option<&'static BString> {
     MACROS.iter().find(|known| caseless::eq(known, name))
 }

@@ -32,10 +32,10 @@ impl TimeKind {
     }
 }
 
-/// Smaller numbers of seconds are durations, not points in time; as a time, this number is in 1973.
+/// Number of seconds since 1970 below which a number is a duration, not a point in time: in March 1973.
 const FIRST_POINT: f64 = 1e8;
 
-/// Checks the times in comparisons.
+/// Reports comparisons of a point in time with a duration, and of a negative age with a positive number.
 pub(super) fn check_time_kinds(
     comparisons: &[Expr],
     world: &dyn World,

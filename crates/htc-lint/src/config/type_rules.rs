@@ -1,4 +1,4 @@
-//! Values whose type differs from the one that the readers of their parameter need.
+//! Values that do not have the type that their parameter requires.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, similar_names};
@@ -29,7 +29,7 @@ pub(super) fn check_type(
     subject.view.take_messages();
     let Ok(value) = expanded else { return };
     let mut parts = check_value(parameter, &value, subject.world);
-    // The items of such a list have one form, so that all of them have the same mistake.
+    // All items of such a list probably have the same mistake, so that one finding is enough.
     if parts.iter().any(|part| part.fault == ValueFault::NotTimespan) {
         parts.truncate(1);
     }
@@ -59,7 +59,7 @@ pub(super) fn check_type(
                 let near = near.clone();
                 replace_value(finding, &text, near)
             }
-            // The macro in a value may have other uses.
+            // If the value comes from a macro, the macro may have other uses.
             _ if *raw == value => replace_if_certain(finding, raw),
             _ => finding,
         });
@@ -74,13 +74,13 @@ fn is_one_word(fault: &ValueFault) -> bool {
     )
 }
 
-/// True if a truth value differs from the one that was meant in one letter, or in the order of two.
+/// True if a misspelled truth value differs from `near` in one letter, or in the order of two letters.
 fn is_slip(fault: &ValueFault, text: &[u8], near: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     *fault == ValueFault::NotBoolean && htc_base::text::similar_names::distance(&text, near, 1).is_some()
 }
 
-/// Returns the number of a port above the largest one.
+/// Returns the value of a port parameter if it is above the largest port.
 fn find_impossible_port(name: &[u8], parameter: &RegisteredParameter, value: &[u8]) -> Option<i64> {
     let is_port = parameter.value_type == ValueType::Integer && caseless::ends_with(name, b"PORT");
     let number: i64 = value.to_str().ok().filter(|_| is_port)?.trim().parse().ok()?;
@@ -104,7 +104,7 @@ pub(super) fn check_port_ranges(subject: &LintSubject<'_>, findings: &mut Vec<Fi
     }
 }
 
-/// Reports a negative port, for which daemons use no range: `LOWPORT = 9600-9700` is a difference.
+/// Reports a negative port, because of which daemons use no range of ports: `LOWPORT = 9600-9700` is a subtraction.
 fn find_negative_port(entry: &MacroEntry, value: &[u8]) -> Option<(String, Advice)> {
     const NAMES: [&str; 6] =
         ["LOWPORT", "HIGHPORT", "IN_LOWPORT", "IN_HIGHPORT", "OUT_LOWPORT", "OUT_HIGHPORT"];
@@ -226,8 +226,9 @@ fn describe_fault(
             (format!("'{text}' is not a valid value of {name}: daemons exit with an error"), Some(fix))
         }
         ValueFault::MisspelledLevel(level) => {
-            let message =
-                format!("'{text}' is not a valid value of {name}; only its first letter counts: {level}");
+            let message = format!(
+                "'{text}' is not a valid value of {name}; only its first letter is significant: {level}"
+            );
             (message, Some(suggest_level(text, level)))
         }
         ValueFault::NotRegex => (
@@ -281,28 +282,28 @@ fn describe_fault(
 
 const LEVELS: [&str; 4] = ["REQUIRED", "PREFERRED", "OPTIONAL", "NEVER"];
 
-/// Returns the security level that a word means; `read` is the one that daemons read from its first letter.
+/// Returns advice about a word for a security level. `read` is the level that daemons derive from its first letter.
 fn suggest_level(text: &[u8], read: &str) -> Advice {
     const MIN_LENGTH: usize = 3;
     let upper = text.to_ascii_uppercase();
     let is_slip = upper.len() >= MIN_LENGTH
         && (read.as_bytes().starts_with(&upper)
             || similar_names::distance(&upper, read.as_bytes(), 2).is_some() && upper.len() > MIN_LENGTH);
-    let meant = match &upper[..] {
+    let level = match &upper[..] {
         b"YES" | b"TRUE" | b"ON" | b"NEED" | b"NEEDED" | b"MUST" | b"ALWAYS" | b"MANDATORY" => {
             Some("REQUIRED")
         }
         b"NO" | b"FALSE" | b"OFF" | b"NONE" | b"DISABLED" => Some("NEVER"),
         _ => is_slip.then_some(read),
     };
-    match meant {
-        Some(meant) if meant == read => Advice::Write(meant.into()),
-        Some(meant) => format!("write {meant} if that is what '{}' means", text.as_bstr()).into(),
+    match level {
+        Some(level) if level == read => Advice::Write(level.into()),
+        Some(level) => format!("write {level} if that is what '{}' means", text.as_bstr()).into(),
         None => "write REQUIRED, PREFERRED, OPTIONAL or NEVER".into(),
     }
 }
 
-/// Returns the consequence of an invalid word for parameters in which it does not count as the default.
+/// Returns the consequence of an invalid word, for parameters that do not use their default instead.
 fn describe_effect(name: &[u8]) -> &'static str {
     match registry::find(name).map(|found| found.name) {
         Some("CGROUP_MEMORY_LIMIT_POLICY") => ": memory is not limited",
@@ -328,7 +329,7 @@ fn describe_fallback(name: &[u8]) -> String {
     }
 }
 
-/// Returns the correction of a truth value.
+/// Returns advice about a word that stands for true or false.
 pub(super) fn suggest_boolean(text: &[u8]) -> Option<Advice> {
     let lower = text.trim().to_ascii_lowercase();
     let is_near = |word: &[u8]| htc_base::text::similar_names::distance(&lower, word, 2).is_some();
@@ -341,7 +342,7 @@ pub(super) fn suggest_boolean(text: &[u8]) -> Option<Advice> {
     }
 }
 
-/// Suggests the literal that a misspelt `undefined` means.
+/// Returns advice about a misspelled `undefined`.
 pub(super) fn suggest_undefined(word: &[u8]) -> Option<Advice> {
     const MIN_LENGTH: usize = 7;
     let lower = word.to_ascii_lowercase();
@@ -401,7 +402,7 @@ fn suggest_fraction(name: &[u8], number: &BStr) -> Advice {
     }
 }
 
-/// Returns the correction of `5 * MINUTE`, in which the macro is not a reference.
+/// Returns the correction of `5 * MINUTE`, in which MINUTE must be a reference to the macro.
 fn suggest_period_macro(text: &[u8]) -> Option<Advice> {
     let (number, unit) = text.split_once_str("*")?;
     let (number, unit) = (number.trim(), unit.trim().to_ascii_uppercase());
@@ -437,7 +438,7 @@ fn suggest_in_unit(name: &[u8], number: &BStr, word: &BStr) -> String {
     }
 }
 
-/// True if a value is checked by [`check_type`].
+/// True if [`check_type`] checks the values of a parameter.
 pub(super) fn has_checked_type(parameter: &RegisteredParameter) -> bool {
     !parameter.value_type.is_expression()
         && !matches!(

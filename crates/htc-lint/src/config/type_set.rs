@@ -28,12 +28,12 @@ impl TypeSet {
         self == TypeSet::TEXT
     }
 
-    /// True if no value of these types has one of the others; undefined and errors are left out.
+    /// True if the two sets have no type in common and this set is not empty.
     pub(super) fn excludes(self, other: TypeSet) -> bool {
         self.0 != 0 && self.0 & other.0 == 0
     }
 
-    /// Names the types as a value: `a string or a list`.
+    /// Returns the types as text for messages: `a string or a list`.
     pub(super) fn describe(self) -> String {
         const NAMES: [(TypeSet, &str); 5] = [
             (TypeSet::NUMBER, "a number"),
@@ -42,8 +42,8 @@ impl TypeSet {
             (TypeSet::LIST, "a list"),
             (TypeSet::OTHER, "a time or an ad"),
         ];
-        let own = NAMES.iter().filter(|(set, _)| self.0 & set.0 != 0);
-        own.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
+        let included = NAMES.iter().filter(|(set, _)| self.0 & set.0 != 0);
+        included.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
     }
 
     /// True if the value is a number, undefined or an error.

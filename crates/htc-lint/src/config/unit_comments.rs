@@ -1,4 +1,4 @@
-//! Numbers without a unit whose comment names a larger unit than that of the parameter, and numbers that are far too small.
+//! Numbers whose comment gives a larger unit than that of the parameter, and numbers that are far too small.
 
 use bstr::{BString, ByteSlice};
 use htc_base::text::{caseless, unqualified_name};
@@ -17,7 +17,7 @@ use super::expression_parts::{for_each_part, reference_name, shorten};
 use super::lint_subject::LintSubject;
 use super::units::{SIZE_WORDS, TIME_WORDS, Unit, parameter_unit};
 
-/// Smallest positive values that are sensible.
+/// Smallest sensible values of parameters, with the parameter's unit.
 const SENSIBLE: [(&str, f64, &str); 5] = [
     ("MAXJOBRETIREMENTTIME", 60.0, "seconds"),
     ("CLASSAD_LIFETIME", 60.0, "seconds"),
@@ -26,8 +26,8 @@ const SENSIBLE: [(&str, f64, &str); 5] = [
     ("JOB_DEFAULT_REQUESTDISK", 100.0, "KiB"),
 ];
 
-/// Smallest plausible size of a log, in bytes; a smaller number was meant in a larger unit or as a number of
-/// files.
+/// Smallest plausible size of a log, in bytes. A smaller number was probably intended in a larger unit, or as a number
+/// of files.
 const MIN_LOG_SIZE: f64 = 4096.0;
 
 /// Templates whose first argument is a number of seconds.
@@ -75,12 +75,11 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
     }
     let place = Some((0, entry.current.raw.len()));
     let comment = comment_before(subject, &entry.current);
-    if let Some(said) = quantities(&comment)
-        .into_iter()
-        .find(|said| said.is_time == is_time && is_equal(said.number, number) && said.factor > unit)
-    {
-        let message = format!("{} is in {shown}: {number} is not {}", entry.name, said.text);
-        let fix = format!("write {number} * {}", said.factor / unit);
+    if let Some(quantity) = quantities(&comment).into_iter().find(|quantity| {
+        quantity.is_time == is_time && is_equal(quantity.number, number) && quantity.factor > unit
+    }) {
+        let message = format!("{} is in {shown}: {number} is not {}", entry.name, quantity.text);
+        let fix = format!("write {number} * {}", quantity.factor / unit);
         let fix = match registry::find(&entry.name).map(|found| found.value_type) {
             Some(ValueType::LogSize) => "write a unit after the number: 10 Mb, 7 Day".to_owned(),
             _ => fix,
@@ -88,7 +87,7 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
         findings.push(subject.make_finding(LintRule::UnitMismatch, &entry.current, place, message, fix));
         return;
     }
-    let own = registry::strip_slot_prefix(unqualified_name(&entry.name));
+    let bare = registry::strip_slot_prefix(unqualified_name(&entry.name));
     let is_log = registry::find(&entry.name).is_some_and(|found| found.value_type == ValueType::LogSize);
     if is_log && number < MIN_LOG_SIZE {
         let message =
@@ -98,9 +97,9 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
         return;
     }
     // A request of at most 1 is intended: the default then never decides where a job runs.
-    let is_no_request = number <= 1.0 && caseless::starts_with(own, b"JOB_DEFAULT_REQUEST");
+    let is_no_request = number <= 1.0 && caseless::starts_with(bare, b"JOB_DEFAULT_REQUEST");
     let sensible =
-        SENSIBLE.iter().find(|(name, ..)| caseless::eq(name.as_bytes(), own)).filter(|_| !is_no_request);
+        SENSIBLE.iter().find(|(name, ..)| caseless::eq(name.as_bytes(), bare)).filter(|_| !is_no_request);
     if let Some((_, _, unit)) = sensible.filter(|(_, least, _)| number < *least) {
         let message = format!("{} is in {unit}; {number} is very small", entry.name);
         let fix = match *unit {
@@ -114,9 +113,9 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
 
 /// Checks comparisons with numbers that the comment gives in another unit.
 fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
-    // Few comments contain numbers with a unit, so the comment is read first.
-    let said = quantities(&comment_before(subject, &entry.current));
-    if said.is_empty() {
+    // The comment is read first, because few comments contain numbers with a unit.
+    let in_comment = quantities(&comment_before(subject, &entry.current));
+    if in_comment.is_empty() {
         return;
     }
     let is_expression = registry::find(&entry.name).is_some_and(|found| found.value_type.is_expression());
@@ -136,9 +135,9 @@ fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
             return;
         };
         // A size that differs from that of the comment is wrong only if the ratio is 1024 or its square.
-        let wrong = said.iter().filter(|said| said.is_time == is_time).find(|said| {
-            let ratio = number * unit.0 / (said.number * said.factor);
-            let is_plain = is_equal(said.number, number) && said.factor > unit.0;
+        let wrong = in_comment.iter().filter(|in_comment| in_comment.is_time == is_time).find(|in_comment| {
+            let ratio = number * unit.0 / (in_comment.number * in_comment.factor);
+            let is_plain = is_equal(in_comment.number, number) && in_comment.factor > unit.0;
             is_plain || !is_time && (is_equal(ratio, 1024.0) || is_equal(ratio, 1_048_576.0))
         });
         if let Some(wrong) = wrong {
@@ -154,7 +153,8 @@ fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
     }
 }
 
-/// Returns the unit of an attribute, or of an expression for the time since it.
+/// Returns the unit (factor and name) of an attribute or of an age (`time() - attribute`), true for a time, and the
+/// text of the operand.
 fn side_unit(side: &Expr) -> Option<((f64, &'static str), bool, BString)> {
     if let Some(name) = reference_name(side) {
         let unit = find_facts(&name)?.unit?;
@@ -218,13 +218,14 @@ fn quantities(text: &[u8]) -> Vec<Quantity> {
         if is_word || blanks > 1 || word.is_empty() || number <= 0.0 {
             continue;
         }
-        let of = |words: &[(&str, f64)]| {
+        let find_factor = |words: &[(&str, f64)]| {
             let found = words.iter().find(|(known, _)| caseless::eq(known.as_bytes(), word));
             found.map(|(_, factor)| *factor)
         };
         // One letter is a unit only directly after its number.
         let is_unit = word.len() > 1 || blanks == 0 || caseless::eq(word, b"h");
-        let (time, size) = (of(&TIME_WORDS).filter(|_| is_unit), of(&SIZE_WORDS).filter(|_| is_unit));
+        let (time, size) =
+            (find_factor(&TIME_WORDS).filter(|_| is_unit), find_factor(&SIZE_WORDS).filter(|_| is_unit));
         if let Some(factor) = time.or(size) {
             let text = format!("{number} {}", word.as_bstr());
             found.push(Quantity { number, factor, is_time: time.is_some(), text });
@@ -252,13 +253,15 @@ fn check_templates(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let number = argument.and_then(|argument| argument.trim().to_str().ok()?.parse::<f64>().ok());
         let Some(number) = number.filter(|number| is_template && *number > 0.0) else { continue };
         let comment = comment_before(subject, definition);
-        let said =
-            quantities(&comment).into_iter().find(|said| said.is_time && is_equal(said.number, number));
+        let quantity = quantities(&comment)
+            .into_iter()
+            .find(|quantity| quantity.is_time && is_equal(quantity.number, number));
         let fix = format!("write {number} * 3600 for hours, {number} * 60 for minutes");
-        let (rule, message) = match said {
-            Some(said) => {
-                (LintRule::UnitMismatch, format!("the argument is in seconds: {number} is not {}", said.text))
-            }
+        let (rule, message) = match quantity {
+            Some(quantity) => (
+                LintRule::UnitMismatch,
+                format!("the argument is in seconds: {number} is not {}", quantity.text),
+            ),
             None if number < 60.0 => (
                 LintRule::SuspiciousUnit,
                 format!("the argument is in seconds: every job is ended after {number} seconds"),

@@ -19,7 +19,7 @@ pub(super) struct SizeUnit {
 
 impl SizeUnit {
     /// Returns the name of the unit.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn unit_name(&self) -> String {
         match self.bytes {
             bytes if bytes < 2.0 => "bytes".to_owned(),
             bytes if bytes < 2000.0 => "KiB".to_owned(),
@@ -60,9 +60,9 @@ fn find_unit(
         }
         ExprKind::Other(parts) => {
             let [left, right] = &parts[..] else { return None };
-            let (of_left, of_right) = (unit(left), unit(right));
+            let (left_unit, right_unit) = (unit(left), unit(right));
             let (first, second) = (constant_number(left, world), constant_number(right, world));
-            match (expr.operator()?, of_left, of_right) {
+            match (expr.operator()?, left_unit, right_unit) {
                 ("*", Some(size), None) => Some(size.scaled(1.0 / unit_factor(second?)?)),
                 ("*", None, Some(size)) => Some(size.scaled(1.0 / unit_factor(first?)?)),
                 ("/", Some(size), None) => Some(size.scaled(unit_factor(second?)?)),
@@ -77,8 +77,8 @@ fn find_unit(
     }
 }
 
-/// Returns the factor between units for a number by which a size is multiplied, 1 for a share or a small multiple, or
-/// `None` if it may be either.
+/// Returns the factor by which a number changes the unit of a size: the number itself if it converts units, 1 if it is
+/// a share or a small multiple, or `None` if it may be either.
 fn unit_factor(number: f64) -> Option<f64> {
     let units = [1024.0, 1000.0, 1_048_576.0, 1_000_000.0, 1_073_741_824.0, 1_000_000_000.0];
     match number {

@@ -29,7 +29,7 @@ impl Unit {
     pub(crate) const KIB: Unit = Unit { factor: 1024.0, is_time: false, name: "KiB" };
     pub(crate) const MIB: Unit = Unit { factor: 1_048_576.0, is_time: false, name: "MiB" };
 
-    /// Returns a number with a unit of its own as a number in this unit, or `None` if the unit is not one of the same kind.
+    /// Converts a number with a unit to this unit, or returns `None` if the word is not a unit of the same kind.
     pub(crate) fn convert(self, number: &[u8], word: &[u8]) -> Option<String> {
         let number: f64 = number.to_str().ok()?.parse().ok()?;
         let factor = find_word(self.is_time, word)?;
@@ -38,7 +38,7 @@ impl Unit {
             .then(|| format!("{}", converted.ceil()))
     }
 
-    /// Returns a number with a unit of its own as a calculation in this unit: `24 * 3600` for 24 hours in seconds.
+    /// Returns a number with a unit as a calculation in this unit: `24 * 3600` for 24 hours in seconds.
     pub(crate) fn calculation(self, number: &[u8], word: &[u8]) -> Option<String> {
         let factor = find_word(self.is_time, word)? / self.factor;
         let is_plain = self.is_time && factor > 1.0 && factor.fract() == 0.0;
@@ -85,7 +85,7 @@ pub(crate) const SIZE_WORDS: [(&str, f64); 12] = [
     ("t", 1_099_511_627_776.0),
 ];
 
-/// Words that are units only where the kind of the unit is known.
+/// Words that are treated as units only if it is known whether the unit is one of time or of size.
 const MORE_TIME_WORDS: [(&str, f64); 7] = [
     ("s", 1.0),
     ("sec", 1.0),
@@ -107,7 +107,7 @@ pub(crate) fn find_word(is_time: bool, word: &[u8]) -> Option<f64> {
     found.map(|(_, factor)| *factor)
 }
 
-/// Ends of the names of parameters in seconds.
+/// Endings of the names of parameters that are in seconds.
 const SECONDS_ENDINGS: [&str; 16] = [
     "_INTERVAL",
     "_TIMEOUT",
@@ -130,7 +130,7 @@ const SECONDS_ENDINGS: [&str; 16] = [
 /// Returns the unit of a parameter that is one number, or `None` if it is not known.
 pub(crate) fn parameter_unit(name: &[u8]) -> Option<Unit> {
     let found = registry::find(name)?;
-    let own = registry::strip_slot_prefix(unqualified_name(name));
+    let bare = registry::strip_slot_prefix(unqualified_name(name));
     let is_number = matches!(
         found.value_type,
         ValueType::Integer | ValueType::Long | ValueType::Real | ValueType::Number | ValueType::SizeOrNumber
@@ -138,8 +138,8 @@ pub(crate) fn parameter_unit(name: &[u8]) -> Option<Unit> {
     match () {
         () if found.value_type == ValueType::LogSize => Some(Unit::BYTES),
         () if !is_number => None,
-        () => find_in_table(own).or_else(|| {
-            let is_time = SECONDS_ENDINGS.iter().any(|end| caseless::ends_with(own, end.as_bytes()));
+        () => find_in_table(bare).or_else(|| {
+            let is_time = SECONDS_ENDINGS.iter().any(|end| caseless::ends_with(bare, end.as_bytes()));
             is_time.then_some(Unit::SECONDS)
         }),
     }

@@ -27,8 +27,8 @@ pub(super) fn explain_unread_manual_name(name: &[u8]) -> Option<UnreadReason> {
         names.iter().find(|(manual, _)| caseless::eq(manual.as_bytes(), name)).map(|(_, read)| *read)
     };
     let reason = |read: &str, fix: Advice| {
-        let why = format!("the manual describes it, but HTCondor 25.14 reads {read}");
-        Some(UnreadReason { holds_in_part: true, ..UnreadReason::new(why, fix) })
+        let cause = format!("the manual describes it, but HTCondor 25.14 reads {read}");
+        Some(UnreadReason { holds_in_part: true, ..UnreadReason::new(cause, fix) })
     };
     if let Some(read) = find(&UNREAD_NAMES) {
         return reason(read, Advice::DidYouMean(read.into()));

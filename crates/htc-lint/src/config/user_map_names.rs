@@ -1,4 +1,4 @@
-//! Maps that expressions use with `userMap()` and that no list of maps has.
+//! Maps that expressions use with `userMap()` and that no list of maps contains.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, similar_names, unqualified_name};
@@ -29,11 +29,11 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             let shown = BStr::new(name);
             let is_defined = |kind: &str| subject.view.is_defined(&format!("CLASSAD_USER_MAP{kind}_{shown}"));
             let has_data = is_defined("DATA") || is_defined("FILE");
-            // If a listed map is probably this one, misspelled, the mistake is reported at the list.
+            // If a list contains a misspelling of this map, the mistake is reported for the list.
             if has_data && names.iter().any(|listed| is_misspelt_map(subject, listed, name)) {
                 continue;
             }
-            let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps has {shown}");
+            let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps contains {shown}");
             let fix = match similar_names::nearest(name, names.iter().map(|known| &known[..])) {
                 Some(near) if !has_data => Advice::DidYouMean(near.into()),
                 _ => match lists.first() {
@@ -50,7 +50,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the list of maps of the daemon that evaluates a parameter.
+/// Returns the parameter that lists the maps of the daemon that evaluates an expression.
 fn list_for(name: &[u8]) -> String {
     let reader = htc_config::registry::find(name).and_then(|found| found.daemons.split(',').next());
     let daemon = match reader {
@@ -69,8 +69,8 @@ fn is_misspelt_map(subject: &LintSubject<'_>, listed: &[u8], defined: &[u8]) -> 
     !is_defined && similar_names::nearest(listed, [defined]).is_some()
 }
 
-/// Returns the maps that a text uses by a literal name, each with its position. A method after a dot is not part of the
-/// name.
+/// Returns the maps that a text uses with a literal name, each with its position. A method after a dot is not part of
+/// the name.
 fn used_maps(text: &[u8]) -> Vec<(usize, &[u8])> {
     const FUNCTION: &[u8] = b"usermap(";
     let lower = text.to_ascii_lowercase();

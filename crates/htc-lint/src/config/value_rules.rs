@@ -28,7 +28,7 @@ use htc_config::registry::{self, RegisteredParameter, ValueType};
 use htc_config::value_check::is_size;
 use rustc_hash::FxHashSet;
 
-/// Machine attributes that values may refer to; any other name was probably meant as a string.
+/// Attributes to which advertised values may refer. Any other name was probably intended as a string.
 const MACHINE_ATTRIBUTES: [&str; 60] = [
     "Memory",
     "Cpus",
@@ -126,11 +126,11 @@ fn check_template_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>)
             }
             _ => {}
         }
-        // The text of the template itself is correct.
-        let own = findings.split_off(first);
+        // Other findings are about the text of the template itself, which is correct.
+        let new_findings = findings.split_off(first);
         let is_value =
             |finding: &Finding| matches!(finding.rule, LintRule::BadExpression | LintRule::BadValue);
-        findings.extend(own.into_iter().filter(is_value).map(|finding| Finding {
+        findings.extend(new_findings.into_iter().filter(is_value).map(|finding| Finding {
             message: format!("{}; the template sets it from these arguments", finding.message),
             replacement: None,
             ..finding
@@ -141,7 +141,8 @@ fn check_template_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>)
 /// Family of the concurrency limits, whose names a site chooses.
 const CONCURRENCY_LIMITS: &str = "*_LIMIT";
 
-/// Returns the row of the registry of a name that daemons read; a macro of the site may look like a family of names.
+/// Returns the registry entry of a name, or `None` if daemons do not read it: a macro of the site may look like a
+/// member of a family.
 fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredParameter> {
     let found = registry::find(name)?;
     if is_of_list_elsewhere(subject, name) {
@@ -160,20 +161,21 @@ fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredP
     is_read.then_some(found)
 }
 
-/// True for a setting of a group or cron job if the configuration does not set their list, which is then in another file.
+/// True for a setting of a group or cron job if the configuration does not set the list of groups or jobs, which is
+/// then probably in another file.
 fn is_of_list_elsewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     const FAMILIES: [(&str, &str); 3] = [
         ("GROUP_", "GROUP_NAMES"),
         ("STARTD_CRON_", "STARTD_CRON_JOBLIST"),
         ("SCHEDD_CRON_", "SCHEDD_CRON_JOBLIST"),
     ];
-    let own = unqualified_name(name);
+    let bare = unqualified_name(name);
     let is_set = |list: &str| {
         let entry = subject.config.set.find_exact(list.as_bytes());
         entry.is_some_and(|entry| entry.current.is_user_written())
     };
     let mut families = FAMILIES.iter();
-    families.any(|(prefix, list)| caseless::starts_with(own, prefix.as_bytes()) && !is_set(list))
+    families.any(|(prefix, list)| caseless::starts_with(bare, prefix.as_bytes()) && !is_set(list))
         && !subject.referenced_names().contains(name)
 }
 
@@ -251,7 +253,7 @@ fn invalid_expression_finding<'a>(
     kind: ExpressionKind,
 ) -> Finding {
     let raw = &entry.current.raw;
-    let what = match kind {
+    let problem = match kind {
         ExpressionKind::Policy | ExpressionKind::Size => "is not a valid ClassAd expression",
         ExpressionKind::Advertised => {
             "becomes an attribute of an ad, but its value is not a ClassAd expression"
@@ -272,7 +274,7 @@ fn invalid_expression_finding<'a>(
         }
         _ => (0, raw.len()),
     };
-    let mut message = format!("{} {what}: ", entry.name);
+    let mut message = format!("{} {problem}: ", entry.name);
     match &wrong {
         Some(wrong) => message.push_str(&wrong.to_string()),
         None => message.push_str(&error.to_string()),
@@ -284,7 +286,7 @@ fn invalid_expression_finding<'a>(
         message.push_str(&format!(" (expanded: {value})"));
     }
     let looks_like_text = kind == ExpressionKind::Advertised && wrong.is_none() && !value.contains(&b'"');
-    // With quotes the path of a hook would be wrong on every machine.
+    // Quotes would become part of the hook's path.
     if looks_like_text && entry.name.to_ascii_uppercase().contains_str("_HOOK_") {
         let fix =
             "advertise an attribute of another name, such as 'HasHook = true'; a hook's path has no quotes";
@@ -324,8 +326,10 @@ fn advise_expression(entry: &MacroEntry, value: &BString) -> Option<Advice> {
     let is_operator = |text: &[u8]| text.starts_with(b"||") || text.starts_with(b"&&");
     if is_operator(value.trim_start()) {
         let operator = value.trim_start()[..2].as_bstr();
-        let own = unqualified_name(&entry.name).as_bstr();
-        return Some(format!("leave {operator} out, and $({own}) before it, which has no value here").into());
+        let bare = unqualified_name(&entry.name).as_bstr();
+        return Some(
+            format!("remove {operator} and the $({bare}) before it, which has no value here").into(),
+        );
     }
     let is_text = registry::find(&entry.name).is_some_and(|found| found.value_type == ValueType::Text);
     let is_plain = !value.contains(&b'"') && find_unbalanced(value).is_none();
@@ -373,7 +377,7 @@ fn check_undefined_attribute<'a>(
 /// Macros that are the name of the machine.
 const HOST_MACROS: [&str; 3] = ["$(HOSTNAME)", "$(FULL_HOSTNAME)", "$(UID_DOMAIN)"];
 
-/// Returns the finding about an advertised value that is undefined, with the value that was probably meant.
+/// Returns the finding about an advertised value that is undefined, with the value that was probably intended.
 fn advertised_finding(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -399,7 +403,7 @@ fn is_word_with_signs(value: &[u8]) -> bool {
         && value.iter().any(|byte| b"-/".contains(byte))
 }
 
-/// True if nothing is known about any attribute of an expression.
+/// True if nothing is known to define any attribute of an expression.
 fn expr_names_are_undefined(subject: &LintSubject<'_>, expr: &Expr) -> bool {
     let (_, types) = ExpressionTypes::examine(expr, &|_| false);
     !types.references.is_empty()
@@ -411,7 +415,7 @@ fn expr_names_are_undefined(subject: &LintSubject<'_>, expr: &Expr) -> bool {
         })
 }
 
-/// True if the value of a default that the text refers to contains this piece of text.
+/// True if a default to which the value refers contains this piece of text.
 fn is_in_default(subject: &LintSubject<'_>, raw: &[u8], piece: &[u8]) -> bool {
     let mut names = FxHashSet::default();
     collect_names(raw, &mut names);
@@ -435,7 +439,7 @@ fn check_expression_traps<'a>(
     let has_libraries =
         ["CLASSAD_USER_LIBS", "CLASSAD_USER_PYTHON_MODULES"].iter().any(|name| subject.view.is_defined(name));
     for trap in pitfalls::find(value, subject.dialect()) {
-        // The names of power states have a rule of their own.
+        // Another rule checks the names of power states.
         let span = trap.span.start as usize..trap.span.end as usize;
         if caseless::eq(unqualified_name(&entry.name), b"HIBERNATE")
             && value.get(span).is_some_and(|piece| caseless::eq(piece, b"NONE"))

@@ -13,7 +13,8 @@ use super::lint_subject::LintSubject;
 use super::referenced_names::collect_names;
 use super::syntax_advice::SyntaxAdvice;
 
-/// Returns where a piece of an expanded value was written: in the value itself, or in one that it refers to.
+/// Returns the definition that contains a piece of an expanded value, and the place of the piece: in the value itself,
+/// or in a value to which it refers.
 pub(super) fn find_written_piece<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,
@@ -23,16 +24,16 @@ pub(super) fn find_written_piece<'a>(
         return None;
     }
     let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let stands = |raw: &[u8]| {
+    let find_piece = |raw: &[u8]| {
         raw.find_iter(piece).find(|&at| {
             let before = at.checked_sub(1).and_then(|before| raw.get(before));
             !is_part(before) && !is_part(raw.get(at + piece.len()))
         })
     };
-    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+    let mut visited: FxHashSet<Vec<u8>> = FxHashSet::default();
     let mut waiting = vec![entry];
     while let Some(entry) = waiting.pop() {
-        if let Some(at) = stands(&entry.current.raw).filter(|_| entry.current.is_user_written()) {
+        if let Some(at) = find_piece(&entry.current.raw).filter(|_| entry.current.is_user_written()) {
             return Some((&entry.current, (at, at + piece.len())));
         }
         let mut names = FxHashSet::default();
@@ -40,7 +41,7 @@ pub(super) fn find_written_piece<'a>(
         for name in names {
             if let Some(FoundMacro::Set(next)) =
                 subject.config.set.find(&name, &subject.config.context, subject.world)
-                && seen.insert(name)
+                && visited.insert(name)
             {
                 waiting.push(next);
             }
@@ -65,7 +66,8 @@ pub(super) fn replace_value(finding: Finding, raw: &[u8], text: impl Into<BStrin
     if is_value && is_plain { finding.replaced_by(text) } else { finding }
 }
 
-/// Adds the correction of a part of a value that is in one line; the finding's place is that of the advice.
+/// Adds the correction of a part of a value, if the part is in one line. The place of the finding must be that of the
+/// advice.
 pub(super) fn correct_part(finding: Finding, raw: &[u8], advice: &SyntaxAdvice) -> Finding {
     let Some((Range { start, end }, mut text)) = advice.change(raw) else { return finding };
     let Some(spot) = &finding.spot else { return finding };
@@ -73,7 +75,7 @@ pub(super) fn correct_part(finding: Finding, raw: &[u8], advice: &SyntaxAdvice) 
         return finding;
     };
     let last = first + (end - start);
-    // `NAME := value` has a correction of its own.
+    // Another rule corrects `NAME := value`.
     let follows_colon = start == 0 && spot.text.get(..first).is_some_and(|before| before.ends_with(b":"));
     if spot.text.get(first..last) != Some(&raw[start..end]) || follows_colon {
         return finding;

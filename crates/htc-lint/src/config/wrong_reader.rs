@@ -33,7 +33,7 @@ const SHARED_PARAMETERS: [&str; 19] = [
     "TRANSFER_QUEUE_USER_EXPR",
 ];
 
-/// Reports each parameter that only daemons of another kind read.
+/// Reports parameters with the prefix of a daemon that does not read them.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.user_written_entries().filter(|entry| entry.name.contains(&b'.')) {
         let Some((prefix, name)) = entry.name.split_once_str(b".") else { continue };
@@ -45,7 +45,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             || parameter.daemons.is_empty()
             || parameter.is_read_by(daemon)
             || parameter.has_open_prefix()
-            // The names in the registry are those of daemons and tools; a tool reads what its daemon reads.
+            // Readers that are not subsystems, such as tools, are not compared with the prefix.
             || parameter.daemons.split(',').all(|reader| !SUBSYSTEMS.iter().any(|(_, known)| *known == reader));
         let is_advertised =
             subject.known.advertised_attributes().iter().any(|known| caseless::eq(known, name));
@@ -69,7 +69,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// True if a text of the configuration refers to the macro, so that another parameter may use its value.
+/// True if a source of the configuration refers to the macro, so that another parameter may use its value.
 fn is_referred_to(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     let reference = [b"$(", name].concat();
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());

@@ -9,7 +9,7 @@ use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::SourceId;
 use htc_config::source_location::SourceLocation;
 
-/// Permission for findings of one rule on some lines of a source.
+/// Lines of a source on which a comment allows the findings of one rule.
 #[derive(Debug)]
 struct AllowedRule {
     source: SourceId,
@@ -47,7 +47,7 @@ fn parse_allow(text: &[u8]) -> Result<LintRule, String> {
 }
 
 impl AllowComments {
-    /// Reads the comments of a configuration whose texts were kept.
+    /// Reads the comments of a configuration that was loaded with the text of its sources.
     pub(super) fn of_config(config: &Config) -> Self {
         let mut comments = AllowComments::default();
         let mut ids: Vec<SourceId> = config.set.entries().map(|entry| entry.current.place.source).collect();

@@ -17,11 +17,11 @@ use rustc_hash::FxHashMap;
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let entries = CronEntries::collect(subject);
     for manager in [CronManager::Startd, CronManager::Schedd, CronManager::Benchmarks] {
-        let knob = format!("{}_AUTOPUBLISH", manager.parameter_prefix());
+        let parameter = format!("{}_AUTOPUBLISH", manager.parameter_prefix());
         if let ((_, Some(word)), Some(entry)) =
-            (manager.read_auto_publish(&subject.view), entries.find(&knob))
+            (manager.read_auto_publish(&subject.view), entries.find(&parameter))
         {
-            let message = format!("{knob}: '{word}' is not a valid value: it counts as Never");
+            let message = format!("{parameter}: '{word}' is not a valid value: it is treated as Never");
             let fix = "use Never, Always or If_Changed";
             findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, fix));
         }
@@ -37,19 +37,19 @@ fn config_val_parameter(manager: CronManager) -> String {
     format!("{}_CONFIG_VAL", manager.parameter_prefix())
 }
 
-/// Reports the path of condor_config_val, which no cron job gets. Jobs of the schedd get that of their own parameter
-/// (`ClassAdCronJob::Initialize`, which `StartdCronJob` does not call).
+/// Reports the manager's parameter for the path of condor_config_val, which no cron job gets. Jobs of the schedd get
+/// the path from a parameter of the job (`ClassAdCronJob::Initialize`, which `StartdCronJob` does not call).
 fn check_config_val(
     subject: &LintSubject<'_>,
     manager: CronManager,
     entries: &CronEntries<'_>,
     findings: &mut Vec<Finding>,
 ) {
-    let knob = config_val_parameter(manager);
-    let Some(entry) = entries.find(&knob).filter(|entry| !entry.raw().is_empty()) else { return };
+    let parameter = config_val_parameter(manager);
+    let Some(entry) = entries.find(&parameter).filter(|entry| !entry.raw().is_empty()) else { return };
     let prefix = manager.parameter_prefix();
     let message = format!(
-        "{knob} has no effect: HTCondor 25.14 does not pass it to cron jobs, though the manual says so"
+        "{parameter} has no effect: HTCondor 25.14 does not pass it to cron jobs, though the manual says so"
     );
     let fix = match manager {
         CronManager::Schedd => {
@@ -68,46 +68,46 @@ fn check_job(
     findings: &mut Vec<Finding>,
 ) {
     let prefix = manager.parameter_prefix();
-    let knob = |item: &str| format!("{prefix}_{}_{item}", BStr::new(name));
-    // A job without a program is reported where it is listed.
-    let Some(executable) = entries.find(&knob("EXECUTABLE")) else { return };
-    if subject.view.get(knob("EXECUTABLE").as_bytes()).is_none() {
+    let setting = |item: &str| format!("{prefix}_{}_{item}", BStr::new(name));
+    // A job without a program is reported for the list that contains it.
+    let Some(executable) = entries.find(&setting("EXECUTABLE")) else { return };
+    if subject.view.get(setting("EXECUTABLE").as_bytes()).is_none() {
         return;
     }
-    let mut tell = |at: &str, message: String| {
-        let own = entries.find(at);
-        let entry = own.unwrap_or(executable);
-        let place = own.map(|own| (0, own.current.raw.len()));
-        let fix = own.and_then(|own| advise_setting(at, own.raw()));
+    let mut report = |at: &str, message: String| {
+        let set_entry = entries.find(at);
+        let entry = set_entry.unwrap_or(executable);
+        let place = set_entry.map(|set_entry| (0, set_entry.current.raw.len()));
+        let fix = set_entry.and_then(|set_entry| advise_setting(at, set_entry.raw()));
         findings.push(subject.make_finding(LintRule::CronJob, &entry.current, place, message, fix));
     };
     if let Some(at) = executable.raw().find(b" -").filter(|_| executable.raw().starts_with(b"/")) {
         let path = BStr::new(&executable.raw()[..at]);
-        let item = knob("EXECUTABLE");
-        tell(
+        let item = setting("EXECUTABLE");
+        report(
             &item,
             format!(
                 "{item} must be a path without arguments: write {path} here and the arguments in {}",
-                knob("ARGS")
+                setting("ARGS")
             ),
         );
     }
     let job = match CronJob::read(manager, name, &subject.view, QuirkMode::Manual) {
         Ok(job) => job,
         Err(skipped) => {
-            // A parameter that is not set here may be set elsewhere.
+            // A parameter that is not set here may be set in another file.
             if scope.is_complete || entries.find(&skipped.knob).is_some() {
-                tell(&skipped.knob, format!("{}: {}: the job is never run", skipped.knob, skipped.problem));
+                report(&skipped.knob, format!("{}: {}: the job is never run", skipped.knob, skipped.problem));
             }
             return;
         }
     };
-    check_numbers(subject, &knob, entries, findings);
-    let mut tell = |at: &str, message: String| {
-        let own = entries.find(at);
-        let entry = own.unwrap_or(executable);
-        let place = own.map(|own| (0, own.current.raw.len()));
-        let fix = own.and_then(|own| advise_setting(at, own.raw()));
+    check_numbers(subject, &setting, entries, findings);
+    let mut report = |at: &str, message: String| {
+        let set_entry = entries.find(at);
+        let entry = set_entry.unwrap_or(executable);
+        let place = set_entry.map(|set_entry| (0, set_entry.current.raw.len()));
+        let fix = set_entry.and_then(|set_entry| advise_setting(at, set_entry.raw()));
         findings.push(subject.make_finding(LintRule::CronJob, &entry.current, place, message, fix));
     };
     let config_val = config_val_parameter(manager);
@@ -116,32 +116,32 @@ fn check_job(
         if at == config_val {
             continue;
         }
-        let at = if at == "METRICS" { knob(at) } else { at.to_owned() };
-        tell(&at, warning.clone());
+        let at = if at == "METRICS" { setting(at) } else { at.to_owned() };
+        report(&at, warning.clone());
     }
-    let most = manager.max_load(&subject.view);
-    if job.load > most {
-        let (item, max) = (knob("JOB_LOAD"), format!("{prefix}_MAX_JOB_LOAD"));
-        tell(&item, format!("{item} ({}) is above {max} ({most}): the job is never run", job.load));
+    let max_load = manager.max_load(&subject.view);
+    if job.load > max_load {
+        let (item, max) = (setting("JOB_LOAD"), format!("{prefix}_MAX_JOB_LOAD"));
+        report(&item, format!("{item} ({}) is above {max} ({max_load}): the job is never run", job.load));
     }
     if manager != CronManager::Benchmarks && job.mode == CronMode::OnDemand {
-        tell(&knob("MODE"), format!("{}: nothing ever starts a job that is OnDemand", knob("MODE")));
+        report(&setting("MODE"), format!("{}: nothing ever starts a job that is OnDemand", setting("MODE")));
     }
 }
 
-/// Reports text after the unit of a period, and items of a list of slots that are not numbers, both of which are ignored
+/// Reports text after the unit of a period, and items of a slot list that are not numbers. HTCondor ignores both
 /// (`CronJobParams::InitPeriod`, `StartdCronJobParams::Initialize`).
 fn check_numbers(
     subject: &LintSubject<'_>,
-    knob: &dyn Fn(&str) -> String,
+    setting: &dyn Fn(&str) -> String,
     entries: &CronEntries<'_>,
     findings: &mut Vec<Finding>,
 ) {
     let value_of = |item: &str| {
-        let entry = entries.find(&knob(item))?;
+        let entry = entries.find(&setting(item))?;
         Some((entry, subject.expand_entry(entry).ok()?))
     };
-    let mut tell = |entry: &MacroEntry, message: String, fix: &str| {
+    let mut report = |entry: &MacroEntry, message: String, fix: &str| {
         let place = Some((0, entry.raw().len()));
         findings.push(subject.make_finding(LintRule::CronJob, &entry.current, place, message, fix));
     };
@@ -151,19 +151,19 @@ fn check_numbers(
         if digits > 0 && rest.first().is_some_and(u8::is_ascii_digit) {
             let read = BStr::new(&value[..digits + 1]);
             let message = format!("{}: '{}' after {read} is ignored", entry.name, BStr::new(rest));
-            tell(entry, message, "write one number with one unit, such as 90m");
+            report(entry, message, "write one number with one unit, such as 90m");
         }
     }
     if let Some((entry, value)) = value_of("SLOTS") {
         let is_number = |item: &&[u8]| item.iter().all(u8::is_ascii_digit);
         if let Some(item) = list::split(&value).find(|item| !is_number(item)) {
             let message = format!("{}: '{}' is not the number of a slot", entry.name, BStr::new(item));
-            tell(entry, message, "write numbers with commas between them");
+            report(entry, message, "write numbers with commas between them");
         }
     }
 }
 
-/// Advises about the value of a setting: a period has no blank before its unit, and only a periodic job has one.
+/// Returns advice about the value of a period: it has no blank before its unit, and only a periodic job has a period.
 fn advise_setting(name: &str, value: &[u8]) -> Option<Advice> {
     if !caseless::ends_with(name.as_bytes(), b"_PERIOD") {
         return None;

@@ -9,7 +9,7 @@ use htc_hook::{HookCaller, HookType};
 
 use crate::config::LintSubject;
 
-/// Keyword of a caller.
+/// Hook keyword that a parameter sets for a daemon.
 struct CallerKeyword<'a> {
     entry: &'a MacroEntry,
     caller: HookCaller,
@@ -29,7 +29,8 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         .collect();
     for CallerKeyword { entry, caller, keyword } in &keywords {
         let hooks = hooks_of(subject, keyword);
-        // The hooks of the starter are called for fetched jobs, too, but without FETCH_WORK there are none.
+        // The startd's keyword also selects the starter's hooks for fetched jobs, but without FETCH_WORK no job is
+        // fetched.
         let is_called = hooks.iter().any(|hook| hook.caller() == *caller);
         let Some(first) = hooks.first().filter(|_| !is_called) else { continue };
         let callers: Vec<HookCaller> = hooks.iter().map(|hook| hook.caller()).collect();

@@ -17,8 +17,8 @@ use htc_slot::{ConfigureError, requested_slots};
 /// Hook of one caller.
 #[derive(Debug, Serialize)]
 pub struct HookReportRow {
-    /// `slot1`, `slot1-4`, `starter`, `starter (slot1-4)` for jobs that these slots fetch, `shadow`,
-    /// `router`.
+    /// Caller of the hook: `slot1`, `slot1-4`, `starter`, `starter (slot1-4)` for jobs that these slots fetch,
+    /// `shadow`, `router`.
     pub caller: String,
     /// Hook type.
     pub hook: &'static str,
@@ -48,11 +48,11 @@ pub struct CallerKeyword {
     pub caller: String,
     /// Keyword, or `None` if the caller runs no hooks.
     pub keyword: Option<String>,
-    /// Places that were read, one line per step.
+    /// Steps of the lookup, one line each.
     pub lookup_steps: Vec<String>,
 }
 
-/// Caller as JSON.
+/// Caller and its hooks, as they are printed in JSON.
 #[derive(Debug, Serialize)]
 pub struct CallerRecord {
     /// Missing for a keyword that no caller uses.
@@ -71,7 +71,7 @@ pub struct HookReport {
     pub hooks: Vec<HookReportRow>,
     /// Reason why no startd starts with this configuration, so that there are no slots.
     pub no_slots: Option<ConfigureError>,
-    /// Warnings about the slots that the configuration asks for.
+    /// Warnings about the slots that the configuration requests.
     pub warnings: Vec<String>,
     /// Keywords with hooks that no parameter names.
     pub unused_keywords: Vec<String>,
@@ -81,8 +81,8 @@ fn to_display_text(bytes: &[u8]) -> String {
     bytes.to_str_lossy().into_owned()
 }
 
-/// Creates the report. The configuration is read once for each kind of caller, because its statements may
-/// depend on the caller; `seen` is called with each.
+/// Creates the report. The configuration is read once for each kind of caller, because its statements may depend on the
+/// caller. `on_load` is called with each configuration.
 ///
 /// # Errors
 /// Returns an error if the configuration cannot be read.
@@ -90,12 +90,12 @@ pub fn build_hook_report(
     world: &dyn World,
     options: &LoadOptions,
     local_name: &BStr,
-    seen: &mut dyn FnMut(&Config),
+    on_load: &mut dyn FnMut(&Config),
 ) -> Result<HookReport, ConfigError> {
     let mut load = |subsystem: &str| {
-        let who = LookupContext { subsystem: subsystem.into(), local_name: local_name.into() };
-        Config::load(world, &who, options).map(|(config, _)| {
-            seen(&config);
+        let context = LookupContext { subsystem: subsystem.into(), local_name: local_name.into() };
+        Config::load(world, &context, options).map(|(config, _)| {
+            on_load(&config);
             config
         })
     };
@@ -107,9 +107,9 @@ pub fn build_hook_report(
 
     let startd = load("STARTD")?;
     let groups = match requested_slots(startd.view(world), world.machine().cpus.into()) {
-        Ok(asked) => {
-            let groups = slot_groups(&startd, world, asked.types);
-            report.warnings = asked.warnings;
+        Ok(requested) => {
+            let groups = slot_groups(&startd, world, requested.types);
+            report.warnings = requested.warnings;
             groups
         }
         Err(error) => {
@@ -168,11 +168,11 @@ fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)
     let mut groups: Vec<(SlotGroup, Option<BString>)> = Vec::new();
     let mut slot = 0;
     for (slot_type, count, prefix) in types {
-        let of_slot = config.view_for_slot(Some(slot_type), world);
+        let slot_view = config.view_for_slot(Some(slot_type), world);
         for _ in 0..count {
             slot += 1;
             let id = format!("{prefix}{slot}");
-            let keyword = keyword::startd_keyword(&id, None, &of_slot, QuirkMode::default()).keyword;
+            let keyword = keyword::startd_keyword(&id, None, &slot_view, QuirkMode::default()).keyword;
             match groups.last_mut() {
                 Some((group, same)) if group.slot_type == slot_type && *same == keyword => {
                     group.label = format!("{}-{slot}", group.first);
@@ -185,20 +185,20 @@ fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)
 }
 
 impl HookReport {
-    /// Adds the hooks of starters for fetched jobs: the startd gives each job the keyword of the slot that
-    /// fetched it (StartdHookMgr.cpp). `usual` is the keyword of a starter otherwise.
+    /// Adds the hooks of starters for fetched jobs: the startd gives each job the keyword of the slot that fetched it
+    /// (StartdHookMgr.cpp). `default_lookup` is the lookup for other jobs.
     fn add_fetched_jobs(
         &mut self,
         fetching: &[(String, BString)],
-        usual: &KeywordLookup,
+        default_lookup: &KeywordLookup,
         view: &ConfigView<'_>,
     ) {
-        let mut told: Vec<&BString> = usual.keyword.iter().collect();
+        let mut added: Vec<&BString> = default_lookup.keyword.iter().collect();
         for (slots, keyword) in fetching {
-            if told.iter().any(|known| caseless::eq(known, keyword)) {
+            if added.iter().any(|known| caseless::eq(known, keyword)) {
                 continue;
             }
-            told.push(keyword);
+            added.push(keyword);
             let mut job = ClassAd::new();
             job.set("HookKeyword", keyword.clone());
             let lookup =
@@ -209,11 +209,11 @@ impl HookReport {
 
     fn add_caller(&mut self, label: &str, caller: HookCaller, lookup: &KeywordLookup, view: &ConfigView<'_>) {
         let keyword = lookup.keyword.as_ref().map(|keyword| to_display_text(keyword));
-        let story = lookup.steps.iter().map(ToString::to_string).collect();
+        let steps = lookup.steps.iter().map(ToString::to_string).collect();
         self.callers.push(CallerKeyword {
             caller: label.to_owned(),
             keyword: keyword.clone(),
-            lookup_steps: story,
+            lookup_steps: steps,
         });
         let Some(name) = &lookup.keyword else {
             return;
@@ -260,9 +260,10 @@ impl HookReport {
         let HookReport { callers, mut hooks, unused_keywords, .. } = self;
         let mut records = Vec::new();
         for CallerKeyword { caller, keyword, lookup_steps: story } in callers {
-            let (own, others) = hooks.into_iter().partition(|row: &HookReportRow| row.caller == caller);
+            let (caller_hooks, others) =
+                hooks.into_iter().partition(|row: &HookReportRow| row.caller == caller);
             hooks = others;
-            records.push(CallerRecord { caller: Some(caller), keyword, story, hooks: own });
+            records.push(CallerRecord { caller: Some(caller), keyword, story, hooks: caller_hooks });
         }
         records.extend(unused_keywords.into_iter().map(|keyword| CallerRecord {
             caller: None,

@@ -58,7 +58,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         if keyword.is_empty() || with_hooks.iter().any(|known| caseless::eq(known, &keyword)) {
             continue;
         }
-        // A hook of the keyword whose type is misspelled has a finding of its own.
+        // Another finding reports a hook of the keyword if its type is misspelled.
         let start = [&keyword[..], b"_HOOK_"].concat();
         if findings.iter().any(|it| it.rule == LintRule::HookKnob && caseless::starts_with(&it.name, &start))
         {
@@ -107,7 +107,7 @@ pub(super) fn count_absent_programs(subject: &LintSubject<'_>) -> usize {
     subject.user_written_entries().filter(is_absent).count()
 }
 
-/// Notes once that the programs of hooks are not on this machine.
+/// Reports, once for all hooks, that their programs are not on this machine.
 fn note_missing_hooks(
     subject: &LintSubject<'_>,
     missing: &[(&MacroEntry, BString)],
@@ -125,7 +125,8 @@ fn note_missing_hooks(
     findings.push(subject.make_finding(LintRule::HookMissing, &entry.current, place, message, fix));
 }
 
-/// Reports hooks that fetch jobs where nothing is called for rejected jobs: the fetch hook has taken them off its queue.
+/// Reports fetch hooks without a hook that is called for rejected jobs: the fetch hook may have removed the jobs from
+/// its queue.
 fn check_reply_hooks(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.user_written_entries() {
         let name = unqualified_name(&entry.name);
@@ -157,7 +158,7 @@ fn check_reply_hooks(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Describes a path that no daemon accepts on any machine.
+/// Returns the problem with a path that daemons reject on every machine, and the correction.
 fn path_fault(path: &[u8]) -> Option<(&'static str, String)> {
     let first = *path.first()?;
     let inner = BStr::new(path.trim_with(|c| c == '"' || c == '\''));
@@ -168,7 +169,7 @@ fn path_fault(path: &[u8]) -> Option<(&'static str, String)> {
     }
 }
 
-/// Advises what to do with the arguments of a hook: two types have a parameter for them (`HookClientMgr`).
+/// Returns advice about the arguments of a hook; two hook types have a parameter for them (`HookClientMgr`).
 fn suggest_arguments(name: &[u8], path: &[u8]) -> String {
     let has_parameter = ["_HOOK_PREPARE_JOB", "_HOOK_SHADOW_PREPARE_JOB"]
         .iter()
@@ -199,12 +200,12 @@ fn check_hook_path<'a>(
     if path.is_empty() {
         return;
     }
-    if let Some((why, fix)) = path_fault(&path) {
-        let message = format!("{}: {why}, so no machine calls the hook: {path}", entry.name);
+    if let Some((problem, fix)) = path_fault(&path) {
+        let message = format!("{}: {problem}, so no machine calls the hook: {path}", entry.name);
         findings.push(subject.make_finding(LintRule::HookPath, &entry.current, whole, message, fix));
         return;
     }
-    // Files of a configuration for another machine may exist there.
+    // If the configuration is for another machine, its files may exist there.
     let file = Path::new(OsStr::from_bytes(&path));
     let exists_here = file.is_absolute() && subject.world.stat(file).is_ok();
     let has_arguments = path.starts_with(b"/") && path.fields().count() > 1;

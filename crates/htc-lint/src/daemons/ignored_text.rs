@@ -1,5 +1,5 @@
-//! Statements that set another name than intended, or none: text between the name and `=`, conditions with an undefined
-//! macro, and comments in continued values (`Parse_macros`, config.cpp).
+//! Statements that do not have the intended effect: text between the name and `=`, conditions with an undefined macro,
+//! and comments in continued values (`Parse_macros`, config.cpp).
 
 use std::cell::OnceCell;
 
@@ -59,12 +59,15 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     drop_consequences(first, findings);
 }
 
-/// Drops findings that say again that nothing reads the name that such a statement sets.
+/// Drops findings that nothing reads the name that such a statement sets, because they have the same cause.
 fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
     let place = |finding: &Finding| finding.spot.as_ref().map(|spot| (spot.source, spot.line));
-    let own = findings.split_off(first);
-    let lines: Vec<_> =
-        own.iter().filter(|finding| finding.rule == LintRule::IgnoredText).filter_map(place).collect();
+    let new_findings = findings.split_off(first);
+    let lines: Vec<_> = new_findings
+        .iter()
+        .filter(|finding| finding.rule == LintRule::IgnoredText)
+        .filter_map(place)
+        .collect();
     if !lines.is_empty() {
         let is_other = |finding: &Finding| {
             let is_name = matches!(finding.rule, LintRule::UnusedMacro | LintRule::UnknownParameter);
@@ -72,7 +75,7 @@ fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
         };
         findings.retain(is_other);
     }
-    findings.extend(own);
+    findings.extend(new_findings);
 }
 
 /// Reports a comment that is the last line of a value: it follows a backslash and does not end in one itself, so that the
@@ -158,7 +161,7 @@ fn check_keyword(
     Some(Finding { replacement, ..finding })
 }
 
-/// Reports a macro of a condition that nothing sets.
+/// Reports a macro in a condition that nothing sets.
 fn check_condition(subject: &LintSubject<'_>, source: SourceId, line: &LogicalLine<'_>) -> Option<Finding> {
     let (_, condition) = split_if_keyword(&line.text)?;
     let found = next_reference(condition, 0, &mut None, |function, _| function == MacroFunction::Plain)?;
@@ -172,7 +175,7 @@ fn check_condition(subject: &LintSubject<'_>, source: SourceId, line: &LogicalLi
     let is_test = caseless::starts_with(condition.trim_start_with(|c| c == '!' || c == ' '), b"defined");
     let (message, fix) = match is_test {
         true => (
-            format!("{shown} is not set: the condition tests whether nothing is defined"),
+            format!("{shown} is not set, so no name follows 'defined' in the condition"),
             format!("write 'defined {shown}'"),
         ),
         false => (

@@ -27,24 +27,24 @@ use htc_hook::job_ad_lint;
 /// Request to check a configuration.
 #[derive(Clone, Debug)]
 pub struct LintRequest<'a> {
-    /// Daemon for which it is read.
+    /// Daemon, or tool, as which the configuration is read.
     pub context: &'a LookupContext,
-    /// Options for loading it.
+    /// Options for loading the configuration.
     pub options: &'a LoadOptions,
     /// Files that form the configuration; if empty, the usual configuration and the files that it names are
     /// checked.
     pub files: &'a [PathBuf],
     /// True to report only unsupported settings instead of mistakes.
     pub only_unsupported: bool,
-    /// Files outside the configuration that use its macros: scripts, submit files.
+    /// Files outside the configuration that use its parameters: scripts, submit files.
     pub used_by: &'a [PathBuf],
-    /// Version of HTCondor for which it is checked.
+    /// Version of HTCondor for which the configuration is checked.
     pub version: TargetVersion,
     /// True if secrets are masked.
     pub redact: bool,
-    /// True to check each certain correction by checking the corrected text, which takes as long as the check itself. An
-    /// output that neither applies nor prints corrections does not need it; [`LintRequest::drop_wrong_corrections`] makes up
-    /// for it.
+    /// True to check each certain correction by checking the corrected text, which takes as long as the check itself.
+    /// This is not needed if the output neither applies nor prints corrections. [`LintRequest::drop_wrong_corrections`]
+    /// can check them later.
     pub checks_corrections: bool,
 }
 
@@ -53,23 +53,23 @@ pub struct LintRequest<'a> {
 pub struct LintResult {
     /// Findings, sorted by place.
     pub findings: Vec<Finding>,
-    /// Warnings about loading.
+    /// Warnings from loading the configuration.
     pub warnings: Vec<String>,
     /// Number of sources with text.
     pub source_count: usize,
-    /// Number of settings in them.
+    /// Number of settings in these sources.
     pub setting_count: usize,
     /// True if the files were treated as a part of a configuration.
     pub is_partial: bool,
-    /// Number of hooks that are not on this machine and not reported, because the files are for another machine.
+    /// Number of hooks whose programs are not on this machine. They are not reported, because the files are for another
+    /// machine.
     pub absent_programs: usize,
 }
 
 impl LintRequest<'_> {
     /// Reads a configuration as far as possible and checks it.
     ///
-    /// # Errors
-    /// Returns an error if nothing of it can be read.
+    /// # Errors Returns an error if no part of the configuration can be read.
     pub fn lint_config(&self, world: &dyn World) -> Result<LintResult, Box<ConfigError>> {
         self.lint_attempt(&mut self.load(world), world)
     }
@@ -93,8 +93,7 @@ impl LintRequest<'_> {
     /// Checks a configuration that [`LintRequest::load`] read. With `redact`, secrets are masked in `attempt`, too,
     /// if there are errors.
     ///
-    /// # Errors
-    /// Returns an error if nothing of it could be read.
+    /// # Errors Returns an error if no part of the configuration could be read.
     pub fn lint_attempt(
         &self,
         attempt: &mut LoadAttempt,
@@ -173,7 +172,7 @@ impl LintRequest<'_> {
         })
     }
 
-    /// Keeps only the corrections that a check of the corrected files proves right. The findings are those of
+    /// Keeps only the corrections that a check of the corrected files proves right. The findings must be those of
     /// [`LintRequest::lint_attempt`] without `checks_corrections` and without `redact`.
     pub fn drop_wrong_corrections(&self, attempt: &LoadAttempt, findings: &mut [Finding], world: &dyn World) {
         let sources = &attempt.config.set;
@@ -215,7 +214,8 @@ fn drop_type_findings_of_cron_jobs(findings: &mut Vec<Finding>) {
     let cron_jobs = findings.iter().filter(|finding| finding.rule == LintRule::CronJob);
     let reported: Vec<_> = cron_jobs.map(|finding| finding.name.clone()).collect();
     findings.retain(|finding| finding.rule != LintRule::BadValue || !reported.contains(&finding.name));
-    // A finding about the syntax of a condition has the place of the mistake.
+    // Of the findings about an invalid condition, the one about its syntax is kept, because it has the place of the
+    // mistake.
     let expressions = findings.iter().filter(|finding| finding.rule == LintRule::BadExpression);
     let invalid: Vec<_> = expressions.map(|finding| finding.name.clone()).collect();
     findings.retain(|finding| finding.rule != LintRule::CronJob || !invalid.contains(&finding.name));

@@ -45,8 +45,8 @@ impl LintScope {
     }
 }
 
-/// Returns true if files with the name of a source that does not exist here, or of its files' directory, were read from
-/// another place: `config.d/10-slots` of a checkout for the directory `/etc/condor/config.d`.
+/// Returns true if a source that does not exist here was read from another place: a file, or files in a directory, with
+/// the same name. An example is `config.d/10-slots` of a checkout for the directory `/etc/condor/config.d`.
 pub(super) fn is_read_elsewhere(config: &Config, source: &UnreadSource) -> bool {
     let (parameter, is_directory) = match source.kind {
         UnreadSourceKind::Directory => (&b"LOCAL_CONFIG_DIR"[..], true),
@@ -56,7 +56,7 @@ pub(super) fn is_read_elsewhere(config: &Config, source: &UnreadSource) -> bool 
     let path = source.name.to_path_lossy();
     let Some(wanted) = path.file_name() else { return false };
     let of_parameter = || config.set.find_exact(parameter).map(|entry| entry.current.place.source);
-    // The file that names the directory may itself be in a directory of that name.
+    // The file that names the directory may itself be in a directory with that name.
     let named_in = source.from.map(|(id, _)| id).or_else(of_parameter);
     let others = config.set.source_ids().filter(|id| Some(*id) != named_in).map(|id| config.set.source(id));
     let mut files = others.filter(|other| other.kind == SourceKind::File && other.text.is_some());

@@ -55,8 +55,8 @@ pub(super) fn add_findings<'w>(
     others
 }
 
-/// Returns the finding about `NAME : value` or `NAME := value`; the place is that of the colon, or that of a category of
-/// templates which has no `use` before it.
+/// Returns the finding about `NAME : value` or `NAME := value`. Its place is the colon or, if `use` is missing before a
+/// template, the category of the template.
 fn colon_finding(mut spot: SourceLocation) -> Finding {
     let (colon, after) = (spot.span.start as usize, (spot.span.start + 1) as usize);
     let before = BString::from(spot.text.get(..colon).unwrap_or_default());
@@ -74,7 +74,7 @@ fn colon_finding(mut spot: SourceLocation) -> Finding {
     let (message, fix) = match spot.text.get(after) {
         Some(b'=') => {
             spot.span = Span::new(after - 1, after + 1);
-            let message = "':=' is not an assignment: ':' is one, so that the value begins with '='";
+            let message = "':=' is not an operator: ':' alone is one, so the value begins with '='";
             (message, "write '=' instead of ':='")
         }
         _ => ("':' is the obsolete form of '=' in an assignment", "write '=' instead of ':'"),

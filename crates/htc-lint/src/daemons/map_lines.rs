@@ -1,4 +1,4 @@
-//! Lines of maps that the daemons skip, or that do not mean what they seem to mean (MapFile.cpp).
+//! Lines of maps that the daemons skip or that have another effect than intended (MapFile.cpp).
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{caseless, similar_names, unqualified_name};
@@ -25,8 +25,8 @@ const CERTIFICATES: &[u8] = b"CERTIFICATE_MAPFILE";
 /// Maps of URL prefixes (`getProtectedURLMap`, `fetchCheckpointDestinationCleanup`).
 const URLS: [&str; 2] = ["PROTECTED_URL_TRANSFER_MAPFILE", "CHECKPOINT_DESTINATION_MAPFILE"];
 
-/// Methods whose names a line of CERTIFICATE_MAPFILE may have (`Authentication::authenticate_continue`). The pool does not
-/// use GSI any more, but lines of it do no harm.
+/// Authentication methods that a line of CERTIFICATE_MAPFILE may contain (`Authentication::authenticate_continue`).
+/// HTCondor no longer supports GSI, but lines for it are harmless.
 const METHODS: [&str; 12] = [
     "SSL",
     "SCITOKENS",
@@ -111,7 +111,7 @@ struct LineMistake {
 
 fn check_data(subject: &LintSubject<'_>, entry: &MacroEntry, syntax: MapSyntax, findings: &mut Vec<Finding>) {
     let raw = &entry.current.raw;
-    // Findings are located in the text as it is written, so a map with macros is not checked.
+    // A map with macros is not checked, because findings need places in the unexpanded text.
     if raw.contains_str("$(") {
         return;
     }
@@ -171,7 +171,7 @@ fn check_line(line: &[u8], syntax: MapSyntax) -> Option<LineMistake> {
     }
     if let Some(first) = rest.first().filter(|rest| !rest.starts_with(b"#")) {
         let message = format!(
-            "'{}' and what follows it is ignored: a line has three fields, and the third is {}",
+            "'{}' and the text after it are ignored: a line has three fields, and the third is {}",
             first.as_bstr(),
             result.as_bstr()
         );
@@ -252,8 +252,8 @@ fn check_user(text: &[u8], user: &[u8], syntax: MapSyntax) -> Option<LineMistake
     None
 }
 
-/// Splits a line into fields with their quotes or slashes (`MapFile::ParseField`); `has_slashes` is true if the second may be
-/// a pattern between slashes.
+/// Splits a line into fields with their quotes or slashes (`MapFile::ParseField`); `has_slashes` is true if the second
+/// field may be a pattern between slashes.
 fn split_fields(line: &[u8], has_slashes: bool) -> Vec<&[u8]> {
     let mut fields: Vec<&[u8]> = Vec::new();
     let mut rest = line.trim_start();
@@ -312,7 +312,7 @@ mod tests {
         for (wrong, part) in [
             ("SSL CN=ann", "three fields"),
             ("SSL /^CN=ann$/ ann", "slashes"),
-            ("SSL CN=Ann Smith ann", "is ignored"),
+            ("SSL CN=Ann Smith ann", "are ignored"),
             ("SLL CN=ann ann", "not an authentication method"),
             ("TOKEN .* ann", "not an authentication method"),
             ("SCITOKENS ^https://(a.org,.* ann", "regular expression"),

@@ -1,4 +1,5 @@
-//! Findings that say again what another finding says: a user corrects one mistake, and all of them are gone.
+//! Removal of findings that have the same cause as another one: if the user corrects the mistake, all of them
+//! disappear.
 
 use bstr::ByteSlice;
 use htc_base::text::Span;
@@ -14,7 +15,7 @@ fn line_of(finding: &Finding) -> LinePlace {
     finding.spot.as_ref().map(|spot| (spot.source.number(), spot.line))
 }
 
-/// Rule whose findings have consequences in the same line, and the rules that report those.
+/// Rules whose mistakes cause other findings in the same line, each with the rules of these findings.
 const CONSEQUENCES: [(LintRule, &[LintRule]); 8] = [
     (
         LintRule::IgnoredText,
@@ -49,7 +50,7 @@ const CONSEQUENCES: [(LintRule, &[LintRule]); 8] = [
     (LintRule::Quotes, &[LintRule::Trap, LintRule::UnknownAttribute]),
 ];
 
-/// Drops the findings that only repeat another one.
+/// Drops the findings that have the same cause as another one.
 pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
     for (cause, consequences) in CONSEQUENCES {
         let lines: FxHashSet<LinePlace> =
@@ -70,8 +71,8 @@ pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
     drop_second_findings(findings);
 }
 
-/// Drops the second finding of a rule in a line where two parts of this crate check the same text. Of two findings about a
-/// universe, the one about a part of the other's place remains, because its advice is about that word.
+/// Drops the second finding of a rule in a line, for rules that two parts of this crate check. If the place of a
+/// finding about a universe contains that of another one, the inner one remains, because its advice is more specific.
 fn drop_second_findings(findings: &mut Vec<Finding>) {
     let is_inside =
         |inner: Span, outer: Span| inner != outer && outer.start <= inner.start && inner.end <= outer.end;
@@ -80,7 +81,7 @@ fn drop_second_findings(findings: &mut Vec<Finding>) {
         .filter(|finding| finding.rule == LintRule::Universe)
         .filter_map(|finding| Some((line_of(finding), finding.spot.as_ref()?.span)))
         .collect();
-    let mut seen: FxHashSet<(LintRule, LinePlace)> = FxHashSet::default();
+    let mut reported: FxHashSet<(LintRule, LinePlace)> = FxHashSet::default();
     findings.retain(|finding| {
         let Some(spot) = finding.spot.as_ref() else { return true };
         let line = line_of(finding);
@@ -88,14 +89,14 @@ fn drop_second_findings(findings: &mut Vec<Finding>) {
             LintRule::Universe => {
                 !universes.iter().any(|(other, span)| *other == line && is_inside(*span, spot.span))
             }
-            LintRule::Unbalanced | LintRule::ElseIf => seen.insert((finding.rule, line)),
+            LintRule::Unbalanced | LintRule::ElseIf => reported.insert((finding.rule, line)),
             _ => true,
         }
     });
 }
 
-/// Joins the syntax error of the line after a comment that ended a value with the comment: the line was meant to continue the
-/// value. The result is an error, because daemons do not start.
+/// Joins the finding about a comment that ends a value with the syntax error of the next line, which was intended to
+/// continue the value. The result is an error, because daemons do not start.
 fn join_statements_after_comments(findings: &mut Vec<Finding>) {
     let is_error = |finding: &Finding| finding.rule == LintRule::Syntax && finding.spot.is_some();
     let errors: FxHashSet<LinePlace> =
@@ -135,22 +136,23 @@ fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
     let misspelt: Vec<(u32, u32)> = findings.iter().filter(is_if).filter_map(line_of).collect();
     findings.retain(|finding| {
         let place = line_of(finding).filter(|_| text_of(finding).is_some_and(|text| text == b"endif"));
-        let is_of = |(source, line): (u32, u32)| misspelt.iter().any(|it| it.0 == source && it.1 < line);
-        !place.is_some_and(is_of)
+        let has_if_before =
+            |(source, line): (u32, u32)| misspelt.iter().any(|it| it.0 == source && it.1 < line);
+        !place.is_some_and(has_if_before)
     });
 }
 
-/// Drops findings about members that no list names if the name of their list is misspelled.
+/// Drops findings about members that are in no list, if the name of their list is misspelled.
 fn drop_members_of_misspelt_lists(findings: &mut Vec<Finding>) {
     let mut suggested: Vec<Vec<u8>> = findings
         .iter()
         .filter(|finding| finding.rule == LintRule::UnknownParameter)
         .filter_map(|finding| match &finding.fix {
-            Some(Advice::DidYouMean(meant)) => Some(meant.to_ascii_uppercase()),
+            Some(Advice::DidYouMean(intended)) => Some(intended.to_ascii_uppercase()),
             _ => None,
         })
         .collect();
-    // The list of cron jobs had another name.
+    // The list of cron jobs had another name in earlier versions.
     let removed = findings.iter().filter(|finding| finding.rule == LintRule::RemovedParameter);
     suggested.extend(removed.filter_map(|finding| {
         let name = finding.name.to_ascii_uppercase();
@@ -221,7 +223,8 @@ fn drop_consequences_of_references(findings: &mut Vec<Finding>) {
     });
 }
 
-/// Drops a finding about a string without quotes that is inside the place of one about the same string in other quotes.
+/// Drops a finding about a string without double quotes if it is inside the place of a finding about the same string in
+/// other quotes.
 fn drop_findings_inside_others(findings: &mut Vec<Finding>) {
     let outer: Vec<(LinePlace, u32, u32)> = findings
         .iter()

@@ -68,7 +68,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
     subject.view.take_messages();
 }
 
-/// True if a transform of all routes sets GridResource, or one of them cannot be checked.
+/// True if a transform that applies to all routes sets GridResource, or if one of these transforms cannot be checked.
 fn transforms_set_grid_resource(subject: &LintSubject<'_>) -> bool {
     ["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"].iter().any(|names| {
         let names = subject.view.text(names).unwrap_or_default();
@@ -127,7 +127,7 @@ impl RouteCheck<'_, '_> {
                     let message = format!("route {shown}: {problem}");
                     findings.push(self.make_finding(LintRule::BadValue, None, message, None));
                 }
-                // The rules of transforms report TARGET where it is written.
+                // The rules for transforms report TARGET, with its place.
                 NoteSubject::InvalidMacro(found) if found.problem == MacroProblem::NotNumber => {
                     let place = find_macro_value(self.entry.raw(), found.name);
                     let message = format!("route {shown}: {}", found.text);
@@ -179,7 +179,8 @@ impl RouteCheck<'_, '_> {
     }
 }
 
-/// Returns the place of the UNIVERSE statement that counts in the text of a route, or `None` if there is none.
+/// Returns the place of the last UNIVERSE statement in the text of a route, which the router uses, or `None` if there
+/// is none.
 fn universe_place(route: &Route) -> Option<(usize, usize)> {
     let lines = &route.transform.envelope.lines;
     let (_, line) = lines.iter().rev().find(|(keyword, _)| *keyword == "UNIVERSE")?;
@@ -225,7 +226,7 @@ fn check_catch_all_routes(
         let Some(later) = routes[at + 1..].iter().find(|later| !takes_all(later)) else { return };
         let (name, other) = (&first.route.name, &later.route.name);
         let message = format!(
-            "route {name} takes every job: {other}, after it, gets one only while {name} is full or throttled"
+            "route {name} takes every job: {other}, which is after it, gets jobs only while {name} is full or throttled"
         );
         let fix = format!("list {name} last in JOB_ROUTER_ROUTE_NAMES, or give it MaxJobs");
         findings.push(subject.make_finding(
@@ -239,7 +240,8 @@ fn check_catch_all_routes(
     }
 }
 
-/// Reports a route whose jobs an earlier route takes: its condition has all clauses of the earlier one, and more.
+/// Reports a route that gets no jobs because an earlier route takes them: its condition has all clauses of the earlier
+/// route's condition, and more.
 fn check_covered_routes(subject: &LintSubject<'_>, routes: &[&LoadedRoute<'_>], findings: &mut Vec<Finding>) {
     let clauses = |loaded: &LoadedRoute<'_>| -> FxHashSet<Vec<u8>> {
         let parts = loaded.route.requirements().map(explain::conjuncts).unwrap_or_default();
@@ -248,16 +250,16 @@ fn check_covered_routes(subject: &LintSubject<'_>, routes: &[&LoadedRoute<'_>], 
     let all: Vec<FxHashSet<Vec<u8>>> = routes.iter().map(|loaded| clauses(loaded)).collect();
     for (at, later) in routes.iter().enumerate() {
         let covers = |first: &usize| {
-            let own = &all[*first];
+            let first_clauses = &all[*first];
             !has_own_limit(&routes[*first].route)
-                && !own.is_empty()
-                && own.len() < all[at].len()
-                && own.is_subset(&all[at])
+                && !first_clauses.is_empty()
+                && first_clauses.len() < all[at].len()
+                && first_clauses.is_subset(&all[at])
         };
         let Some(first) = (0..at).find(covers) else { continue };
         let (name, other) = (&routes[first].route.name, &later.route.name);
         let message = format!(
-            "route {name} takes every job of {other}, which is after it: {other} gets one only while {name} is throttled"
+            "route {name} takes every job of {other}, which is after it: {other} gets jobs only while {name} is throttled"
         );
         let fix = format!("list {other} before {name} in JOB_ROUTER_ROUTE_NAMES, or give {name} MaxJobs");
         let rule = LintRule::CatchAllRoute;

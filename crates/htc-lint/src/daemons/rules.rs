@@ -1,4 +1,4 @@
-//! All rules over one configuration.
+//! Calls of all rules for one configuration.
 
 use super::lint_scope::LintScope;
 use super::transforms::is_route_or_transform;
@@ -33,7 +33,7 @@ const ABSENCE_RULES: [LintRule; 11] = [
     LintRule::UnlistedAttribute,
 ];
 
-/// Runs all rules over a configuration whose texts were kept.
+/// Runs all rules on a configuration that was loaded with the text of its sources.
 pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     let mut findings = lint::lint(subject);
     hooks::lint(subject, scope, &mut findings);
@@ -59,7 +59,7 @@ pub fn lint(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
     findings
 }
 
-/// True if a finding reports a daemon that DAEMON_LIST lacks, which another file may add.
+/// True if a finding reports a daemon that is missing in DAEMON_LIST. Another file may add it.
 fn is_about_daemon_list(finding: &Finding) -> bool {
     let is_controller = caseless::starts_with(&finding.name, b"MASTER_")
         && caseless::ends_with(&finding.name, b"_CONTROLLER");
@@ -67,16 +67,17 @@ fn is_about_daemon_list(finding: &Finding) -> bool {
         && (is_controller || caseless::eq(&finding.name, b"HAD_USE_REPLICATION"))
 }
 
-/// Drops findings that only repeat that a value contains a template mark, a comment or an extra character.
+/// Drops findings that are caused only by a placeholder, a comment or an extra character in a value.
 fn drop_repeated_findings(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let names_with = |rule: LintRule| -> FxHashSet<Vec<u8>> {
         let found = findings.iter().filter(|finding| finding.rule == rule);
         found.map(|finding| finding.name.to_ascii_lowercase()).collect()
     };
-    let (marked, commented) = (names_with(LintRule::TemplateMark), names_with(LintRule::CommentInValue));
-    let mut trailing = names_with(LintRule::TrailingText);
-    trailing.extend(names_with(LintRule::QuotedValue));
-    if marked.is_empty() && commented.is_empty() && trailing.is_empty() {
+    let (with_placeholder, with_comment) =
+        (names_with(LintRule::TemplateMark), names_with(LintRule::CommentInValue));
+    let mut with_extra_text = names_with(LintRule::TrailingText);
+    with_extra_text.extend(names_with(LintRule::QuotedValue));
+    if with_placeholder.is_empty() && with_comment.is_empty() && with_extra_text.is_empty() {
         return;
     }
     let may_be_consequence = |finding: &Finding| {
@@ -91,15 +92,17 @@ fn drop_repeated_findings(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
             )
     };
     let roots = findings.iter().filter(|finding| may_be_consequence(finding));
-    let spoilt = macros_needing(subject, roots, |name, _| marked.contains(name));
+    let affected = macros_needing(subject, roots, |name, _| with_placeholder.contains(name));
     findings.retain(|finding| {
         let name = finding.name.to_ascii_lowercase();
         !may_be_consequence(finding)
-            || ![&commented, &marked, &trailing, &spoilt].into_iter().any(|names| names.contains(&name))
+            || ![&with_comment, &with_placeholder, &with_extra_text, &affected]
+                .into_iter()
+                .any(|names| names.contains(&name))
     });
 }
 
-/// Rules about values that may be right as soon as another file defines the macros in them.
+/// Rules about values that may be valid if another file defines the macros in them.
 const VALUE_RULES: [LintRule; 7] = [
     LintRule::BadExpression,
     LintRule::BadValue,
@@ -110,7 +113,7 @@ const VALUE_RULES: [LintRule; 7] = [
     LintRule::UnquotedString,
 ];
 
-/// Drops findings about values that need a macro which only a file that was not read may define.
+/// Drops findings about values that need a macro that only an unread file may define.
 fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     // Routes and transforms have macros of their own.
     let is_value =
@@ -128,8 +131,7 @@ fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
     });
 }
 
-/// True if a value extends an earlier value of its own name, and each earlier definition does so, too, so that only
-/// another file can have set the first one.
+/// True if all definitions of a name extend an earlier value, so that only another file can have set the first value.
 fn lacks_earlier_value(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
     let has_default = || {
         let default = htc_config::registry::default_value(&entry.name);
@@ -139,18 +141,19 @@ fn lacks_earlier_value(subject: &LintSubject<'_>, entry: &MacroEntry) -> bool {
     definitions.all(|definition| extends_itself(subject, definition)) && !has_default()
 }
 
-/// True if a definition contains the earlier value of its own name, by a reference or `+=`.
+/// True if a definition contains the earlier value of the same name, by a reference or `+=`.
 fn extends_itself(subject: &LintSubject<'_>, definition: &Definition) -> bool {
     let place = &definition.place;
     let text = subject.config.set.source(place.source).text.as_deref().unwrap_or_default();
     let mut lines = LogicalLines::new(text.get(place.offset as usize..).unwrap_or_default());
     let Some(line) = lines.next_line() else { return false };
-    let own = definition.name.to_ascii_lowercase();
-    let refers = |text: &[u8]| referenced_macros(subject, text).contains(&own);
+    let name = definition.name.to_ascii_lowercase();
+    let refers = |text: &[u8]| referenced_macros(subject, text).contains(&name);
     let Ok(split) = split_line(&line.text) else { return refers(&line.text) };
     match split.operator {
         StatementOperator::Append { .. } => true,
-        // The lines of a value in several lines follow the statement; the value has their text, with the earlier value.
+        // The lines of a block follow the statement. They are searched instead of the value, in which references to the
+        // earlier value are expanded.
         StatementOperator::Here => {
             let rest = text.get(place.offset as usize..).unwrap_or_default();
             let tag = [b"@", split.value.trim()].concat();
@@ -161,18 +164,19 @@ fn extends_itself(subject: &LintSubject<'_>, definition: &Definition) -> bool {
     }
 }
 
-/// Returns the macros, in lower case, whose values refer to one that `is_wanted` accepts by its name in lower case and its
-/// value, directly or through others. Only those are examined that the values of `findings` need, each once.
+/// Returns the macros, in lower case, whose values refer, directly or through other macros, to a macro that `is_wanted`
+/// accepts. `is_wanted` is called with a macro's name in lower case and its value. Only macros that the values of
+/// `findings` need are examined, each once.
 fn macros_needing<'f>(
     subject: &LintSubject<'_>,
     findings: impl Iterator<Item = &'f Finding>,
     is_wanted: impl Fn(&[u8], Option<&[u8]>) -> bool,
 ) -> FxHashSet<Vec<u8>> {
     let mut waiting: Vec<Vec<u8>> = Vec::new();
-    let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+    let mut visited: FxHashSet<Vec<u8>> = FxHashSet::default();
     for finding in findings {
         let name = finding.name.to_ascii_lowercase();
-        if subject.config.set.find_exact(&name).is_some() && seen.insert(name.clone()) {
+        if subject.config.set.find_exact(&name).is_some() && visited.insert(name.clone()) {
             waiting.push(name);
         }
     }
@@ -185,20 +189,20 @@ fn macros_needing<'f>(
             users.entry(needed.clone()).or_default().push(name.clone());
             if is_wanted(&needed, subject.view.raw_bytes(&needed).as_deref()) {
                 wanted.push(needed);
-            } else if seen.insert(needed.clone()) {
+            } else if visited.insert(needed.clone()) {
                 waiting.push(needed);
             }
         }
     }
-    let mut needing: FxHashSet<Vec<u8>> = FxHashSet::default();
+    let mut dependents: FxHashSet<Vec<u8>> = FxHashSet::default();
     while let Some(name) = wanted.pop() {
         for user in users.remove(&name).unwrap_or_default() {
-            if needing.insert(user.clone()) {
+            if dependents.insert(user.clone()) {
                 wanted.push(user);
             }
         }
     }
-    needing
+    dependents
 }
 
 /// Returns the macros, in lower case, that a value needs. For a reference whose default is used, these are

@@ -45,7 +45,7 @@ pub enum FileLanguage {
     Unclear,
 }
 
-/// True if a text is ads in the long form: of jobs, which have both ids, or with the type of a job or slot.
+/// True if a text consists of ads in the long form: it has ClusterId and ProcId, or MyType is that of a job or slot.
 pub fn is_file_of_ads(text: &[u8]) -> bool {
     let (mut has_cluster, mut has_proc) = (false, false);
     for line in text.lines() {
@@ -134,7 +134,7 @@ pub fn detect_language(text: &[u8]) -> FileLanguage {
     }
 }
 
-/// True if a text begins with one `=`, which is not a part of another operator.
+/// True if a text begins with `=` that is not part of a longer operator.
 fn is_equals_sign(text: &[u8]) -> bool {
     text.starts_with(b"=") && !text[1..].starts_with(b"=") && !text[1..].starts_with(b"?")
 }
@@ -144,7 +144,7 @@ fn is_equals_sign(text: &[u8]) -> bool {
 pub struct IgnoredStatements {
     /// Line number of the TRANSFORM, from 1.
     pub transform_line: u32,
-    /// Place of the first statement in the text.
+    /// Place of the first ignored statement in the text.
     pub first: Span,
     /// The text with the TRANSFORM and its items replaced by comments of the same length.
     masked: Vec<u8>,
@@ -171,8 +171,8 @@ impl IgnoredStatements {
             } else if !trimmed.is_empty() && !trimmed.starts_with(b"#") {
                 let indent = line.len() - line.trim_start().len();
                 let mut masked = text.to_vec();
-                let ends_of_lines = |byte: &&mut u8| !matches!(**byte, b'\n' | b'\r');
-                masked[start..at].iter_mut().filter(ends_of_lines).for_each(|byte| *byte = b'#');
+                let is_not_newline = |byte: &&mut u8| !matches!(**byte, b'\n' | b'\r');
+                masked[start..at].iter_mut().filter(is_not_newline).for_each(|byte| *byte = b'#');
                 let first = Span::new(at + indent, at + indent + trimmed.len());
                 let transform_line = Span::at(start).position(text).line;
                 return Some(IgnoredStatements { transform_line, first, masked });
@@ -278,7 +278,7 @@ fn lint_whole_file(
     }
 }
 
-/// Converts findings about transforms into those that all programs print, with the places in their sources.
+/// Converts findings about transforms into general findings, with their places in the sources.
 pub fn from_transform_findings(found: &[TransformFinding]) -> Vec<Finding> {
     let mut counter: Option<(*const BString, LineCounter<'_>)> = None;
     found
@@ -287,7 +287,7 @@ pub fn from_transform_findings(found: &[TransformFinding]) -> Vec<Finding> {
             let source = &finding.line.source;
             let span = finding.line.locate(finding.at);
             let counter = match &mut counter {
-                Some((of, counter)) if std::ptr::eq(*of, &source.text) => counter,
+                Some((counted_text, counter)) if std::ptr::eq(*counted_text, &source.text) => counter,
                 other => &mut other.insert((&source.text, LineCounter::new(&source.text))).1,
             };
             let line = counter.line(span.start);
@@ -304,7 +304,7 @@ fn locate(name: &str, text: &[u8], span: Span) -> SourceLocation {
     location(name.as_bytes(), text, span, span.position(text).line)
 }
 
-/// Returns a place of a text whose line number is known.
+/// Returns the location of a span whose line number is known.
 fn location(name: &[u8], text: &[u8], span: Span, line: u32) -> SourceLocation {
     let start = (span.start as usize).min(text.len());
     let first = memchr::memrchr(b'\n', &text[..start]).map_or(0, |newline| newline + 1);

@@ -1,4 +1,4 @@
-//! Settings of slots compared with each other, as the startd reads them (`slot_builder.cpp`, `hibernator.cpp`).
+//! Slot settings that contradict each other, read as the startd reads them (`slot_builder.cpp`, `hibernator.cpp`).
 
 use bstr::ByteSlice;
 use htc_base::quirks::QuirkMode;
@@ -38,7 +38,7 @@ fn integer(subject: &LintSubject<'_>, name: &str) -> Option<i64> {
     subject.view.int(name).ok().flatten().map(|setting| setting.value)
 }
 
-/// Reports a number of slots that another setting replaces, or that makes no slot.
+/// Reports NUM_SLOTS if another setting replaces it, or if it creates no slot.
 fn check_slot_count(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let Some(entry) = user_entry(subject, "NUM_SLOTS") else { return };
     let limit = integer(subject, "MAX_SLOT_TYPES").unwrap_or(DEFAULT_MAX_TYPES).clamp(0, 1000);
@@ -49,11 +49,11 @@ fn check_slot_count(subject: &LintSubject<'_>, scope: LintScope, findings: &mut 
     let counts: Vec<(String, i64)> = (1..=limit).filter_map(count_of).collect();
     let total: i64 = counts.iter().map(|(_, count)| *count).fold(0, i64::saturating_add);
     let message = match (counts.first(), integer(subject, "NUM_SLOTS")) {
-        // The manual's own example sets the same number twice.
+        // An example in the manual sets the same number in both parameters.
         (Some((name, _)), Some(number)) if number != total => {
             format!("NUM_SLOTS has no effect, because {name} is set")
         }
-        (None, Some(number)) if number < 0 => format!("NUM_SLOTS = {number} makes no slot"),
+        (None, Some(number)) if number < 0 => format!("NUM_SLOTS = {number} creates no slot"),
         (None, Some(number)) if number > 0 && scope.is_complete => {
             return check_slot_kind(subject, entry, findings);
         }
@@ -70,7 +70,7 @@ fn check_slot_kind(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
         return;
     }
     let message = format!(
-        "{}: HTCondor 25.14 makes partitionable slots, each with a share of the processors; according to the manual, and by \
+        "{}: HTCondor 25.14 creates partitionable slots, each with a share of the processors; according to the manual, and by \
          default in htc-slot-run, they are static (num-slots-partitionable)",
         entry.name
     );
@@ -100,8 +100,8 @@ fn slot_type_counts<'a>(subject: &LintSubject<'a>, tags: &[String]) -> Vec<SlotT
     (1..=limit).filter_map(read).collect()
 }
 
-/// Reports the slot type with which all types together take more of a resource than the machine has. Amounts count if
-/// the configuration says how much there is, or is this machine's own.
+/// Reports the first slot type at which the sum of all types exceeds a resource of the machine. Amounts are checked
+/// only if the configuration sets the total, or if it is the configuration of this machine.
 fn check_totals(subject: &LintSubject<'_>, scope: LintScope, tags: &[String], findings: &mut Vec<Finding>) {
     let total_of = |name: &str| {
         let is_known = user_entry(subject, name).is_some_and(|entry| !entry.raw().contains(&b'$'));
@@ -109,9 +109,9 @@ fn check_totals(subject: &LintSubject<'_>, scope: LintScope, tags: &[String], fi
         total.filter(|total| *total > 0).map(|total| total as f64)
     };
     let types = slot_type_counts(subject, tags);
-    for (what, parameter) in [("cpus", "NUM_CPUS"), ("memory", "MEMORY")] {
+    for (resource, parameter) in [("cpus", "NUM_CPUS"), ("memory", "MEMORY")] {
         let total = total_of(parameter);
-        let share_of = |shares: &SlotTypeShares| if what == "cpus" { shares.cpus } else { shares.memory };
+        let share_of = |shares: &SlotTypeShares| if resource == "cpus" { shares.cpus } else { shares.memory };
         let mut taken = [0.0; 2];
         for kind in &types {
             let part = match share_of(&kind.shares) {
@@ -119,19 +119,19 @@ fn check_totals(subject: &LintSubject<'_>, scope: LintScope, tags: &[String], fi
                 ResourceShare::Amount(amount) => total.map_or(0.0, |total| amount / total),
                 ResourceShare::Auto => 0.0,
             };
-            let own = part * kind.count as f64;
+            let type_share = part * kind.count as f64;
             let taken = &mut taken[usize::from(kind.is_backfill)];
             let before = *taken;
-            *taken += own;
+            *taken += type_share;
             let is_amount = matches!(share_of(&kind.shares), ResourceShare::Amount(_));
-            // One type that takes too much alone has a finding already.
-            let is_reported = own > MAX_TOTAL && !is_amount;
-            if before > MAX_TOTAL || before + own <= MAX_TOTAL || is_reported {
+            // Another finding reports a single type that takes too much.
+            let is_reported = type_share > MAX_TOTAL && !is_amount;
+            if before > MAX_TOTAL || before + type_share <= MAX_TOTAL || is_reported {
                 continue;
             }
-            let percent = (before + own) * 100.0;
+            let percent = (before + type_share) * 100.0;
             let message = format!(
-                "{}: the slot types together take {percent:.0}% of the machine's {what}: not all slots are made",
+                "{}: the slot types together take {percent:.0}% of the machine's {resource}: not all slots are created",
                 kind.entry.name
             );
             let fix = "reduce the shares so that all slots together use at most 100%";

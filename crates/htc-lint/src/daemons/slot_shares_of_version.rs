@@ -1,4 +1,4 @@
-//! Shares of slot types that earlier versions do not read as 25.14 does.
+//! Shares of slot types that earlier versions refuse or read as another amount.
 //!
 //! 24.0 and 25.0 refuse amounts of disk and swap, and skip the unit of an amount (slot_builder.cpp, `parse_share_value` and
 //! `buildSlotRequest` at the tags v24.0.23 and v25.0.13).
@@ -48,16 +48,16 @@ fn check_entry(
     }
 }
 
-/// Returns what a version does with one item that 25.14 reads, and what to write.
+/// Returns the problem that a version has with an item that is valid in 25.14, and the correction.
 fn check_item(version: TargetVersion, item: &str, shares: &SlotTypeShares) -> Option<(String, String)> {
     let is_amount = |share: ResourceShare| matches!(share, ResourceShare::Amount(amount) if amount > 0.0);
     let (name, share) = item.split_once('=')?;
-    if let Some(what) = [("disk", shares.disk), ("swap", shares.swap)]
+    if let Some(resource) = [("disk", shares.disk), ("swap", shares.swap)]
         .into_iter()
-        .find_map(|(what, share)| is_amount(share).then_some(what))
+        .find_map(|(resource, share)| is_amount(share).then_some(resource))
     {
         let message = format!(
-            "HTCondor {version} refuses an amount of {what} in a slot type; no slot of the type is made"
+            "HTCondor {version} refuses an amount of {resource} in a slot type; no slot of the type is created"
         );
         return Some((message, format!("write a percentage or a fraction: {}=10%", name.trim())));
     }

@@ -1,4 +1,4 @@
-//! Resource shares of slot types.
+//! Resource shares and numbers of slot types, and names of custom resources.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::plural::counted;
@@ -16,13 +16,13 @@ use htc_slot::{ResourceShare, ShareListErrorKind, SlotTypeShares};
 
 pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let tags = machine_resources(subject);
-    let has_own_disks = subject.view.names().any(is_own_disk);
+    let has_separate_disks = subject.view.names().any(is_slot_directory);
     slot_layout::lint(subject, scope, &tags, findings);
     check_uncounted_types(subject, scope, findings);
     check_resource_names(subject, findings);
     for entry in subject.user_written_entries() {
         if let Some(id) = slot_type_number(&entry.name) {
-            check_shares(subject, (scope, has_own_disks), entry, id, &tags, findings);
+            check_shares(subject, (scope, has_separate_disks), entry, id, &tags, findings);
         }
         check_quoted_ids(subject, entry, findings);
     }
@@ -38,7 +38,7 @@ fn check_uncounted_types(subject: &LintSubject<'_>, scope: LintScope, findings: 
     if counts.is_empty() && !scope.is_complete {
         return;
     }
-    // Without any number, the slots are of type 1 or of none.
+    // If no number is set, all slots are of type 1 or of no type.
     let first = if counts.is_empty() { 2 } else { 1 };
     for entry in subject.user_written_entries() {
         let Some(id) = slot_type_number(&entry.name).filter(|id| *id >= first) else { continue };
@@ -142,13 +142,13 @@ pub(super) fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
 }
 
 /// True for `SLOT<N>_EXECUTE`, the directory of one slot.
-fn is_own_disk(name: &BStr) -> bool {
+fn is_slot_directory(name: &BStr) -> bool {
     caseless::starts_with(name, b"SLOT") && caseless::ends_with(name, b"_EXECUTE")
 }
 
 fn check_shares(
     subject: &LintSubject<'_>,
-    (scope, has_own_disks): (LintScope, bool),
+    (scope, has_separate_disks): (LintScope, bool),
     entry: &MacroEntry,
     id: u32,
     tags: &[String],
@@ -164,13 +164,13 @@ fn check_shares(
     };
     let whole = (0, raw.len());
     let part = |span: &std::ops::Range<usize>| if *raw == *value { (span.start, span.end) } else { whole };
-    let mut tell = |part: (usize, usize), message: String, fix: Option<Advice>| {
+    let mut report = |part: (usize, usize), message: String, fix: Option<Advice>| {
         findings.push(subject.make_finding(LintRule::SlotType, &entry.current, Some(part), message, fix));
     };
     for (span, name) in SlotTypeShares::ignored_items(text, tags) {
         let message = format!("the machine has no resource {name}: this share is ignored");
         if let Some(fix) = resource_advice(scope, &name, tags) {
-            tell(part(&span), message, Some(fix));
+            report(part(&span), message, Some(fix));
         }
     }
     let count = subject.view.int(&format!("NUM_SLOTS_TYPE_{id}")).ok().flatten();
@@ -188,19 +188,20 @@ fn check_shares(
                     },
                     _ => None,
                 };
-                tell(place, format!("{}: {error}; no slot of the type is made", entry.name), fix);
+                report(place, format!("{}: {error}; no slot of the type is created", entry.name), fix);
             }
             Ok(shares) => {
-                let Some((what, percent)) = oversubscribed_resource(&shares, count, has_own_disks) else {
+                let Some((resource, percent)) = oversubscribed_resource(&shares, count, has_separate_disks)
+                else {
                     continue;
                 };
                 let times =
                     if count > 1 { format!(" for {}", counted(count, "slot")) } else { String::new() };
                 let message = format!(
-                    "{}: {percent:.0}% of the machine's {what}{times} is more than there is",
+                    "{}: {percent:.0}% of the machine's {resource}{times} is more than the machine has",
                     entry.name
                 );
-                tell(
+                report(
                     place,
                     message,
                     Some("reduce the shares so that all slots together use at most 100%".into()),
@@ -214,23 +215,23 @@ fn check_shares(
 fn oversubscribed_resource(
     shares: &SlotTypeShares,
     count: i64,
-    has_own_disks: bool,
+    has_separate_disks: bool,
 ) -> Option<(BString, f64)> {
     let named =
         [("cpus", shares.cpus), ("memory", shares.memory), ("swap", shares.swap), ("disk", shares.disk)];
     let custom = shares.custom.iter().map(|custom| (custom.tag.as_str(), custom.share));
     // The partition of each SLOT<N>_EXECUTE is shared separately.
-    let named = named.into_iter().filter(|(what, _)| !(has_own_disks && *what == "disk"));
-    named.chain(custom).find_map(|(what, share)| match share {
+    let named = named.into_iter().filter(|(name, _)| !(has_separate_disks && *name == "disk"));
+    named.chain(custom).find_map(|(name, share)| match share {
         // Three shares of `33.4%` are rounded down, not refused.
         ResourceShare::Fraction(part) if part * count as f64 > 1.005 => {
-            Some((what.into(), part * count as f64 * 100.0))
+            Some((name.into(), part * count as f64 * 100.0))
         }
         _ => None,
     })
 }
 
-/// Returns what to do about an unknown resource, or `None` if a file that was not read may define it.
+/// Returns advice about an unknown resource, or `None` if an unread file may define the resource.
 fn resource_advice(scope: LintScope, name: &str, tags: &[String]) -> Option<Advice> {
     let advice = suggest_resource(name, tags);
     (scope.is_complete || matches!(advice, Advice::DidYouMean(_))).then_some(advice)

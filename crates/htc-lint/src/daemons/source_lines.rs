@@ -1,4 +1,4 @@
-//! Incomplete statements that a daemon reads without a message.
+//! Statements that a daemon reads in another way than intended, without a message.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless};
@@ -13,7 +13,7 @@ use htc_config::statement::{self, StatementOperator};
 use super::unread_sources::line_location;
 use crate::config::{LintSubject, find_unbalanced};
 
-/// Returns the condition of `else if CONDITION`, which is read as `else`.
+/// Returns the condition of `else if CONDITION`, which HTCondor reads as `else`.
 fn text_after_else(statement: &[u8]) -> Option<&[u8]> {
     let rest = caseless::strip_prefix(statement, b"else")?;
     let blanks = rest.len() - rest.trim_start().len();
@@ -23,8 +23,8 @@ fn text_after_else(statement: &[u8]) -> Option<&[u8]> {
     (blanks > 0 && is_word && !condition.is_empty()).then_some(condition)
 }
 
-/// Reports a statement that a backslash at the end of the line before makes a part of that line's value. Blanks after the
-/// backslash do not prevent it.
+/// Reports a statement that is part of the previous line's value, because that line ends with a backslash. Blanks after
+/// the backslash do not change this.
 fn find_swallowed_statement(
     subject: &LintSubject<'_>,
     source: SourceId,
@@ -74,7 +74,7 @@ enum SwallowedStatement<'a> {
     Keyword(&'a [u8]),
 }
 
-/// Returns the statement that a line of a value of `before` was meant to be.
+/// Returns the statement that a line in the value of `before` was probably intended to be.
 fn swallowed_statement<'a>(
     subject: &LintSubject<'_>,
     before: &[u8],
@@ -133,8 +133,8 @@ fn write_elif(finding: Finding) -> Finding {
     Finding { replacement: Some(Replacement { span, text: text.into() }), ..finding }
 }
 
-/// Reports arguments of templates that are not closed, and `elseif`, which is skipped like any other text while the
-/// condition before it is not true.
+/// Reports arguments of templates without a closing parenthesis, and `elseif`, which HTCondor skips like any other text
+/// if the condition before it is not true.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for id in subject.config.set.source_ids() {
         let Some(text) = subject.config.set.source(id).text.as_deref() else { continue };

@@ -1,4 +1,5 @@
-//! `lint --for VERSION`: findings that another version of HTCondor has, and those that it does not have.
+//! `lint --for VERSION`: adds findings that apply only to another version of HTCondor, and removes those that do not
+//! apply to it.
 
 use bstr::ByteSlice;
 
@@ -11,7 +12,8 @@ use htc_config::macro_definition::MacroEntry;
 use htc_config::macro_reference::{MacroFunction, next_reference};
 use htc_config::target_version::TargetVersion;
 
-/// Adds the parameters that a version does not read yet, and removes findings about what it still reads.
+/// Adds findings about parameters that a version does not read yet, and removes findings about names that it still
+/// reads.
 pub(super) fn apply(subject: &LintSubject<'_>, version: TargetVersion, findings: &mut Vec<Finding>) {
     if version == TargetVersion::default() {
         return;
@@ -71,8 +73,9 @@ fn report_changed_defaults(
                 || is_itself && !entry.replaced.is_empty();
             let Some(default) = version.changed_default(name).filter(|_| !is_set) else { continue };
             let (shown, other) = (name.as_bstr(), TargetVersion::default());
-            let message =
-                format!("the default of {shown} in HTCondor {version} is not that of {other}: {default}");
+            let message = format!(
+                "the default of {shown} in HTCondor {version} differs from that in {other}: {default}"
+            );
             let finding = subject.make_finding(LintRule::ChangedDefault, &entry.current, None, message, None);
             if !findings.contains(&finding) {
                 findings.push(finding);

@@ -16,7 +16,7 @@ use htc_config::finding::Finding;
 use htc_config::macro_definition::MacroEntry;
 use htc_transform::{RuleLine, Transform, TransformHeader, TransformLoadError};
 
-/// Returns true if a parameter holds a route or a transform.
+/// True if the value of a parameter is a route or a transform.
 pub(super) fn is_route_or_transform(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     ["JOB_ROUTER_ROUTE_", "JOB_ROUTER_TRANSFORM_", "JOB_TRANSFORM_"]
@@ -47,12 +47,12 @@ impl BodyWords {
         BodyWords(counts)
     }
 
-    /// True if another body than the one with the words `own` contains the macro's name. For a composed name,
-    /// its first word is searched for.
-    fn is_in_other_body(&self, own: &WordCounts, name: &[u8]) -> bool {
+    /// True if a body other than the one with the words `own_words` contains the macro's name. Of a composed name, only
+    /// the first word is searched.
+    fn is_in_other_body(&self, own_words: &WordCounts, name: &[u8]) -> bool {
         let mut words = name.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
         let word = words.find(|word| !word.is_empty()).unwrap_or_default().to_ascii_lowercase();
-        self.0.get(&word) > own.get(&word)
+        self.0.get(&word) > own_words.get(&word)
     }
 }
 
@@ -89,8 +89,9 @@ fn is_set_for_jobs(subject: &LintSubject<'_>, set: &FxHashSet<AttrName>, name: &
         templates.any(|template| {
             template.raw().lines().any(|line| {
                 let line = line.trim_start();
-                let own = line.strip_prefix(b"+").or_else(|| caseless::strip_prefix(line, b"MY."));
-                own.and_then(|own| own.split_once_str("="))
+                let assignment = line.strip_prefix(b"+").or_else(|| caseless::strip_prefix(line, b"MY."));
+                assignment
+                    .and_then(|assignment| assignment.split_once_str("="))
                     .is_some_and(|(attribute, _)| caseless::eq(attribute.trim(), name))
             })
         })
@@ -101,8 +102,9 @@ fn is_set_for_jobs(subject: &LintSubject<'_>, set: &FxHashSet<AttrName>, name: &
         || is_in_template()
 }
 
-/// Parses the transform of an entry, whose value or the value with a TRANSFORM replaced is `raw`. If its condition is invalid, reports this, and the other statements are
-/// checked with a valid condition.
+/// Parses the transform of an entry. `raw` is the value of the entry, possibly with a TRANSFORM replaced. If the
+/// condition is invalid, reports it and returns the transform with a valid condition, so that its statements can be
+/// checked.
 fn read_transform(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -114,11 +116,11 @@ fn read_transform(
         Ok(transform) => return Some(transform),
         Err(error) => error,
     };
-    let own = error.advice().map(Advice::from);
+    let error_advice = error.advice().map(Advice::from);
     let TransformLoadError::Requirements { reason, span, text, .. } = error;
     let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
     let message = format!("REQUIREMENTS of {label} is not a valid expression: {reason}");
-    let fix = own.or_else(|| advise_condition(&text, subject.dialect()));
+    let fix = error_advice.or_else(|| advise_condition(&text, subject.dialect()));
     findings.push(subject.make_finding(LintRule::Transform, &entry.current, part, message, fix));
     Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
 }
@@ -171,31 +173,32 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             count_words(raw, &mut counts);
             counts
         });
-        for told in found {
-            // Macros pass from one transform of a chain to the next, and from files that are not known here.
-            if let Some(name) = &told.macro_name
+        for problem in found {
+            // Another transform of the chain, or a file that is not known here, may define or use the macro.
+            if let Some(name) = &problem.macro_name
                 && (!scope.is_complete || bodies.is_in_other_body(&own_words, name))
             {
                 continue;
             }
-            let (from, to) = (told.at.start as usize, told.at.end as usize);
-            let word = told.line.text.get(from..to).unwrap_or_default();
-            if told.rule == LintRule::UnknownAttribute && is_set_for_jobs(subject, &set, word) {
+            let (from, to) = (problem.at.start as usize, problem.at.end as usize);
+            let word = problem.line.text.get(from..to).unwrap_or_default();
+            if problem.rule == LintRule::UnknownAttribute && is_set_for_jobs(subject, &set, word) {
                 continue;
             }
-            let span = told.line.locate(told.at);
+            let span = problem.line.locate(problem.at);
             let part = (span.start as usize, (span.end as usize).min(raw.len()));
-            let fix = Some(told.fix.clone()).filter(|fix| !fix.is_empty()).map(Advice::Text);
-            let mut finding = subject.make_finding(told.rule, &entry.current, Some(part), String::new(), fix);
-            let offset = line_of(&finding).map_or(0, |line| line.saturating_sub(told.line.number));
-            finding.message = told.describe(offset);
-            // A bracket in the same line that is not balanced has a finding already.
-            let is_covered = told.rule == LintRule::Expression
+            let fix = Some(problem.fix.clone()).filter(|fix| !fix.is_empty()).map(Advice::Text);
+            let mut finding =
+                subject.make_finding(problem.rule, &entry.current, Some(part), String::new(), fix);
+            let offset = line_of(&finding).map_or(0, |line| line.saturating_sub(problem.line.number));
+            finding.message = problem.describe(offset);
+            // Another finding reports an unbalanced bracket in the same line.
+            let is_covered = problem.rule == LintRule::Expression
                 && unbalanced.contains(&(entry.name.clone(), line_of(&finding)));
             if is_covered {
                 continue;
             }
-            findings.push(match told.replacement {
+            findings.push(match problem.replacement {
                 Some(text) => finding.replaced_by(text),
                 None => finding,
             });
@@ -206,8 +209,9 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
 /// Maximum number of TRANSFORM statements in a parameter after which the statements are checked.
 const MAX_TRANSFORMS: usize = 20;
 
-/// Returns the findings in all statements of an entry, including those after a TRANSFORM, which are never executed until the
-/// TRANSFORM is moved; `None` if it cannot be parsed. An invalid condition is reported to `findings`.
+/// Returns the findings in all statements of an entry, including the statements after a TRANSFORM, which are not
+/// executed unless the TRANSFORM is moved. Returns `None` if the entry cannot be parsed. Adds a finding about an
+/// invalid condition to `findings`.
 fn lint_statements(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -236,8 +240,8 @@ fn lint_statements(
     Some(found)
 }
 
-/// Returns the text of a parameter with the TRANSFORM that ends it, and its items, replaced by comments of the same
-/// length; `None` if no statement follows.
+/// Returns the text of a parameter with its last TRANSFORM and the items replaced by comments of the same length, or
+/// `None` if no statement follows them.
 fn mask_transform(transform: &Transform) -> Option<Vec<u8>> {
     let TransformHeader { end: Some(end), ignored: Some(_), .. } = &transform.envelope else { return None };
     let mut text = end.source.text.to_vec();
@@ -251,8 +255,8 @@ fn mask_transform(transform: &Transform) -> Option<Vec<u8>> {
             }
         }
     }
-    let is_text = |byte: &&mut u8| !matches!(**byte, b'\n' | b'\r');
-    text.get_mut(span.start as usize..stop)?.iter_mut().filter(is_text).for_each(|byte| *byte = b'#');
+    let is_not_newline = |byte: &&mut u8| !matches!(**byte, b'\n' | b'\r');
+    text.get_mut(span.start as usize..stop)?.iter_mut().filter(is_not_newline).for_each(|byte| *byte = b'#');
     Some(text)
 }
 

@@ -1,5 +1,5 @@
-//! Parts of a configuration that were not read: sources that it names, and the statements after one at which
-//! daemons stop.
+//! Parts of a configuration that were not read: sources that it names, and the statements after an error at which
+//! daemons exit.
 
 use bstr::{BString, ByteSlice};
 use htc_config::Advice;
@@ -16,10 +16,10 @@ use htc_config::template;
 use htc_config::{ConfigError, SourceId};
 use htc_config::{UnreadSource, UnreadSourceKind};
 
-/// Returns the finding about a statement at which daemons stop; `what` says if the statements after it were
-/// checked.
-pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what: &str) -> Finding {
-    let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
+/// Returns the finding about a statement at which daemons exit. `effect` is the beginning of the message, which says if
+/// the statements after it were checked.
+pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, effect: &str) -> Finding {
+    let problem: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let spot = error.place.as_ref().map(|place| SourceLocation {
         source: place.source,
         name: place.name.clone().into(),
@@ -27,9 +27,9 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what:
         text: place.text.clone().into(),
         span: place.span,
     });
-    if spot.as_ref().is_some_and(|spot| starts_with_template_mark(spot.text.as_bytes())) {
-        let message = format!("{what}: a template mark was not replaced");
-        let fix = "write the value in place of the mark, or run the template engine";
+    if spot.as_ref().is_some_and(|spot| has_leading_placeholder(spot.text.as_bytes())) {
+        let message = format!("{effect}: a placeholder of a template engine was not replaced");
+        let fix = "write the value in place of the placeholder, or run the template engine";
         return Finding::at(LintRule::TemplateMark, spot, message, fix);
     }
     // The parser stops at the end of a line that is not a statement.
@@ -44,18 +44,19 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, what:
     let hint = suggest_continuation(subject, error).or_else(|| error.hint.clone());
     let template = spot.as_ref().and_then(|spot| suggest_template(spot.text.as_bytes()));
     let hint = template.or(hint);
-    let said = if said.is_empty() { "not a valid statement".to_owned() } else { said.join("; ") };
-    let finding = Finding::at(LintRule::Syntax, spot, format!("{what}: {said}"), hint.map(Advice::Text));
+    let problem = if problem.is_empty() { "not a valid statement".to_owned() } else { problem.join("; ") };
+    let finding = Finding::at(LintRule::Syntax, spot, format!("{effect}: {problem}"), hint.map(Advice::Text));
     let replacement = finding.spot.as_ref().and_then(|spot| {
         correct_template(spot.text.as_bytes(), spot.span).or_else(|| correct_include(spot.text.as_bytes()))
     });
     Finding { replacement, ..finding }
 }
 
-/// True if the mark of a template engine is before the value of a statement: `{{ if .Env.HOST }}`, `SLOT_{{ n }} = 1`.
-fn starts_with_template_mark(line: &[u8]) -> bool {
+/// True if a placeholder of a template engine is before the value of a statement: `{{ if .Env.HOST }}`, `SLOT_{{ n }} =
+/// 1`.
+fn has_leading_placeholder(line: &[u8]) -> bool {
     let line = line.trim_start();
-    // If the line begins with a mark, an equals sign in it may be a part of the mark.
+    // If the line begins with a placeholder, an equals sign may be part of the placeholder.
     let name = match line.starts_with(b"{") || line.starts_with(b"<%") {
         true => line,
         false => line.split(|&byte| byte == b'=').next().unwrap_or_default(),
@@ -65,7 +66,7 @@ fn starts_with_template_mark(line: &[u8]) -> bool {
         .any(|(open, close)| name.find(open).is_some_and(|at| name[at + open.len()..].contains_str(close)))
 }
 
-/// Corrects `use CATEGORY : NAME` with a name that is near to one of the category.
+/// Returns the correction of `use CATEGORY : NAME` with a misspelled template name.
 fn correct_template(line: &[u8], span: Span) -> Option<Replacement> {
     let rest = caseless::strip_prefix(line.trim_start(), b"use ")?;
     let (category, _) = rest.split_once_str(b":")?;
@@ -110,7 +111,7 @@ fn suggest_template(line: &[u8]) -> Option<String> {
     is_short.then(|| format!("write one of {}", bstr::join(", ", names).as_bstr()))
 }
 
-/// Corrects `include PATH` and `include ifexist PATH` without a colon.
+/// Returns the correction of `include PATH` and `include ifexist PATH`, which lack a colon.
 fn correct_include(line: &[u8]) -> Option<Replacement> {
     let words: Vec<&[u8]> = line.fields().collect();
     let path = match words[..] {
@@ -125,7 +126,7 @@ fn correct_include(line: &[u8]) -> Option<Replacement> {
     (!has_colon).then(|| Replacement { span: Span::new(at, at), text: ": ".into() })
 }
 
-/// Advises to continue the line before a statement that is not valid, if that line ends with an operator.
+/// Returns advice to continue the line before an invalid statement, if that line ends with an operator.
 fn suggest_continuation(subject: &LintSubject<'_>, error: &ConfigError) -> Option<String> {
     let place = error.place.as_ref()?;
     let number = place.line.checked_sub(1).filter(|number| *number > 0)?;
@@ -144,7 +145,7 @@ pub fn check_unread_sources(subject: &LintSubject<'_>, scope: LintScope) -> Vec<
         |source: &&UnreadSource| !(scope.for_other_machine && is_read_elsewhere(subject.config, source));
     let unread: Vec<&UnreadSource> = subject.config.unread_sources.iter().filter(is_unread).collect();
     let is_in_list = |source: &UnreadSource| source.kind == UnreadSourceKind::File && source.from.is_none();
-    // The files after a semicolon are not read because of the semicolon.
+    // Because of a semicolon, the files after it are not read either, so one finding is enough.
     let separated = unread
         .iter()
         .find_map(|source| semicolon_finding(subject, scope, source).filter(|_| is_in_list(source)));
@@ -255,20 +256,21 @@ fn naming_entry<'a>(subject: &LintSubject<'a>, source: &UnreadSource) -> Option<
 fn find_empty_macro(subject: &LintSubject<'_>, source: &UnreadSource) -> Option<BString> {
     let name = &source.name[..];
     if let Some((id, line)) = source.from {
-        return empty_macro_in(subject, line_location(subject, id, line)?.text.as_bytes(), 0);
+        return find_empty_reference(subject, line_location(subject, id, line)?.text.as_bytes(), 0);
     }
     let entry = naming_entry(subject, source)?;
     let is_path = |item: &&[u8]| {
         subject.view.expand_raw(&entry.name, item).is_ok_and(|path| path.trim() == name.trim())
     };
     let item = list::split(entry.raw()).find(is_path);
-    let found = empty_macro_in(subject, item.unwrap_or(entry.raw()), 0);
+    let found = find_empty_reference(subject, item.unwrap_or(entry.raw()), 0);
     subject.view.take_messages();
     found
 }
 
-/// Returns the first macro in a text that has no value and no default, or the one from which it gets its empty value.
-fn empty_macro_in(subject: &LintSubject<'_>, text: &[u8], depth: usize) -> Option<BString> {
+/// Returns the first macro in a text that has no value and no default, or the macro because of which its value is
+/// empty.
+fn find_empty_reference(subject: &LintSubject<'_>, text: &[u8], depth: usize) -> Option<BString> {
     const MAX_DEPTH: usize = 20;
     let mut at = 0;
     while let Some(found) =
@@ -279,7 +281,8 @@ fn empty_macro_in(subject: &LintSubject<'_>, text: &[u8], depth: usize) -> Optio
         let raw = subject.view.raw_bytes(name).unwrap_or_default();
         let value = subject.view.expand_raw(name, &raw).unwrap_or_default();
         if default.is_none() && value.trim().is_empty() && !name.is_empty() {
-            let origin = (depth < MAX_DEPTH).then(|| empty_macro_in(subject, &raw, depth + 1)).flatten();
+            let origin =
+                (depth < MAX_DEPTH).then(|| find_empty_reference(subject, &raw, depth + 1)).flatten();
             return Some(origin.unwrap_or_else(|| name.into()));
         }
     }

@@ -13,7 +13,7 @@ use htc_config::finding::Finding;
 use htc_config::unsupported::{UnsupportedSetting, UnsupportedSettings};
 use htc_starter::unsupported;
 
-/// Rule for settings of other daemons; these do not count as findings.
+/// Rule for settings of other daemons, which are not counted as findings.
 pub const OUT_OF_SCOPE_RULE: LintRule = LintRule::Elsewhere;
 
 /// Returns the unsupported settings, and those of daemons that are not part of this package.
@@ -23,22 +23,22 @@ pub(super) fn unsupported_parameters(subject: &LintSubject<'_>) -> Vec<Finding> 
         let entry = setting.entry;
         subject.make_finding(rule, &entry.current, Some((0, entry.raw().len())), message, None)
     };
-    let told = found.unsupported.iter().map(|setting| {
+    let unsupported = found.unsupported.iter().map(|setting| {
         finding(LintRule::NotDone, setting, setting.row.describe(&setting.entry.name.to_str_lossy()))
     });
     let elsewhere = found
         .out_of_scope
         .iter()
         .map(|setting| finding(OUT_OF_SCOPE_RULE, setting, setting.row.readers.to_owned()));
-    told.chain(elsewhere).collect()
+    unsupported.chain(elsewhere).collect()
 }
 
 /// Returns the unsupported attributes of a job ad.
 pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<Finding> {
     let (ad, _) = long::parse_with(text, Dialect::of_world(world));
-    let told = unsupported::unsupported_requests(&ad, unsupported::AccessPointRole::Absent, world)
+    let request = unsupported::unsupported_requests(&ad, unsupported::AccessPointRole::Absent, world)
         .into_iter()
-        .map(|told| (told.attributes, told.line));
+        .map(|request| (request.attributes, request.line));
     let refused = unsupported::refused_request(&ad, world).map(|line| (String::new(), line));
     let finding = |(name, message): (String, String)| Finding {
         rule: LintRule::NotDone,
@@ -50,5 +50,5 @@ pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<
         replacement: None,
         holds_in_part: false,
     };
-    told.chain(refused).map(finding).collect()
+    request.chain(refused).map(finding).collect()
 }

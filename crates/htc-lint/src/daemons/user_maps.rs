@@ -1,4 +1,4 @@
-//! Maps that `<SUBSYS>_CLASSAD_USER_MAP_NAMES` names and `userMap()` cannot use.
+//! Maps that `<SUBSYS>_CLASSAD_USER_MAP_NAMES` lists but `userMap()` cannot use.
 
 use bstr::{BStr, ByteSlice};
 use htc_config::lint_rule::LintRule;
@@ -46,7 +46,7 @@ pub fn check_user_maps(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Findi
     findings
 }
 
-/// Returns the names of the maps that a parameter defines.
+/// Returns the names of the maps that the configuration defines.
 fn defined_maps<'a>(subject: &LintSubject<'a>) -> impl Iterator<Item = &'a [u8]> {
     let starts = ["CLASSAD_USER_MAPFILE_", "CLASSAD_USER_MAPDATA_"];
     subject.user_written_entries().filter_map(move |entry| {

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum CheckStatus {
     /// The checked item works.
     Good,
-    /// A run will work, but not everything that the configuration asks for will happen.
+    /// A run would work, but part of the configuration would have no effect.
     Note,
     /// A problem that makes jobs or hooks fail.
     Fails,

@@ -12,13 +12,14 @@ const SUBJECT: &str = "configuration";
 /// Maximum number of errors that are shown one by one.
 const MAX_ERRORS: usize = 20;
 
-/// Converts the findings of lint in an execution point's configuration to checks: an error of a parameter that the
-/// startd or the starter reads fails, all others are one note.
+/// Converts the findings of lint in an execution point's configuration to checks. Each error in a parameter that the
+/// startd or the starter reads is a failed check; all other findings are one note.
 pub fn configuration_checks(findings: &[Finding]) -> Vec<DoctorCheck> {
-    // Hooks and cron jobs have checks of their own, by the same code.
-    let has_own_check = |rule| matches!(rule, LintRule::HookRefused | LintRule::CronJob);
-    let is_shown =
-        |finding: &&Finding| finding.rule.severity() != LintSeverity::Note && !has_own_check(finding.rule);
+    // Other checks of the doctor report hooks and cron jobs, using the same code.
+    let is_checked_elsewhere = |rule| matches!(rule, LintRule::HookRefused | LintRule::CronJob);
+    let is_shown = |finding: &&Finding| {
+        finding.rule.severity() != LintSeverity::Note && !is_checked_elsewhere(finding.rule)
+    };
     let (errors, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().filter(is_shown).partition(|finding| stops_execution_point(finding));
     let mut checks: Vec<DoctorCheck> = errors
@@ -41,7 +42,7 @@ pub fn configuration_checks(findings: &[Finding]) -> Vec<DoctorCheck> {
     checks
 }
 
-/// True if a startd or starter ends with the mistake, or loses jobs.
+/// True if a mistake may make a startd or starter exit or lose jobs.
 fn stops_execution_point(finding: &Finding) -> bool {
     let is_read = registry::find(&finding.name)
         .is_none_or(|parameter| ["startd", "starter"].iter().any(|daemon| parameter.is_read_by(daemon)));

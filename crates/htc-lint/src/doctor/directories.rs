@@ -17,28 +17,28 @@ use htc_runner::slot::{check_directories, check_room};
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5);
 
 /// Checks EXECUTE, LOG, SPOOL and the clock.
-pub(super) fn check_host_directories(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    if let Err(error) = check_directories(patient.execute.as_deref(), patient.log.as_deref()) {
+pub(super) fn check_host_directories(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    if let Err(error) = check_directories(input.execute.as_deref(), input.log.as_deref()) {
         let subject = if error.parameter == "LOG" { "log" } else { "execute" };
-        return vec![DoctorCheck::failed_with_fix(subject, &error), check_clock(patient, None)];
+        return vec![DoctorCheck::failed_with_fix(subject, &error), check_clock(input, None)];
     }
-    let mut all: Vec<PathBuf> = patient.execute.iter().cloned().collect();
-    all.extend(patient.settings.slots.iter().filter_map(|slot| slot.execute.clone()));
+    let mut all: Vec<PathBuf> = input.execute.iter().cloned().collect();
+    all.extend(input.settings.slots.iter().filter_map(|slot| slot.execute.clone()));
     all.sort();
     all.dedup();
     let mut checks: Vec<DoctorCheck> = all.iter().flat_map(|path| check_execute(path)).collect();
-    checks.extend(all.iter().filter_map(|path| check_execute_owner(patient, path)));
-    checks.extend(patient.log.iter().map(|log| check_log_directory(patient, log)));
-    checks.extend(check_spool(patient));
-    checks.push(check_clock(patient, patient.execute.as_deref()));
+    checks.extend(all.iter().filter_map(|path| check_execute_owner(input, path)));
+    checks.extend(input.log.iter().map(|log| check_log_directory(input, log)));
+    checks.extend(check_spool(input));
+    checks.push(check_clock(input, input.execute.as_deref()));
     checks
 }
 
 /// Checks if the directory of a job can be created there, and its properties.
 fn check_execute(path: &Path) -> Vec<DoctorCheck> {
     let shown = path.display();
-    let tried = tempfile::Builder::new().prefix("doctor.").tempdir_in(path);
-    if let Err(error) = tried.and_then(tempfile::TempDir::close) {
+    let attempt = tempfile::Builder::new().prefix("doctor.").tempdir_in(path);
+    if let Err(error) = attempt.and_then(tempfile::TempDir::close) {
         let found = format!("cannot create a directory in '{shown}': {error}");
         return vec![DoctorCheck::failed(
             "execute",
@@ -69,10 +69,10 @@ fn check_execute(path: &Path) -> Vec<DoctorCheck> {
     checks
 }
 
-/// Reports an EXECUTE of another owner, in which a startd does not use the slots (`check_execute_dir_perms`),
-/// but htc-slot-run does.
-fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorCheck> {
-    let identity = patient.account.as_ref().ok()?.identity.as_ref();
+/// Reports an EXECUTE directory that belongs to another account. A startd would not use slots with this directory
+/// (`check_execute_dir_perms`), but htc-slot-run does.
+fn check_execute_owner(input: &DoctorInput<'_>, path: &Path) -> Option<DoctorCheck> {
+    let identity = input.account.as_ref().ok()?.identity.as_ref();
     let wanted = identity.map_or_else(identity::effective_uid, |identity| identity.uid);
     let owner = std::fs::metadata(path).ok()?.uid();
     (owner != wanted).then(|| {
@@ -85,9 +85,9 @@ fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorC
 }
 
 /// Checks that hooks can use LOG, their working directory, under their own account.
-fn check_log_directory(patient: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
+fn check_log_directory(input: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
     let shown = log.display();
-    let identity = patient.account.as_ref().ok().and_then(|account| account.identity.as_ref());
+    let identity = input.account.as_ref().ok().and_then(|account| account.identity.as_ref());
     let access = identity::run_as(identity, || eaccess(log, AccessFlags::X_OK));
     match access.and_then(|access| access.map_err(std::io::Error::from)) {
         Ok(()) => DoctorCheck::passed("log", format!("hooks run in '{shown}'")),
@@ -99,9 +99,9 @@ fn check_log_directory(patient: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
     }
 }
 
-/// Checks SPOOL. An execution point keeps nothing in it; job hooks that share it with a router do.
-fn check_spool(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
-    let view = patient.config.view(patient.world);
+/// Checks SPOOL. An execution point stores nothing in it, but job hooks and routers may.
+fn check_spool(input: &DoctorInput<'_>) -> Option<DoctorCheck> {
+    let view = input.config.view(input.world);
     let setting = view.string("SPOOL").ok().flatten().filter(|setting| !setting.origin.is_default())?;
     let path = PathBuf::from(setting.value.to_string());
     Some(match path.is_dir() {
@@ -120,9 +120,9 @@ fn check_spool(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
 
 /// Compares the clock with the modification times of the configuration files, and with the clock of the file
 /// system.
-fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck {
+fn check_clock(input: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck {
     let now = SystemTime::now();
-    let sources = patient.config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
+    let sources = input.config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
     for source in sources {
         let path = PathBuf::from(source.name.to_string());
         let written = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
@@ -137,18 +137,18 @@ fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck
             );
         }
     }
-    let apart = execute.and_then(|execute| {
+    let difference = execute.and_then(|execute| {
         let file = tempfile::NamedTempFile::new_in(execute).ok()?;
-        let made = file.as_file().metadata().and_then(|metadata| metadata.modified()).ok()?;
+        let created = file.as_file().metadata().and_then(|metadata| metadata.modified()).ok()?;
         let now = SystemTime::now();
-        Some(made.duration_since(now).unwrap_or_else(|error| error.duration()))
+        Some(created.duration_since(now).unwrap_or_else(|error| error.duration()))
     });
-    match apart {
-        Some(apart) if apart > MAX_CLOCK_SKEW => DoctorCheck::noted(
+    match difference {
+        Some(difference) if difference > MAX_CLOCK_SKEW => DoctorCheck::noted(
             "clock",
             format!(
                 "the clock of the file system of EXECUTE differs from the system clock by {} s",
-                apart.as_secs()
+                difference.as_secs()
             ),
             "synchronise both clocks, because programs compare timestamps of files",
         ),

@@ -10,19 +10,19 @@ use htc_starter::logical_volume::VolumeParameters;
 const LIMIT_PARAMETER: &str = "STARTD_ENFORCE_DISK_LIMITS";
 
 /// Checks if a starter can limit the directories of jobs, if that is configured.
-pub(super) fn check_disk_limits(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
-    let view = patient.config.view(patient.world);
-    let asked = view.boolean(LIMIT_PARAMETER).ok().flatten().filter(|asked| asked.value)?;
-    let knobs = match VolumeParameters::read(&view) {
-        Ok(knobs) => knobs,
+pub(super) fn check_disk_limits(input: &DoctorInput<'_>) -> Option<DoctorCheck> {
+    let view = input.config.view(input.world);
+    let setting = view.boolean(LIMIT_PARAMETER).ok().flatten().filter(|setting| setting.value)?;
+    let parameters = match VolumeParameters::read(&view) {
+        Ok(parameters) => parameters,
         Err(error) => return Some(DoctorCheck::failed("disk", error.to_string(), "correct its value")),
     };
-    let may = patient.world.effective_uid() == 0 && mounts::can_mount();
-    let (why, todo) = match (may, check_volume_support(knobs.as_ref()), &knobs) {
-        (true, Ok(()), Some(knobs)) => {
+    let can_limit = input.world.effective_uid() == 0 && mounts::can_mount();
+    let (reason, todo) = match (can_limit, check_volume_support(parameters.as_ref()), &parameters) {
+        (true, Ok(()), Some(parameters)) => {
             return Some(DoctorCheck::passed(
                 "disk",
-                format!("scratch directories are logical volumes of {}", knobs.description()),
+                format!("scratch directories are logical volumes of {}", parameters.description()),
             ));
         }
         (true, Ok(()), None) => {
@@ -32,14 +32,14 @@ pub(super) fn check_disk_limits(patient: &DoctorInput<'_>) -> Option<DoctorCheck
             let todo = "run the program as root with CAP_SYS_ADMIN, or remove the setting";
             ("nothing can be mounted here".to_owned(), todo.to_owned())
         }
-        (true, Err(why), Some(knobs)) => {
-            (why, format!("create {}, or name another one", knobs.description()))
+        (true, Err(reason), Some(parameters)) => {
+            (reason, format!("create {}, or name another one", parameters.description()))
         }
-        (true, Err(why), None) => (why, "install it, or remove the setting".to_owned()),
+        (true, Err(reason), None) => (reason, "install it, or remove the setting".to_owned()),
     };
-    let asked = asked.origin.describe();
+    let setting = setting.origin.describe();
     let found = format!(
-        "{LIMIT_PARAMETER} ({asked}): the size of scratch directories is only monitored, not limited: {why}"
+        "{LIMIT_PARAMETER} ({setting}): the size of scratch directories is only monitored, not limited: {reason}"
     );
     Some(DoctorCheck::noted("disk", found, todo))
 }

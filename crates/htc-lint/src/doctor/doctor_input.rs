@@ -11,11 +11,11 @@ use htc_slot::{HostMeasurements, StartdSettings};
 
 /// Inputs of the checks: the state with which a run would start.
 pub struct DoctorInput<'a> {
-    /// The configuration.
+    /// Configuration of the execution point.
     pub config: &'a Config,
     /// Access to the machine.
     pub world: &'a dyn World,
-    /// Slots.
+    /// Settings of the startd, including its slots.
     pub settings: &'a StartdSettings,
     /// Measurements of the machine.
     pub surroundings: &'a HostMeasurements,

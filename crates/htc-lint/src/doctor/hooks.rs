@@ -17,8 +17,8 @@ use htc_os::{identity, interpreter_of};
 use htc_runner::slot::backfill_client_ad;
 
 /// Checks the accounts.
-pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let world = patient.world;
+pub(super) fn check_accounts(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let world = input.world;
     let root = world.effective_uid() == 0;
     let name = |uid: u32| {
         let account = world.account_by_uid(uid);
@@ -39,7 +39,7 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
             todo,
         )];
     }
-    let hooks = match &patient.account {
+    let hooks = match &input.account {
         Err(error) => DoctorCheck::failed_with_fix("users", error),
         Ok(account) => match (&account.identity, &account.warning) {
             (_, Some(warning)) => {
@@ -61,10 +61,11 @@ pub(super) fn check_accounts(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     vec![hooks, DoctorCheck::passed("users", jobs)]
 }
 
-/// Returns the account for our helper programs, or `None` if it is our own account, or depends on the job.
-fn account_for_caller<'a>(patient: &'a DoctorInput<'_>, caller: HookCaller) -> Option<&'a ProcessIdentity> {
+/// Returns the account under which the programs of a caller run, or `None` if it is the account of this program or
+/// depends on the job.
+fn account_for_caller<'a>(input: &'a DoctorInput<'_>, caller: HookCaller) -> Option<&'a ProcessIdentity> {
     match caller {
-        HookCaller::Startd => patient.account.as_ref().ok()?.identity.as_ref(),
+        HookCaller::Startd => input.account.as_ref().ok()?.identity.as_ref(),
         HookCaller::Starter | HookCaller::Shadow | HookCaller::Router => None,
     }
 }
@@ -78,15 +79,16 @@ fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(
     }
     let access = identity::run_as(identity, || eaccess(file, AccessFlags::X_OK));
     if let Err(error) = access.and_then(|access| access.map_err(std::io::Error::from)) {
-        let who = identity.map_or_else(|| "we".to_owned(), |identity| format!("uid {}", identity.uid));
+        let account =
+            identity.map_or_else(|| "this account".to_owned(), |identity| format!("uid {}", identity.uid));
         let todo = "give that account permission to read and execute the file, and to enter all directories above it";
-        return Err((format!("{who} cannot execute '{shown}': {error}"), todo.to_owned()));
+        return Err((format!("{account} cannot execute '{shown}': {error}"), todo.to_owned()));
     }
     let interpreter = interpreter_of(file);
     if let Some(name) = interpreter.filter(|name| !name.to_path_lossy().is_file()) {
         let found = format!("there is no interpreter '{}' for '{shown}'", name.as_bstr());
         let todo = match name.ends_with(b"\r") {
-            true => "convert the file to Unix line ends",
+            true => "convert the file to Unix line endings",
             false => "install it, or correct the first line",
         };
         return Err((found, todo.to_owned()));
@@ -104,10 +106,10 @@ fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(
 }
 
 /// Checks the hooks of all keywords, as the execution point and starters look them up.
-pub(super) fn check_hooks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let set = configured_keywords(patient.config);
+pub(super) fn check_hooks(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let set = configured_keywords(input.config);
     let mut checks = Vec::new();
-    for keyword in slot_keywords(patient) {
+    for keyword in slot_keywords(input) {
         if !set.iter().any(|known| caseless::eq(known, keyword.as_bytes())) {
             let found = format!("no hook is configured for the keyword '{keyword}'");
             checks.push(DoctorCheck::failed(
@@ -117,45 +119,48 @@ pub(super) fn check_hooks(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
             ));
         }
     }
-    let view = patient.config.view(patient.world);
-    let of_ours = |hook: &HookType| matches!(hook.caller(), HookCaller::Startd | HookCaller::Starter);
+    let view = input.config.view(input.world);
+    let is_checked = |hook: &HookType| matches!(hook.caller(), HookCaller::Startd | HookCaller::Starter);
     for keyword in &set {
-        for hook in HookType::ALL.into_iter().filter(of_ours) {
-            let knob = hook.path_parameter(keyword);
-            let knobs: &dyn htc_hook::ParameterSource = &view;
-            checks.extend(knobs.get(&knob).map(|path| check_hook(patient, hook, &knob, &path)));
+        for hook in HookType::ALL.into_iter().filter(is_checked) {
+            let parameter = hook.path_parameter(keyword);
+            let parameters: &dyn htc_hook::ParameterSource = &view;
+            checks.extend(parameters.get(&parameter).map(|path| check_hook(input, hook, &parameter, &path)));
         }
     }
     checks
 }
 
 /// Checks a configured hook.
-fn check_hook(patient: &DoctorInput<'_>, hook: HookType, knob: &BString, path: &BString) -> DoctorCheck {
+fn check_hook(input: &DoctorInput<'_>, hook: HookType, parameter: &BString, path: &BString) -> DoctorCheck {
     // The execution point's working directory is LOG, a starter's is the job's directory.
-    let startd = hook.caller() == HookCaller::Startd;
-    let whole = match &patient.log {
-        Some(log) if startd => absolute_hook_path(log, path),
+    let is_startd = hook.caller() == HookCaller::Startd;
+    let whole = match &input.log {
+        Some(log) if is_startd => absolute_hook_path(log, path),
         _ => path.clone(),
     };
-    if !startd && !path.starts_with(b"/") {
+    if !is_startd && !path.starts_with(b"/") {
         let found = format!(
-            "{knob}: '{path}' is relative to the scratch directory of each job: jobs of this keyword do not start"
+            "{parameter}: '{path}' is relative to the scratch directory of each job: jobs of this keyword do not start"
         );
         return DoctorCheck::failed("hooks", found, "write an absolute path");
     }
-    if let Err(refusal) = path_check::check_path(patient.world, &whole) {
-        let then = match startd {
-            true => "the hook counts as not configured",
+    if let Err(refusal) = path_check::check_path(input.world, &whole) {
+        let effect = match is_startd {
+            true => "the hook is treated as not configured",
             false => "jobs of this keyword do not start",
         };
-        let found =
-            format!("{knob}: hook path '{}' refused: {}: {then}", refusal.path.as_bstr(), refusal.problem());
+        let found = format!(
+            "{parameter}: hook path '{}' refused: {}: {effect}",
+            refusal.path.as_bstr(),
+            refusal.problem()
+        );
         let todo = refusal.fix().unwrap_or_else(|| "name an existing file".to_owned());
         return DoctorCheck::failed("hooks", found, todo);
     }
-    match check_executable(&whole.to_path_lossy(), account_for_caller(patient, hook.caller())) {
-        Ok(()) => DoctorCheck::passed("hooks", format!("{knob}: '{path}'")),
-        Err((found, todo)) => DoctorCheck::failed("hooks", format!("{knob}: {found}"), todo),
+    match check_executable(&whole.to_path_lossy(), account_for_caller(input, hook.caller())) {
+        Ok(()) => DoctorCheck::passed("hooks", format!("{parameter}: '{path}'")),
+        Err((found, todo)) => DoctorCheck::failed("hooks", format!("{parameter}: {found}"), todo),
     }
 }
 
@@ -168,11 +173,11 @@ fn absolute_hook_path(directory: &Path, path: &BString) -> BString {
 }
 
 /// Returns the keywords of the slots.
-fn slot_keywords(patient: &DoctorInput<'_>) -> Vec<String> {
-    let slots = patient.settings.slots.iter();
+fn slot_keywords(input: &DoctorInput<'_>) -> Vec<String> {
+    let slots = input.settings.slots.iter();
     let all = slots.flat_map(|slot| {
-        let of_children = slot.child_hooks.iter().map(|(_, hooks)| hooks);
-        slot.hooks.iter().chain(&slot.default_child_hooks).chain(of_children)
+        let child_hooks = slot.child_hooks.iter().map(|(_, hooks)| hooks);
+        slot.hooks.iter().chain(&slot.default_child_hooks).chain(child_hooks)
     });
     let mut keywords: Vec<String> = all.map(|hooks| hooks.keyword.clone()).collect();
     keywords.sort();
@@ -180,16 +185,16 @@ fn slot_keywords(patient: &DoctorInput<'_>) -> Vec<String> {
     keywords
 }
 
-/// Checks the starter and the programs of cron jobs, which the daemon itself does not check.
-pub(super) fn check_cron_jobs(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let starter = &patient.starter.path;
+/// Checks the starter and the programs of cron jobs. A startd does not check them before it starts them.
+pub(super) fn check_cron_jobs(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let starter = &input.starter.path;
     let mut checks = vec![match check_executable(starter, None) {
         Ok(()) => DoctorCheck::passed("starter", format!("'{}'", starter.display())),
         Err((found, _)) => DoctorCheck::failed("starter", found, "set STARTER, or install htc-starter-run"),
     }];
-    for job in &patient.settings.cron.jobs {
+    for job in &input.settings.cron.jobs {
         let path: PathBuf = job.executable.to_path_lossy().into_owned();
-        checks.push(match check_executable(&path, account_for_caller(patient, HookCaller::Startd)) {
+        checks.push(match check_executable(&path, account_for_caller(input, HookCaller::Startd)) {
             Ok(()) => DoctorCheck::passed("cron", format!("{}: '{}'", job.name, path.display())),
             Err((found, todo)) => DoctorCheck::failed("cron", format!("{}: {found}", job.name), todo),
         });
@@ -198,21 +203,21 @@ pub(super) fn check_cron_jobs(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
 }
 
 /// Checks the backfill client, whose job a starter reads from the configuration.
-pub(super) fn check_backfill(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
-    let view = patient.config.view(patient.world);
-    let is_wanted = match patient.settings.backfill {
+pub(super) fn check_backfill(input: &DoctorInput<'_>) -> Option<DoctorCheck> {
+    let view = input.config.view(input.world);
+    let is_wanted = match input.settings.backfill {
         Some(backfill) => !backfill.dead_client.as_reference,
         None => {
             let is_boinc = |system: String| system.eq_ignore_ascii_case("BOINC");
             let enabled = view.boolean("ENABLE_BACKFILL").ok().flatten();
             enabled.is_some_and(|setting| setting.value)
-                && patient.parameter_text("BACKFILL_SYSTEM").is_some_and(is_boinc)
+                && input.parameter_text("BACKFILL_SYSTEM").is_some_and(is_boinc)
         }
     };
     if !is_wanted {
         return None;
     }
-    let (ad, left_out) = match backfill_client_ad(patient.config, patient.world) {
+    let (ad, left_out) = match backfill_client_ad(input.config, input.world) {
         Ok(client) => client,
         Err(error) => return Some(DoctorCheck::failed_with_fix("backfill", &error)),
     };

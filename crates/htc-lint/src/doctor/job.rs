@@ -15,7 +15,7 @@ use htc_runner::starter::{RehearsalScript, RunRequest, TransferHelper, plan, reh
 use htc_starter::JobOverrides;
 use htc_starter::unsupported::AccessPointRole;
 
-/// Checks that a job would start, by a rehearsal of the start.
+/// Checks that a job would start, by rehearsing its start.
 ///
 /// `account` is the account of HTCondor's daemons, if it differs from the caller's: for root the check needs
 /// an account that is not root.
@@ -25,8 +25,8 @@ pub fn rehearse_job(
     account: Option<&ProcessIdentity>,
     quirks: QuirkMode,
 ) -> Option<DoctorCheck> {
-    let who = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
-    let (config, _) = Config::load(world, &who, &choice.load_options(CommandPolicy::BOUNDED_RUN)).ok()?;
+    let context = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
+    let (config, _) = Config::load(world, &context, &choice.load_options(CommandPolicy::BOUNDED_RUN)).ok()?;
     let view = config.view(world);
     let uid = account.map_or_else(identity::effective_uid, |identity| identity.uid);
     let account = identity::account_by_uid(uid).map(|account| account.name.to_string());
@@ -64,12 +64,13 @@ pub fn rehearse_job(
         Err(error) => return Some(DoctorCheck::failed("jobs", error.user_message(), "correct it")),
     };
     let rehearsed = rehearse(planned.machine, &planned.context, &RehearsalScript::default(), world);
-    let story = rehearsed.preview;
-    let missing = || story.missing.first().map(|program| format!("there is no '{program}' on this machine"));
-    let why = story.refused.map(|refused| refused.reason).or_else(missing);
-    Some(match why {
-        Some(why) => {
-            let found = format!("a job of user {shown} is not started: {why}");
+    let preview = rehearsed.preview;
+    let missing =
+        || preview.missing.first().map(|program| format!("there is no '{program}' on this machine"));
+    let reason = preview.refused.map(|refused| refused.reason).or_else(missing);
+    Some(match reason {
+        Some(reason) => {
+            let found = format!("a job of user {shown} is not started: {reason}");
             DoctorCheck::failed(
                 "jobs",
                 found,

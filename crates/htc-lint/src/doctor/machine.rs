@@ -13,8 +13,8 @@ use htc_runner::slot::InputDevices;
 use htc_starter::CgroupParameters;
 
 /// Checks that there are usable slots, and that some hook fetches work for them.
-pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let slots = &patient.settings.slots;
+pub(super) fn check_slots(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let slots = &input.settings.slots;
     let mut checks = Vec::new();
     for slot in slots {
         if let Some(broken) = &slot.broken {
@@ -30,8 +30,8 @@ pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
         checks.push(DoctorCheck::failed("slots", "there is no slot", "set NUM_SLOTS or NUM_SLOTS_TYPE_<N>"));
     } else if checks.is_empty() {
         let count = slots.len();
-        let are = counted(count, "slot");
-        checks.push(DoctorCheck::passed("slots", are));
+        let text = counted(count, "slot");
+        checks.push(DoctorCheck::passed("slots", text));
     }
     let fetches = |hooks: &htc_slot::SlotHookPaths| hooks.fetch.is_some();
     let any = slots.iter().any(|slot| slot.hooks.iter().chain(&slot.default_child_hooks).any(fetches));
@@ -43,28 +43,28 @@ pub(super) fn check_slots(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
 }
 
 /// Checks control groups, namespaces, GPUs and container runtimes.
-pub(super) fn check_machine(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let mut checks = vec![check_cgroups(patient)];
-    checks.extend(check_namespaces(patient));
-    checks.push(check_gpus(patient));
-    checks.extend(check_containers(patient));
+pub(super) fn check_machine(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let mut checks = vec![check_cgroups(input)];
+    checks.extend(check_namespaces(input));
+    checks.push(check_gpus(input));
+    checks.extend(check_containers(input));
     checks
 }
 
 /// Creates a control group as a starter would, and removes it.
-fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
-    let knobs = match CgroupParameters::read(&patient.config.view(patient.world)) {
-        Ok(knobs) => knobs,
+fn check_cgroups(input: &DoctorInput<'_>) -> DoctorCheck {
+    let parameters = match CgroupParameters::read(&input.config.view(input.world)) {
+        Ok(parameters) => parameters,
         Err(error) => return DoctorCheck::failed("cgroups", error.to_string(), "correct its value"),
     };
-    let Some(base) = knobs.base_path() else {
+    let Some(base) = parameters.base_path() else {
         return DoctorCheck::noted(
             "cgroups",
             "BASE_CGROUP is empty: jobs have no limits",
             "set BASE_CGROUP = htcondor",
         );
     };
-    if patient.world.effective_uid() != 0 && !knobs.without_root {
+    if input.world.effective_uid() != 0 && !parameters.without_root {
         let found =
             "without root, jobs have no control group, so their memory and processors are not limited";
         let todo = "run the program as root, or set CREATE_CGROUP_WITHOUT_ROOT = true if a control group is delegated to your account";
@@ -78,9 +78,9 @@ fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
         ..ControlGroupSpec::default()
     };
     match cgroup::ControlGroup::create(&spec, &name, &mut |_| {}) {
-        Err(none) => DoctorCheck::noted(
+        Err(unavailable) => DoctorCheck::noted(
             "cgroups",
-            format!("jobs have no control group: {}", none.reason),
+            format!("jobs have no control group: {}", unavailable.reason),
             "mount control groups writable, or start the program in a delegated control group",
         ),
         Ok((mut group, set)) => {
@@ -88,9 +88,9 @@ fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
             // The group is empty even if it cannot be removed; the message below names it.
             let removed = group.remove();
             match (refused, removed) {
-                (Some(why), _) => DoctorCheck::noted(
+                (Some(reason), _) => DoctorCheck::noted(
                     "cgroups",
-                    format!("the memory of jobs is not limited: {why}"),
+                    format!("the memory of jobs is not limited: {reason}"),
                     "enable the controller 'memory' in the parent group",
                 ),
                 (None, Err((path, error))) => {
@@ -106,9 +106,9 @@ fn check_cgroups(patient: &DoctorInput<'_>) -> DoctorCheck {
     }
 }
 
-fn check_namespaces(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let root = patient.world.effective_uid() == 0;
-    let wanted = patient.parameter_text("MOUNT_UNDER_SCRATCH").filter(|text| !text.trim().is_empty());
+fn check_namespaces(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let root = input.world.effective_uid() == 0;
+    let wanted = input.parameter_text("MOUNT_UNDER_SCRATCH").filter(|text| !text.trim().is_empty());
     let mut checks = Vec::new();
     match (root && mounts::can_mount(), wanted) {
         (true, _) => checks.push(DoctorCheck::passed("namespaces", "MOUNT_UNDER_SCRATCH works")),
@@ -122,9 +122,9 @@ fn check_namespaces(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
             "run the program as root with CAP_SYS_ADMIN, or remove the setting",
         )),
     }
-    let users = patient.settings.slots.first().and_then(|slot| slot.statics.literal("HasUserNamespaces"));
+    let users = input.settings.slots.first().and_then(|slot| slot.statics.literal("HasUserNamespaces"));
     if users != Some(Value::Bool(true))
-        && patient.parameter_text("SINGULARITY").is_some_and(|path| path_exists(&path))
+        && input.parameter_text("SINGULARITY").is_some_and(|path| path_exists(&path))
     {
         let todo = "set /proc/sys/user/max_user_namespaces above 0, or run the program as root";
         checks.push(DoctorCheck::noted("namespaces", "there are no user namespaces for containers", todo));
@@ -134,25 +134,27 @@ fn check_namespaces(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
 
 /// Reports configured console devices that can never show user activity. The default of CONSOLE_DEVICES is
 /// not checked.
-pub(super) fn check_console_devices(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let view = patient.config.view(patient.world);
+pub(super) fn check_console_devices(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let view = input.config.view(input.world);
     let origin = view.list("CONSOLE_DEVICES").ok().flatten().map(|list| list.origin);
     let Some(origin) = origin.filter(|origin| !origin.is_default()) else { return Vec::new() };
     let devices = InputDevices::read(&view);
-    let told = |(name, why): &(&str, &str)| {
-        let found =
-            format!("CONSOLE_DEVICES ({}): no input is ever detected at '{name}': {why}", origin.describe());
+    let to_check = |(name, reason): &(&str, &str)| {
+        let found = format!(
+            "CONSOLE_DEVICES ({}): no input is ever detected at '{name}': {reason}",
+            origin.describe()
+        );
         DoctorCheck::noted("console", found, "name a device in /dev that is a keyboard or a mouse")
     };
-    devices.unused_console_devices().iter().map(told).collect()
+    devices.unused_console_devices().iter().map(to_check).collect()
 }
 
 fn path_exists(path: &str) -> bool {
     std::path::Path::new(path).exists()
 }
 
-fn check_gpus(patient: &DoctorInput<'_>) -> DoctorCheck {
-    let ad = patient.settings.slots.first().map(|slot| &slot.statics);
+fn check_gpus(input: &DoctorInput<'_>) -> DoctorCheck {
+    let ad = input.settings.slots.first().map(|slot| &slot.statics);
     // Old versions of the discovery program print a number, newer ones the ids
     // (`MachAttributes::init_machine_resources`).
     let count = |value: Value| match value {
@@ -163,15 +165,15 @@ fn check_gpus(patient: &DoctorInput<'_>) -> DoctorCheck {
     let number = ad.and_then(|ad| ad.literal("DetectedGPUs").or_else(|| ad.literal("TotalGPUs")));
     let number = number.and_then(count);
     let inventory =
-        patient.parameter_text("MACHINE_RESOURCE_INVENTORY_GPUs").is_some_and(|text| !text.is_empty());
-    let asked = inventory
-        || patient
+        input.parameter_text("MACHINE_RESOURCE_INVENTORY_GPUs").is_some_and(|text| !text.is_empty());
+    let is_requested = inventory
+        || input
             .config
             .set
             .find_exact(b"GPU_DISCOVERY_EXTRA")
             .is_some_and(|entry| entry.current.is_user_written());
     match number {
-        Some(0) if asked => {
+        Some(0) if is_requested => {
             let todo = "check GPU_DISCOVERY_EXTRA and the driver, or describe the GPUs with --gpus FILE";
             DoctorCheck::noted("gpus", "GPU discovery ran and found no GPU", todo)
         }
@@ -182,10 +184,10 @@ fn check_gpus(patient: &DoctorInput<'_>) -> DoctorCheck {
 }
 
 /// Reports what the starter detected about the container runtimes.
-fn check_containers(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
-    let ad = &patient.surroundings.container_runtimes;
+fn check_containers(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    let ad = &input.surroundings.container_runtimes;
     let mut checks = Vec::new();
-    for (name, has, why, version) in [
+    for (name, has, reason, version) in [
         ("docker", "HasDocker", "DockerOfflineReason", "DockerVersion"),
         ("singularity", "HasSingularity", "SingularityOfflineReason", "SingularityVersion"),
     ] {
@@ -193,9 +195,9 @@ fn check_containers(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
         if ad.literal(has) == Some(Value::Bool(true)) {
             let version = text(version).unwrap_or_default();
             checks.push(DoctorCheck::passed("containers", format!("{name} works: {version}")));
-        } else if let Some(why) = text(why) {
+        } else if let Some(reason) = text(reason) {
             let todo = format!("repair it, or remove {} from the configuration", name.to_uppercase());
-            checks.push(DoctorCheck::noted("containers", format!("{name} does not work: {why}"), todo));
+            checks.push(DoctorCheck::noted("containers", format!("{name} does not work: {reason}"), todo));
         }
     }
     if checks.is_empty() {

@@ -29,9 +29,9 @@ impl TransformLinter<'_> {
                 _ => continue,
             };
             let names = names.into_iter().chain(macro_attributes(line, from));
-            let mut seen: FxHashSet<AttrName> = FxHashSet::default();
+            let mut checked: FxHashSet<AttrName> = FxHashSet::default();
             for name in names {
-                if !set.contains(&name) && seen.insert(name.clone()) {
+                if !set.contains(&name) && checked.insert(name.clone()) {
                     self.report_unknown_attribute(line, from, name.as_bytes());
                 }
             }
@@ -90,8 +90,8 @@ pub(crate) fn attributes_set_by(transform: &Transform) -> FxHashSet<AttrName> {
             }
             TransformStatement::Assign(assignment) => {
                 let name = assignment.name.trim_start_with(|c| c == '+' || c == '-');
-                let own = name.get(..3).filter(|start| start.eq_ignore_ascii_case(b"MY."));
-                set.insert(AttrName::from(own.map_or(name, |_| &name[3..])));
+                let scope = name.get(..3).filter(|start| start.eq_ignore_ascii_case(b"MY."));
+                set.insert(AttrName::from(scope.map_or(name, |_| &name[3..])));
             }
             _ => {}
         }
@@ -99,7 +99,7 @@ pub(crate) fn attributes_set_by(transform: &Transform) -> FxHashSet<AttrName> {
     set
 }
 
-/// Returns the attributes that the macros of a line refer to: `$(MY.x)` and functions of these.
+/// Returns the attributes that the macros of a line refer to: `$(MY.x)` and functions of `MY.x`.
 fn macro_attributes(line: &RuleLine, from: usize) -> Vec<AttrName> {
     let text = &line.text;
     let (mut names, mut at) = (Vec::new(), from);

@@ -62,7 +62,7 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Reports a setting of the route that a statement sets as an attribute of the job, which the router does not read.
+    /// Reports a statement that sets a route setting as a job attribute. The router does not read it there.
     fn lint_route_setting(&mut self, line: &RuleLine, at: Span, command: &TransformCommand, name: &[u8]) {
         use CommandKeyword::{Default, EvalSet, Set};
         let is_assignment = matches!(command.keyword, Set | Default | EvalSet);
@@ -144,13 +144,13 @@ impl TransformLinter<'_> {
         self.lint_expression(line, command);
     }
 
-    /// Reports a bracket without its counterpart in an expression with macros, which is parsed when they are expanded.
+    /// Reports an unbalanced bracket in an expression with macros, which is parsed only after their expansion.
     fn lint_brackets(&mut self, line: &RuleLine, command: &TransformCommand) {
         let is_expression = matches!(
             command.keyword,
             CommandKeyword::Set | CommandKeyword::Default | CommandKeyword::EvalSet
         );
-        // An unfinished macro has a finding of its own.
+        // Another rule reports an unfinished macro.
         let is_macro = |at: usize| at > 0 && command.value[at - 1] == b'$';
         let wrong = find_unbalanced(&command.value).filter(|wrong| is_expression && !is_macro(wrong.at));
         if let Some(wrong) = wrong.filter(|_| command.value.contains_str("$(")) {
@@ -172,7 +172,7 @@ impl TransformLinter<'_> {
             let number = usize::from(pair[1].wrapping_sub(b'0'));
             if pair[0] == b'\\' && number < 10 && number > groups {
                 let place = Span::new(command.value_at + at, command.value_at + at + 2);
-                let message = format!("the pattern has no group {number}; '\\{number}' stays as it is");
+                let message = format!("the pattern has no group {number}; '\\{number}' remains unchanged");
                 let fix = match groups {
                     0 => "put parentheses around a part of the pattern, or write '\\0' for all of it"
                         .to_owned(),
@@ -226,7 +226,7 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Reports a SET whose attribute is set again before anything could have read it.
+    /// Reports a SET whose attribute is set again before anything can read it.
     fn lint_overwritten_set(
         &mut self,
         line: &RuleLine,
@@ -338,12 +338,12 @@ impl TransformLinter<'_> {
         let (offset, value) = (command.value_at, &command.value);
         let (start, end) = (error.span.start as usize, error.span.end as usize);
         let comment = value.find(b" #");
-        let own_quantity = match &command.attribute {
+        let quantity = match &command.attribute {
             Some(CommandAttribute::Name { name, .. }) => convert_quantity(name, value),
             _ => None,
         };
         let mut replacement = None;
-        let (at, fix) = match (comment, own_quantity) {
+        let (at, fix) = match (comment, quantity) {
             (Some(hash), _) => {
                 (Span::new(offset + hash + 1, line.text.len()), "put the comment on its own line".to_owned())
             }
@@ -428,7 +428,7 @@ impl TransformLinter<'_> {
         let end = command.value_at + value.len();
         let message =
             format!("the expression ends with an operator; {} does nothing", command.keyword.name());
-        let fix = "write what follows the operator, a string between double quotes";
+        let fix = "write a value after the operator; a string needs double quotes";
         self.report(LintRule::Expression, line, Span::new(end - 1, end), message, fix);
     }
 

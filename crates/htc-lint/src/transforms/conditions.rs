@@ -3,7 +3,7 @@
 use htc_base::text::space::trim;
 use htc_transform::RuleLine;
 
-/// The open `if` lines at a point of the text.
+/// Open `if` lines at the current line.
 #[derive(Default)]
 pub(super) struct ConstantConditions {
     open: Vec<OpenIf>,

@@ -1,4 +1,4 @@
-//! Valid expressions of transforms that do not mean what they seem to mean.
+//! Valid expressions in transforms that probably do not have the intended effect.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless, similar_names};
@@ -21,7 +21,7 @@ const BATCH_SYSTEMS: [&str; 9] =
     ["condor", "flux", "kubernetes", "lsf", "nqs", "pbs", "sfapi", "sge", "slurm"];
 
 impl TransformLinter<'_> {
-    /// Checks a condition, or another expression that the router or the schedd evaluates in a job.
+    /// Checks a condition, or another expression that the router or the schedd evaluates with a job ad as MY.
     pub(super) fn lint_job_expression(&mut self, line: &RuleLine, at: Span, expr: &Expr) {
         self.report_mistake(line, at, check_job_expression(expr));
     }
@@ -51,7 +51,7 @@ impl TransformLinter<'_> {
         let is_string = attribute_type_word(attribute) == Some("string");
         let is_lower = |byte: &u8| byte.is_ascii_lowercase() || b"_0123456789".contains(byte);
         let is_word = name.len() > 2 && (is_string || name.iter().all(is_lower));
-        // A name that also appears elsewhere outside of strings is that of an attribute.
+        // A name that appears again outside of strings is treated as an attribute.
         let unquoted = || line.source.text.split(|byte| *byte == b'"').step_by(2);
         let is_used_twice = || {
             let words = unquoted().flat_map(|part| part.fields());
@@ -65,7 +65,7 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Reports a resource whose first word is not a type of grid but is similar to one.
+    /// Reports a GridResource whose first word is not a grid type but is similar to one.
     pub(super) fn lint_grid_resource(&mut self, line: &RuleLine, at: Span, text: &[u8]) {
         let word = text.fields().next().unwrap_or_default();
         if GRID_TYPES.iter().any(|known| caseless::eq(known.as_bytes(), word)) {
@@ -74,7 +74,7 @@ impl TransformLinter<'_> {
         }
         let known = GRID_TYPES.iter().map(|known| known.as_bytes());
         if let Some(near) = similar_names::nearest(word, known) {
-            let message = format!("there is no type of grid '{}': the job is held", BStr::new(word));
+            let message = format!("there is no grid type '{}': the job is held", BStr::new(word));
             let advice = format!("did you mean {}?", BStr::new(near));
             self.report(LintRule::Trap, line, at, message, advice);
         }

@@ -26,17 +26,18 @@ pub enum TransformRunner {
 pub struct TransformFinding {
     /// Rule that found the problem; it determines the severity.
     pub rule: LintRule,
-    /// The line.
+    /// Line of the transform that has the problem.
     pub line: RuleLine,
     /// Start and end of the place within the line.
     pub at: Span,
     /// Description of the mistake.
     pub message: String,
-    /// Line of another statement that belongs to the mistake; its number ends the description.
+    /// Number of the line of another statement that is part of the mistake, in the transform. The description ends with
+    /// it.
     pub other_line: Option<u32>,
     /// Correction.
     pub fix: String,
-    /// Text that certainly belongs in the place, or `None` if several are possible.
+    /// Text to write at the place, or `None` if the correction is not certain.
     pub replacement: Option<BString>,
     /// The macro that is not defined or not used, if that is the mistake.
     pub macro_name: Option<BString>,
@@ -65,7 +66,8 @@ pub(super) struct TransformLinter<'a> {
     pub(super) world: &'a dyn World,
     pub(super) findings: Vec<TransformFinding>,
     pub(super) inside_if: bool,
-    /// Attributes set and not yet read: name in lower case, and the place where it was set.
+    /// Attributes that were set and not yet read, by name in lower case: the line and place of the statement, and the
+    /// depth of its `if`.
     pub(super) unread_sets: BTreeMap<Vec<u8>, (RuleLine, Span, usize)>,
     /// Attributes that are set to an expression, with the attributes that it refers to; all in lower case.
     pub(super) set_references: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
@@ -75,7 +77,8 @@ pub(super) struct TransformLinter<'a> {
 const MAX_FINDINGS: usize = 10_000;
 
 impl TransformLinter<'_> {
-    /// Returns true if no further statements are checked. The first call that does adds a finding that says so.
+    /// Returns true if there are too many findings to check further statements. When the limit is reached, adds a
+    /// finding about it.
     pub(super) fn is_full(&mut self, line: &RuleLine) -> bool {
         if self.findings.len() == MAX_FINDINGS {
             let message = format!("too many findings (the limit is {MAX_FINDINGS}): the rest is not checked");

@@ -1,5 +1,4 @@
-//! Mistakes with macros: read but never defined, defined but never read, and texts that only look like
-//! references.
+//! Mistakes with macros: read but never defined, defined but never read, and text that only looks like a reference.
 
 use crate::transforms::old_statement::split_old_statement;
 use bstr::{BString, ByteSlice};
@@ -59,7 +58,7 @@ fn warning(rule: LintRule, line: &RuleLine, at: Span, message: String, fix: Stri
     }
 }
 
-/// All macros of a transform.
+/// Definitions and uses of all macros of a transform.
 #[derive(Default)]
 pub(super) struct MacroUses {
     /// Syntax of expressions.
@@ -160,8 +159,8 @@ impl MacroUses {
     }
 
     fn record_definition(&mut self, name: &[u8], line: &RuleLine, at: Span, order: usize, replaces: bool) {
-        let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
-        let (name, line) = (own.into(), line.clone());
+        let bare = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
+        let (name, line) = (bare.into(), line.clone());
         self.defined.push(MacroOccurrence {
             name,
             line,
@@ -173,7 +172,7 @@ impl MacroUses {
         });
     }
 
-    /// Records the variables of TRANSFORM, which count as defined before all statements.
+    /// Records the variables of TRANSFORM, which are treated as defined before all statements.
     fn record_iteration_variables(&mut self, line: &RuleLine, arguments: &[u8]) {
         if let Ok(parsed) = htc_transform::iterate::parse_arguments(arguments, |_| Some(1)) {
             for name in parsed.variables {
@@ -210,7 +209,7 @@ impl MacroUses {
         let text = &line.text[..to];
         let mut at = from;
         // Of equal references only the first is recorded: a line may contain a million of them.
-        let mut seen: FxHashSet<(AttrName, bool)> = FxHashSet::default();
+        let mut recorded: FxHashSet<(AttrName, bool)> = FxHashSet::default();
         while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
             let place = Span::new(found.dollar, found.end);
             let body = found.body(text);
@@ -230,7 +229,7 @@ impl MacroUses {
             let has_default = default.is_some_and(|default| !default.is_empty());
             let order = order.unwrap_or(usize::MAX);
             let name = BString::from(name.trim());
-            if seen.insert((name[..].into(), has_default)) {
+            if recorded.insert((name[..].into(), has_default)) {
                 let line = line.clone();
                 self.read.push(MacroOccurrence {
                     name,
@@ -259,13 +258,13 @@ impl MacroUses {
                 continue;
             }
             let mut seen = None;
-            let real =
+            let is_reference =
                 next_reference(text, dollar, &mut seen, |_, _| true).is_some_and(|r| r.dollar == dollar);
-            if real {
+            if is_reference {
                 continue;
             }
             let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
-                let message = "there is no ')' after this, so it stays in the text as it is";
+                let message = "there is no ')' after this, so it remains in the text unchanged";
                 self.report_doubtful(
                     LintRule::Reference,
                     line,
@@ -322,13 +321,13 @@ impl MacroUses {
     }
 
     /// Returns all findings.
-    pub(super) fn findings(mut self, knobs: Option<&dyn MacroSource>) -> Vec<TransformFinding> {
+    pub(super) fn findings(mut self, config_macros: Option<&dyn MacroSource>) -> Vec<TransformFinding> {
         let mut findings = std::mem::take(&mut self.doubtful_references);
         let mut by_name: FxHashMap<AttrName, Vec<&MacroOccurrence>> = FxHashMap::default();
         for defined in &self.defined {
             by_name.entry(defined.name[..].into()).or_default().push(defined);
         }
-        findings.extend(self.find_undefined(&by_name, knobs));
+        findings.extend(self.find_undefined(&by_name, config_macros));
         // If a name is computed or another file is included, any macro may be read.
         let indirect =
             self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
@@ -347,7 +346,7 @@ impl MacroUses {
     fn find_undefined(
         &self,
         by_name: &FxHashMap<AttrName, Vec<&MacroOccurrence>>,
-        knobs: Option<&dyn MacroSource>,
+        config_macros: Option<&dyn MacroSource>,
     ) -> Vec<TransformFinding> {
         let mut findings = Vec::new();
         for read in self.read.iter().filter(|read| read.plain && !read.has_default && !self.includes) {
@@ -361,7 +360,7 @@ impl MacroUses {
             }
             let all = by_name.get(&AttrName::from(&name[..])).map_or(&[][..], Vec::as_slice);
             if all.iter().any(|defined| defined.order < read.order)
-                || knobs.is_some_and(|knobs| knobs.raw(name).is_some())
+                || config_macros.is_some_and(|config_macros| config_macros.raw(name).is_some())
             {
                 continue;
             }
@@ -395,7 +394,7 @@ impl MacroUses {
         by_name: &FxHashMap<AttrName, Vec<&MacroOccurrence>>,
     ) -> Vec<TransformFinding> {
         let mut findings = Vec::new();
-        // The statements that read each name, in order; a reference in a macro's text may be read at any
+        // The statements that read each name, in order. A reference in the value of a macro may be expanded at any
         // time.
         let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
         for read in &self.read {
@@ -431,14 +430,14 @@ impl MacroUses {
     /// Finds names that nothing reads.
     fn find_unused(&self) -> Vec<TransformFinding> {
         let read: FxHashSet<AttrName> = self.read.iter().map(|read| strip_xform_prefix(&read.name)).collect();
-        let is_meant = |name: &[u8]| {
+        let may_be_intended = |name: &[u8]| {
             name.contains(&b'$') || name.contains(&b'.') || matches!(name.first(), Some(b'+' | b'-'))
         };
         let is_read = |name: &[u8]| self.is_tested_with_defined(name) || read.contains(&AttrName::from(name));
         let mut findings = Vec::new();
         for defined in &self.defined {
             let name = &defined.name;
-            if is_meant(name)
+            if may_be_intended(name)
                 || is_read(name)
                 || is_route_macro(name)
                 || CommandKeyword::parse(name).is_some()
@@ -448,7 +447,7 @@ impl MacroUses {
             }
             let message = format!("{name} is set and never read");
             let fix = match nearest(name, ROUTE_MACROS) {
-                Some(meant) => format!("did you mean {meant}?"),
+                Some(near) => format!("did you mean {near}?"),
                 None => format!("remove it, or write 'SET {name} ...' if an attribute was meant"),
             };
             findings.push(defined.warning_about_macro(LintRule::Unused, message, fix));
@@ -465,9 +464,9 @@ fn strip_xform_prefix(name: &[u8]) -> AttrName {
 /// Returns true for names that need no definition.
 fn is_predefined(name: &[u8]) -> bool {
     let built_in = ["IsLinux", "IsWindows", "Iterating", "IsClusterAd", "LateMaterialization"];
-    let turning = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
+    let per_item = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
     let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    is(&built_in) || is(&turning) || is(&PLATFORM_NAMES) || caseless::starts_with(name, b"MY.")
+    is(&built_in) || is(&per_item) || is(&PLATFORM_NAMES) || caseless::starts_with(name, b"MY.")
 }
 
 /// Macros that the job router itself reads from a route.
@@ -494,7 +493,7 @@ const ROUTE_MACROS: [&str; 16] = [
 fn is_route_macro(name: &[u8]) -> bool {
     // A rules file may define whole transforms for -jobtransforms and -jobroute.
     const TRANSFORM_PREFIXES: [&[u8]; 2] = [b"JOB_TRANSFORM_", b"JOB_ROUTER_"];
-    ROUTE_MACROS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
+    ROUTE_MACROS.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
         || TRANSFORM_PREFIXES.iter().any(|prefix| caseless::starts_with(name, prefix))
 }
 

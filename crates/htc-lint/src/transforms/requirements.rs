@@ -64,7 +64,7 @@ impl TransformLinter<'_> {
                 format!("{shown} is always undefined: a job has no {shown}, which is an attribute of slots");
             let fix = match job_counterpart(name) {
                 Some(near) => format!("write {near}"),
-                None => format!("remove {shown}, or write an attribute of jobs"),
+                None => format!("remove {shown}, or use a job attribute instead"),
             };
             let text = &line.text[start.min(line.text.len())..end.min(line.text.len())];
             let place = find_word(text, name)
@@ -120,13 +120,13 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Reports superseded lines: NAME, REQUIREMENTS and UNIVERSE may appear anywhere and more than once, and
-    /// the last of each counts.
+    /// Reports superseded lines: NAME, REQUIREMENTS and UNIVERSE may appear anywhere and more than once, and HTCondor
+    /// uses the last of each.
     fn lint_superseded(&mut self, transform: &Transform) {
         let lines = &transform.envelope.lines;
         for (at, (keyword, line)) in lines.iter().enumerate() {
             if let Some((_, last)) = lines[at + 1..].iter().rev().find(|(other, _)| other == keyword) {
-                let message = format!("dead statement: only the last {keyword} counts,");
+                let message = format!("dead statement: only the last {keyword} is used,");
                 let whole = Span::new(0, line.text.len());
                 self.report(LintRule::Dead, line, whole, message, "remove it, or join the two");
                 self.name_other_line(last.number);
@@ -144,7 +144,7 @@ pub(super) fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
     })
 }
 
-/// Returns true if an expression without references counts as true.
+/// Returns true if the value of an expression without references is treated as true.
 fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
     match Context::new(world).my(&ClassAd::new()).eval(expr) {
         Value::Bool(value) => value,
@@ -154,11 +154,12 @@ fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
     }
 }
 
-/// Explains why a condition can never be true, as far as comparisons with constants show it.
+/// Returns the reason why a condition can never be true, if comparisons with constants prove it.
 fn explain_never_true(expr: &Expr, world: &dyn World) -> Option<String> {
-    let ways = explain::disjuncts(expr);
-    if ways.len() > 1 {
-        let reasons: Option<Vec<String>> = ways.iter().map(|way| explain_never_true(way, world)).collect();
+    let alternatives = explain::disjuncts(expr);
+    if alternatives.len() > 1 {
+        let reasons: Option<Vec<String>> =
+            alternatives.iter().map(|alternative| explain_never_true(alternative, world)).collect();
         return Some(reasons?.join(", and "));
     }
     let mut known: Vec<ConstantComparison> = Vec::new();
@@ -214,8 +215,8 @@ impl ConstantComparison {
                 .then_some(value)
         };
         let name = |text: &[u8]| {
-            let own = if caseless::starts_with(text, b"MY.") { &text[3..] } else { text };
-            attribute_pattern::is_attribute_name(own).then(|| BString::from(own))
+            let bare = if caseless::starts_with(text, b"MY.") { &text[3..] } else { text };
+            attribute_pattern::is_attribute_name(bare).then(|| BString::from(bare))
         };
         let (name, sign, value) = match (name(left), constant(right)) {
             (Some(name), Some(value)) => (name, sign, value),

@@ -1,4 +1,4 @@
-//! Attributes that a SET makes refer to themselves.
+//! Attributes that refer to themselves because of a SET or DEFAULT.
 
 use bstr::ByteSlice;
 use htc_base::text::Span;
@@ -31,7 +31,7 @@ impl TransformLinter<'_> {
         }
         let text = without_macros(&command.value);
         let Ok(expr) = Expr::parse_with(&text, Dialect::of_world(self.world).old()) else { return };
-        // `SET A A` is reported as another mistake.
+        // Another rule reports `SET A A`.
         if expr.without_parentheses().is_reference() {
             return;
         }
@@ -60,9 +60,9 @@ impl TransformLinter<'_> {
     /// Returns an attribute among `references` that needs `key`.
     fn find_dependency(&self, key: &[u8], references: &[Vec<u8>]) -> Option<Vec<u8>> {
         references.iter().find_map(|first| {
-            let (mut waiting, mut seen) = (vec![first.clone()], Vec::new());
+            let (mut waiting, mut visited) = (vec![first.clone()], Vec::new());
             while let Some(next) = waiting.pop() {
-                if seen.len() > MAX_STEPS || seen.contains(&next) {
+                if visited.len() > MAX_STEPS || visited.contains(&next) {
                     continue;
                 }
                 let needs = self.set_references.get(&next).map_or(&[][..], |needs| &needs[..]);
@@ -70,7 +70,7 @@ impl TransformLinter<'_> {
                     return Some(first.clone());
                 }
                 waiting.extend(needs.iter().cloned());
-                seen.push(next);
+                visited.push(next);
             }
             None
         })

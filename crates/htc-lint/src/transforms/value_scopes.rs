@@ -10,8 +10,8 @@ use crate::config::{is_job_attribute, is_slot_attribute, job_counterpart, scoped
 use crate::transforms::finding::TransformLinter;
 use crate::transforms::requirements::find_word;
 
-/// Attributes that the schedd, the shadow or the gridmanager evaluate in the job alone (`UserPolicy::AnalyzePolicy`,
-/// `JobPolicy`, condor_qmgr), so that TARGET is undefined in them.
+/// Attributes that the schedd, the shadow or the gridmanager evaluate with only the job ad
+/// (`UserPolicy::AnalyzePolicy`, `JobPolicy`, condor_qmgr), so that TARGET is undefined in them.
 const EVALUATED_ALONE: [&str; 31] = [
     "AccountingGroup",
     "AcctGroup",
@@ -47,15 +47,15 @@ const EVALUATED_ALONE: [&str; 31] = [
 ];
 
 impl TransformLinter<'_> {
-    /// Reports references to attributes that the other ad has, or that no ad has where the value is evaluated.
+    /// Reports references to attributes that the other ad has, or that no ad has when the value is evaluated.
     pub(super) fn lint_value_scopes(&mut self, line: &RuleLine, at: Span, name: &[u8], expr: &Expr) {
         let is_alone = EVALUATED_ALONE.iter().any(|known| caseless::eq(known.as_bytes(), name));
-        let own = BStr::new(name);
+        let stored_name = BStr::new(name);
         for (scope, attribute) in scoped_references(expr) {
             let shown = BStr::new(&attribute);
             let (message, fix) = match &scope[..] {
                 b"TARGET" if is_alone => (
-                    format!("TARGET.{shown} is always undefined: {own} is evaluated without a slot"),
+                    format!("TARGET.{shown} is always undefined: {stored_name} is evaluated without a slot"),
                     match job_counterpart(&attribute) {
                         Some(near) => format!("write {near}"),
                         None if is_slot_attribute(&attribute) => "write an attribute of the job".to_owned(),
@@ -75,7 +75,7 @@ impl TransformLinter<'_> {
                     match (job_counterpart(&attribute), is_alone) {
                         (Some(near), true) => format!("write {near}"),
                         (Some(near), false) => format!("write TARGET.{shown}, or MY.{near}"),
-                        (None, true) => format!("write an attribute of jobs in place of {shown}"),
+                        (None, true) => format!("write a job attribute in place of {shown}"),
                         (None, false) => format!("write TARGET.{shown}"),
                     },
                 ),

@@ -79,8 +79,8 @@ fn classify_without_manager(name: &[u8]) -> Option<NameStatus> {
         start.is_some_and(|start| start > 1 && rest[start - 1] == b'_')
     };
     JOB_SETTINGS.iter().find(|setting| is_setting(setting))?;
-    let why = "the name of the daemon is missing";
-    UnreadReason::misspelled_status(why, [b"STARTD_", name].concat())
+    let cause = "the name of the daemon is missing";
+    UnreadReason::misspelled_status(cause, [b"STARTD_", name].concat())
 }
 
 fn classify_manager_setting(
@@ -102,28 +102,28 @@ fn classify_manager_setting(
         return Some(NameStatus::Read);
     }
     if let Some(near) = similar_names::nearest(rest, MANAGER_SETTINGS.iter().map(|known| known.as_bytes())) {
-        let why = format!("{base} has no {}", BStr::new(rest));
-        return UnreadReason::misspelled_status(why, format!("{base}_{}", BStr::new(near)));
+        let cause = format!("{base} has no {}", BStr::new(rest));
+        return UnreadReason::misspelled_status(cause, format!("{base}_{}", BStr::new(near)));
     }
     if let Some(job) = parts.first() {
-        // A job that no list names is reported once, at its executable.
+        // A job that is in no list is reported once, for its executable.
         if is_set(&format!("{base}_{}_EXECUTABLE", job.to_str_lossy())) {
             return Some(NameStatus::Read);
         }
-        let why = format!("{base}_JOBLIST lists no job {}", BStr::new(job));
+        let cause = format!("{base}_JOBLIST lists no job {}", BStr::new(job));
         let near = similar_names::nearest(job, jobs.names.iter().map(|name| &name[..]));
         let setting = BStr::new(&rest[job.len()..]);
         return match near {
             Some(near) => {
-                UnreadReason::misspelled_status(why, format!("{base}_{}{setting}", BStr::new(near)))
+                UnreadReason::misspelled_status(cause, format!("{base}_{}{setting}", BStr::new(near)))
             }
-            None => UnreadReason::unread_status(why, format!("add {} to {base}_JOBLIST", BStr::new(job))),
+            None => UnreadReason::unread_status(cause, format!("add {} to {base}_JOBLIST", BStr::new(job))),
         };
     }
     classify_misspelt_setting(jobs, rest)
 }
 
-/// Suggests the setting that was meant by an unknown setting of a job.
+/// Suggests the setting for which an unknown setting of a job probably stands.
 fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameStatus> {
     let base = jobs.base;
     let known = || JOB_SETTINGS.iter().map(|known| known.as_bytes());
@@ -131,12 +131,12 @@ fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameSta
         caseless::starts_with(rest, job) && rest.get(job.len()) == Some(&b'_') && rest.len() > job.len() + 1
     });
     if let Some(job) = longest.by_ref().max_by_key(|job| job.len()) {
-        let knob = &rest[job.len() + 1..];
-        let why = format!("a cron job has no {}", BStr::new(knob));
-        return match similar_names::nearest(knob, known()) {
-            Some(near) => UnreadReason::misspelled_status(why, format!("{base}_{job}_{}", BStr::new(near))),
+        let setting = &rest[job.len() + 1..];
+        let cause = format!("a cron job has no {}", BStr::new(setting));
+        return match similar_names::nearest(setting, known()) {
+            Some(near) => UnreadReason::misspelled_status(cause, format!("{base}_{job}_{}", BStr::new(near))),
             None => UnreadReason::unread_status(
-                why,
+                cause,
                 format!("use one of the settings of a cron job: {}", JOB_SETTINGS.join(", ")),
             ),
         };
@@ -144,7 +144,7 @@ fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameSta
     let underscores = rest.iter().enumerate().filter(|&(at, &byte)| byte == b'_' && at > 0).map(|(at, _)| at);
     let near =
         underscores.filter_map(|at| Some((at, similar_names::nearest(&rest[at + 1..], known())?))).next()?;
-    let (job, knob) = (BStr::new(&rest[..near.0]), BStr::new(&rest[near.0 + 1..]));
-    let why = format!("a cron job has no {knob}");
-    UnreadReason::misspelled_status(why, format!("{base}_{job}_{}", BStr::new(near.1)))
+    let (job, setting) = (BStr::new(&rest[..near.0]), BStr::new(&rest[near.0 + 1..]));
+    let cause = format!("a cron job has no {setting}");
+    UnreadReason::misspelled_status(cause, format!("{base}_{job}_{}", BStr::new(near.1)))
 }

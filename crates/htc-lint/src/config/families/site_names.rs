@@ -1,4 +1,4 @@
-//! Names that a configuration chooses itself.
+//! Names that the site chooses, collected from its configuration.
 
 use bstr::{BStr, BString, ByteSlice};
 use rustc_hash::FxHashSet;
@@ -9,14 +9,14 @@ use crate::config::parameter_names::{DAEMON_NAMES, is_attribute_list, is_clause_
 use htc_base::text::{caseless, similar_names};
 use htc_config::{Advice, Config, ConfigView};
 
-/// Names that a configuration chooses itself.
+/// Names that the site chooses, collected from its configuration.
 pub(in crate::config) struct SiteNames {
     /// Daemons, including those of DAEMON_LIST, and local names.
     pub(in crate::config) daemons: Vec<BString>,
     is_daemon: FxHashSet<Vec<u8>>,
-    /// Prefixes, in lower case, of settings that give a daemon a log, a directory or a name of its own: local names that
-    /// some command line contains.
-    own_prefixes: FxHashSet<Vec<u8>>,
+    /// Prefixes, in lower case, of settings for the log, the directories or the name of a daemon. They are local names
+    /// that some command line contains.
+    local_prefixes: FxHashSet<Vec<u8>>,
     /// Names of advertised attributes (STARTD_ATTRS, ...) and of requirement clauses (..._CLAUSES).
     pub(in crate::config) attributes: Vec<BString>,
     /// The same names in lower case.
@@ -25,11 +25,11 @@ pub(in crate::config) struct SiteNames {
     pub(super) slot_prefixes: Vec<BString>,
     /// Largest slot type number that is read.
     pub(super) last_slot_type: u64,
-    /// Cron jobs: those that are listed, and those with an executable.
+    /// Cron jobs that the lists of the managers contain.
     pub(super) cron_jobs: Vec<cron::CronJobNames>,
     /// Accounting groups.
     pub(in crate::config) groups: Vec<BString>,
-    /// Members of the families of [`FAMILIES_OF_MEMBERS`] that are set, in lower case.
+    /// Parameters of [`FAMILIES_OF_MEMBERS`] that the configuration sets, in lower case.
     set_members: FxHashSet<Vec<u8>>,
 }
 
@@ -45,9 +45,9 @@ impl SiteNames {
     /// Collects the names.
     pub(in crate::config) fn new(config: &Config, view: &ConfigView<'_>) -> SiteNames {
         let mut daemons: Vec<BString> = DAEMON_NAMES.iter().map(|&name| name.into()).collect();
-        for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
-            // A word is misspelled if no parameter has this name and a daemon has a similar one.
-            let listed = list_items(view, knob)
+        for parameter in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
+            // Misspelled words are left out: no parameter has their name, and a daemon has a similar one.
+            let listed = list_items(view, parameter)
                 .into_iter()
                 .map(|name| BString::from(name.trim_start_with(|c| c == '+')));
             daemons.extend(listed.filter(|name| {
@@ -71,8 +71,8 @@ impl SiteNames {
             }
         }
         for entry in config.set.entries().filter(|entry| !is_attribute_list(&entry.name)) {
-            let own = slot_prefixes.iter().find_map(|prefix| caseless::strip_prefix(&entry.name, prefix));
-            let list = own.map(|own| own.trim_start_with(|c| c.is_ascii_digit()));
+            let rest = slot_prefixes.iter().find_map(|prefix| caseless::strip_prefix(&entry.name, prefix));
+            let list = rest.map(|rest| rest.trim_start_with(|c| c.is_ascii_digit()));
             let is_list = |list: &[u8]| {
                 ["_STARTD_ATTRS", "_STARTD_EXPRS"].iter().any(|end| caseless::eq(list, end.as_bytes()))
             };
@@ -90,7 +90,7 @@ impl SiteNames {
         SiteNames {
             daemons,
             is_daemon,
-            own_prefixes: find_own_prefixes(config),
+            local_prefixes: find_local_prefixes(config),
             attributes,
             is_attribute,
             slot_prefixes,
@@ -106,11 +106,13 @@ impl SiteNames {
         self.is_daemon.contains(&name.to_ascii_lowercase())
     }
 
-    /// Returns true if a daemon has this name before the dot of its settings.
+    /// Returns true if a name before the dot of a parameter is that of a daemon, or a local name.
     pub(in crate::config) fn is_local_name(&self, name: &[u8]) -> bool {
         // SCHEDD2 is a second schedd.
         let stem = name.trim_end_with(|c| c.is_ascii_digit());
-        self.is_daemon(stem) || self.is_daemon(name) || self.own_prefixes.contains(&name.to_ascii_lowercase())
+        self.is_daemon(stem)
+            || self.is_daemon(name)
+            || self.local_prefixes.contains(&name.to_ascii_lowercase())
     }
 
     /// Returns true if a name is that of an advertised attribute, alone or after a prefix and `_`
@@ -129,13 +131,13 @@ impl SiteNames {
         !self.is_attribute.is_empty() && self.is_attribute.contains(&name.to_ascii_lowercase())
     }
 
-    /// Returns true if a member of one of the families is set.
+    /// Returns true if the configuration sets a parameter of [`FAMILIES_OF_MEMBERS`].
     pub(in crate::config) fn is_set(&self, name: &str) -> bool {
         debug_assert!(is_family_member(name.as_bytes()), "{name}");
         self.set_members.contains(&name.as_bytes().to_ascii_lowercase())
     }
 
-    /// Returns true if a name is that of a slot: `SLOT1`, or another prefix of names of slots with a number.
+    /// Returns true for the name of a slot: `SLOT` or another slot prefix, and a number.
     pub(super) fn is_slot(&self, name: &[u8]) -> bool {
         self.slot_prefixes.iter().any(|start| {
             let digits = caseless::strip_prefix(name, start);
@@ -153,14 +155,14 @@ impl SiteNames {
         let ends_in_digit = prefix.last().is_some_and(u8::is_ascii_digit);
         let near = similar_names::nearest(prefix, self.daemons.iter().map(|name| &name[..]))?;
         (!ends_in_digit).then(|| {
-            let why = format!("no daemon has the name or local name {}", BStr::new(prefix));
-            UnreadReason::new(why, Advice::DidYouMean(BString::from(near)))
+            let cause = format!("no daemon has the name or local name {}", BStr::new(prefix));
+            UnreadReason::new(cause, Advice::DidYouMean(BString::from(near)))
         })
     }
 }
 
-/// Returns the prefixes, in lower case, of settings that a second daemon of a kind needs.
-fn find_own_prefixes(config: &Config) -> FxHashSet<Vec<u8>> {
+/// Returns the prefixes before the dot, in lower case, of settings that each daemon with a local name needs.
+fn find_local_prefixes(config: &Config) -> FxHashSet<Vec<u8>> {
     const ENDINGS: [&str; 11] = [
         "_LOG",
         "_NAME",
@@ -175,7 +177,7 @@ fn find_own_prefixes(config: &Config) -> FxHashSet<Vec<u8>> {
         "_LOCK",
     ];
     const NAMES: [&str; 7] = ["LOG", "SPOOL", "EXECUTE", "LOCAL_DIR", "HISTORY", "LOCK", "RUN"];
-    let is_own = |name: &[u8]| {
+    let is_daemon_setting = |name: &[u8]| {
         ENDINGS.iter().any(|end| caseless::ends_with(name, end.as_bytes()))
             || NAMES.iter().any(|known| caseless::eq(known.as_bytes(), name))
     };
@@ -183,7 +185,7 @@ fn find_own_prefixes(config: &Config) -> FxHashSet<Vec<u8>> {
         // The name of the subsystem may come before the local name.
         let (before, name) = entry.name.rsplit_once_str(".")?;
         let prefix = before.rsplit_once_str(".").map_or(before, |(_, prefix)| prefix);
-        is_own(name).then(|| prefix.to_ascii_lowercase())
+        is_daemon_setting(name).then(|| prefix.to_ascii_lowercase())
     });
     prefixed.collect()
 }

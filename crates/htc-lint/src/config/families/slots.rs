@@ -61,7 +61,7 @@ const TYPE_OVERRIDES: [&str; 44] = [
     "STARTD_DIRECT_ATTACH_SCHEDD_NAME",
 ];
 
-/// Settings that are read for a slot by its own name (`slot_builder.cpp`, `paramExecuteDir`; `Resource.cpp`,
+/// Settings that are read with the name of a slot (`slot_builder.cpp`, `paramExecuteDir`; `Resource.cpp`,
 /// `publish_static`, `getHookKeyword`; `os_proc.cpp`; `job_info_communicator.cpp`, `initUserPriv`).
 const SLOT_ONLY_SETTINGS: [&str; 6] =
     ["EXECUTE", "USER", "JOB_HOOK_KEYWORD", "CPU_AFFINITY", "STARTD_ATTRS", "STARTD_EXPRS"];
@@ -73,7 +73,7 @@ pub(super) fn classify_slot_name(name: &[u8], site: &SiteNames) -> Option<NameSt
         .or_else(|| classify_misordered_name(name, site))
 }
 
-/// Classifies `SLOT1.START`: the settings of a slot have an underscore after its name.
+/// Classifies `SLOT1.START`, which has a dot in place of an underscore after the slot.
 pub(in crate::config) fn classify_slot_prefix(
     prefix: &[u8],
     rest: &[u8],
@@ -90,10 +90,10 @@ pub(in crate::config) fn classify_slot_prefix(
         ),
         NameStatus::Unread(reason) => {
             let fix = match reason.fix {
-                Advice::DidYouMean(meant) => Advice::Text(format!("did you mean {meant}?")),
+                Advice::DidYouMean(intended) => Advice::Text(format!("did you mean {intended}?")),
                 other => other,
             };
-            UnreadReason::never_read_status(reason.why, fix)
+            UnreadReason::never_read_status(reason.cause, fix)
         }
         NameStatus::SiteOwn => None,
     }
@@ -120,14 +120,14 @@ fn nearest_setting<'n>(name: &[u8], lists: &[&[&'n str]], site: &'n SiteNames) -
 /// Classifies `SLOT_TYPE_<n>` and `NUM_SLOTS_TYPE_<n>` (`slot_builder.cpp`, `initTypes`, `countTypes`;
 /// `Resource.cpp`, `SlotType::insert_param`).
 fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
-    let (what, rest) = match caseless::strip_prefix(name, b"SLOT_TYPE_") {
+    let (prefix, rest) = match caseless::strip_prefix(name, b"SLOT_TYPE_") {
         Some(rest) => ("SLOT_TYPE_", rest),
         None => ("NUM_SLOTS_TYPE_", caseless::strip_prefix(name, b"NUM_SLOTS_TYPE_")?),
     };
     let Some((id, rest)) = split_leading_number(rest) else {
-        return UnreadReason::never_read_status("slot types are numbered", format!("write {what}<n>"));
+        return UnreadReason::never_read_status("slot types are numbered", format!("write {prefix}<n>"));
     };
-    if let Some(plain) = strip_leading_zeros(name, what.len()) {
+    if let Some(plain) = strip_leading_zeros(name, prefix.len()) {
         return UnreadReason::misspelled_status(NO_LEADING_ZEROS, plain);
     }
     if id > site.last_slot_type {
@@ -146,28 +146,28 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
             _ => Some(NameStatus::Read),
         };
     }
-    let Some(knob) = rest.strip_prefix(b"_").filter(|_| what == "SLOT_TYPE_") else {
-        return UnreadReason::never_read_status("slot types are numbered", format!("write {what}{id}"));
+    let Some(setting) = rest.strip_prefix(b"_").filter(|_| prefix == "SLOT_TYPE_") else {
+        return UnreadReason::never_read_status("slot types are numbered", format!("write {prefix}{id}"));
     };
-    if is_listed(&TYPE_ONLY_SETTINGS, knob)
-        || is_override(knob, site)
-        || classify_slot_setting(knob, site) == Some(NameStatus::Read)
+    if is_listed(&TYPE_ONLY_SETTINGS, setting)
+        || is_override(setting, site)
+        || classify_slot_setting(setting, site) == Some(NameStatus::Read)
     {
         return Some(NameStatus::Read);
     }
-    let shown = BStr::new(knob);
-    if caseless::eq(knob, b"IS_OWNER") || caseless::eq(knob, b"CPU_BUSY") {
-        let meant = if caseless::eq(knob, b"IS_OWNER") { "IsOwner" } else { "CpuBusy" };
-        let why = format!("the parameter of a slot type is called {meant}, not {shown}");
-        return UnreadReason::misspelled_status(why, format!("SLOT_TYPE_{id}_{meant}"));
+    let shown = BStr::new(setting);
+    if caseless::eq(setting, b"IS_OWNER") || caseless::eq(setting, b"CPU_BUSY") {
+        let correct_name = if caseless::eq(setting, b"IS_OWNER") { "IsOwner" } else { "CpuBusy" };
+        let cause = format!("the parameter of a slot type is called {correct_name}, not {shown}");
+        return UnreadReason::misspelled_status(cause, format!("SLOT_TYPE_{id}_{correct_name}"));
     }
-    if let Some(near) = nearest_setting(knob, &[&TYPE_ONLY_SETTINGS, &TYPE_OVERRIDES], site) {
-        let why = format!("a slot type has no {shown}");
-        return UnreadReason::misspelled_status(why, format!("SLOT_TYPE_{id}_{near}"));
+    if let Some(near) = nearest_setting(setting, &[&TYPE_ONLY_SETTINGS, &TYPE_OVERRIDES], site) {
+        let cause = format!("a slot type has no {shown}");
+        return UnreadReason::misspelled_status(cause, format!("SLOT_TYPE_{id}_{near}"));
     }
-    if is_parameter(knob) {
-        let why = format!("{shown} is the same for all slots, it cannot be set for a slot type");
-        return UnreadReason::never_read_status(why, format!("set {shown}"));
+    if is_parameter(setting) {
+        let cause = format!("{shown} is the same for all slots, it cannot be set for a slot type");
+        return UnreadReason::never_read_status(cause, format!("set {shown}"));
     }
     UnreadReason::unread_status(
         format!("a slot type has no {shown}, and no list advertises an attribute of that name"),
@@ -182,11 +182,12 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         let (id, rest) = split_leading_number(rest)?;
         Some((&name[..prefix.len()], id, rest.strip_prefix(b"_")?))
     })?;
-    let (knob, is_dynamic) = match split_leading_number(rest).and_then(|(_, rest)| rest.strip_prefix(b"_")) {
-        Some(knob) => (knob, true),
+    let (setting, is_dynamic) = match split_leading_number(rest).and_then(|(_, rest)| rest.strip_prefix(b"_"))
+    {
+        Some(setting) => (setting, true),
         None => (rest, false),
     };
-    let shown = BStr::new(knob);
+    let shown = BStr::new(setting);
     let slot = format!("{}{id}", BStr::new(prefix));
     let second = prefix.len() + id.to_string().len() + 1;
     if let Some(plain) = strip_leading_zeros(name, prefix.len())
@@ -201,27 +202,27 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         );
     }
     if is_dynamic {
-        if is_listed(&["USER", "JOB_HOOK_KEYWORD"], knob) {
+        if is_listed(&["USER", "JOB_HOOK_KEYWORD"], setting) {
             return Some(NameStatus::Read);
         }
-        let why = "a dynamic slot has only its own USER and JOB_HOOK_KEYWORD; it uses its parent's settings for everything else";
-        return UnreadReason::misspelled_status(why, format!("{slot}_{shown}"));
+        let cause = "a dynamic slot has only its own USER and JOB_HOOK_KEYWORD; it uses its parent's settings for everything else";
+        return UnreadReason::misspelled_status(cause, format!("{slot}_{shown}"));
     }
-    if is_listed(&SLOT_ONLY_SETTINGS, knob) || site.is_attribute(knob) {
+    if is_listed(&SLOT_ONLY_SETTINGS, setting) || site.is_attribute(setting) {
         return Some(NameStatus::Read);
     }
-    if is_override(knob, site) || is_listed(&TYPE_ONLY_SETTINGS, knob) {
+    if is_override(setting, site) || is_listed(&TYPE_ONLY_SETTINGS, setting) {
         return UnreadReason::never_read_status(
             format!("{shown} can be set for slot types, not for slots"),
             format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or test SlotID in {shown}"),
         );
     }
-    if let Some(near) = nearest_setting(knob, &[&SLOT_ONLY_SETTINGS], site) {
+    if let Some(near) = nearest_setting(setting, &[&SLOT_ONLY_SETTINGS], site) {
         return UnreadReason::misspelled_status(format!("a slot has no {shown}"), format!("{slot}_{near}"));
     }
-    if is_parameter(knob) {
-        let why = format!("{shown} is the same for all slots");
-        return UnreadReason::never_read_status(why, format!("set {shown}"));
+    if is_parameter(setting) {
+        let cause = format!("{shown} is the same for all slots");
+        return UnreadReason::never_read_status(cause, format!("set {shown}"));
     }
     UnreadReason::unread_status(
         format!("a slot has no {shown}, and no list advertises an attribute of that name"),
@@ -229,7 +230,7 @@ fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     )
 }
 
-/// Detects `SLOT_1_USER`: the number follows the prefix directly.
+/// Detects `SLOT_1_USER`, which has an underscore between the prefix and the number.
 fn classify_separated_slot(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let (prefix, rest) = site.slot_prefixes.iter().find_map(|prefix| {
         let rest = caseless::strip_prefix(name, prefix)?.strip_prefix(b"_")?;
@@ -249,22 +250,22 @@ fn classify_separated_slot(name: &[u8], site: &SiteNames) -> Option<NameStatus> 
 /// Detects `START_SLOT2` and `START_SLOT_TYPE_2`: the parts are in the wrong order.
 fn classify_misordered_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let at = name.to_ascii_uppercase().rfind("_SLOT")?;
-    let (knob, slot) = (&name[..at], &name[at + 1..]);
-    let is_known = is_override(knob, site)
-        || is_listed(&TYPE_ONLY_SETTINGS, knob)
-        || is_listed(&SLOT_ONLY_SETTINGS, knob);
+    let (setting, slot) = (&name[..at], &name[at + 1..]);
+    let is_known = is_override(setting, site)
+        || is_listed(&TYPE_ONLY_SETTINGS, setting)
+        || is_listed(&SLOT_ONLY_SETTINGS, setting);
     let digits =
         caseless::strip_prefix(slot, b"SLOT_TYPE_").or_else(|| caseless::strip_prefix(slot, b"SLOT"))?;
     if !is_known || !matches!(split_leading_number(digits), Some((_, rest)) if rest.is_empty()) {
         return None;
     }
-    let (shown, slot) = (BStr::new(knob), BStr::new(slot));
-    let why = format!("the name of a setting for some slots begins with the slot, not with {shown}");
-    if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_listed(&SLOT_ONLY_SETTINGS, knob) {
-        return UnreadReason::misspelled_status(why, format!("{slot}_{shown}"));
+    let (shown, slot) = (BStr::new(setting), BStr::new(slot));
+    let cause = format!("the name of a setting for some slots begins with the slot, not with {shown}");
+    if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_listed(&SLOT_ONLY_SETTINGS, setting) {
+        return UnreadReason::misspelled_status(cause, format!("{slot}_{shown}"));
     }
     UnreadReason::never_read_status(
-        why,
+        cause,
         format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or test SlotID in {shown}"),
     )
 }

@@ -1,5 +1,5 @@
-//! Parameters whose names begin with that of a subsystem: those of a subsystem that reads no such parameter, and those without
-//! their subsystem.
+//! Parameters whose names begin with the name of a subsystem. Reports those that the subsystem does not read, and those
+//! in which the subsystem is missing.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::caseless;
@@ -13,7 +13,7 @@ use crate::config::parameter_names::{DAEMON_NAMES, SUBSYSTEMS};
 struct SubsystemFamily {
     /// End of the names, after the subsystem and `_`.
     end: &'static str,
-    /// Subsystems that read such a parameter; all of them if empty. The first is the one to suggest.
+    /// Subsystems that read the parameter, or an empty list if all do. The first one is suggested.
     readers: &'static [&'static str],
 }
 
@@ -40,7 +40,7 @@ pub(super) fn classify_subsystem_parameter(name: &[u8]) -> Option<NameStatus> {
     FAMILIES.iter().find_map(|SubsystemFamily { end, readers }| {
         let start =
             name.len().checked_sub(end.len()).filter(|_| caseless::ends_with(name, end.as_bytes()))?;
-        let (why, subsystem) = match name[..start].strip_suffix(b"_") {
+        let (cause, subsystem) = match name[..start].strip_suffix(b"_") {
             // `_JOB_HOOK_KEYWORD` and the like.
             None if start > 0 => return None,
             None => ("the name of a subsystem is missing".to_owned(), None),
@@ -48,11 +48,11 @@ pub(super) fn classify_subsystem_parameter(name: &[u8]) -> Option<NameStatus> {
                 let is_daemon = DAEMON_NAMES.iter().any(|known| caseless::eq(known.as_bytes(), subsystem));
                 let is_read = readers.is_empty()
                     || readers.iter().any(|known| caseless::eq(known.as_bytes(), subsystem));
-                // Other names may be those of slots.
+                // The name of another prefix may be that of a slot.
                 if is_read || !is_daemon {
                     return None;
                 }
-                (format!("the {} does not read it", shown(subsystem)), Some(subsystem))
+                (format!("the {} does not read it", daemon_name(subsystem)), Some(subsystem))
             }
         };
         let is_router = subsystem.is_some_and(|subsystem| caseless::eq(subsystem, b"JOB_ROUTER"));
@@ -61,7 +61,7 @@ pub(super) fn classify_subsystem_parameter(name: &[u8]) -> Option<NameStatus> {
         } else {
             suggest_members(end, readers, subsystem)
         };
-        UnreadReason::never_read_status(why, fix)
+        UnreadReason::never_read_status(cause, fix)
     })
 }
 
@@ -80,8 +80,8 @@ fn suggest_members(end: &str, readers: &[&str], subsystem: Option<&[u8]>) -> Adv
     }
 }
 
-/// Classifies `SCHEDD_MAX_JOBS_RUNNING`: a parameter after the name of a subsystem and `_`. The reference separates them by a
-/// dot; `is_read` returns true for the names of parameters.
+/// Classifies `SCHEDD_MAX_JOBS_RUNNING`: a parameter after the name of a subsystem and `_`. HTCondor separates them by
+/// a dot. `is_read` returns true for the names of parameters.
 pub(in crate::config) fn classify_prefixed_parameter(
     name: &[u8],
     is_read: &dyn Fn(&[u8]) -> bool,
@@ -97,7 +97,7 @@ pub(in crate::config) fn classify_prefixed_parameter(
         let rest = BStr::new(rest);
         let is_reader =
             parameter.is_none_or(|parameter| parameter.daemons.is_empty() || parameter.is_read_by(daemon));
-        let why = "a dot, not '_', separates the subsystem from the parameter";
+        let cause = "a dot, not '_', separates the subsystem from the parameter";
         let level =
             caseless::strip_prefix(rest, b"ALLOW_").or_else(|| caseless::strip_prefix(rest, b"DENY_"));
         match (level, is_reader) {
@@ -106,7 +106,7 @@ pub(in crate::config) fn classify_prefixed_parameter(
                 Advice::DidYouMean(format!("{rest}_{subsystem}").into()),
             ),
             (None, true) => UnreadReason::never_read_status(
-                why,
+                cause,
                 format!("write {subsystem}.{rest} for the {daemon} alone, or {rest}"),
             ),
             (None, false) => UnreadReason::never_read_status(
@@ -117,8 +117,8 @@ pub(in crate::config) fn classify_prefixed_parameter(
     })
 }
 
-/// Returns the name of the daemon that belongs to a subsystem.
-fn shown(subsystem: &[u8]) -> String {
+/// Returns the name of a subsystem's daemon in lower case, for messages.
+fn daemon_name(subsystem: &[u8]) -> String {
     let known = SUBSYSTEMS.iter().find(|(known, _)| caseless::eq(known.as_bytes(), subsystem));
     known.map_or_else(|| subsystem.to_str_lossy().into_owned(), |(_, daemon)| (*daemon).to_owned())
 }

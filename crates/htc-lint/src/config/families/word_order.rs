@@ -1,4 +1,4 @@
-//! Names whose words are in another order than those of the parameter that was meant.
+//! Names with the words of a parameter in another order.
 
 use std::sync::LazyLock;
 
@@ -21,8 +21,8 @@ const MEMBER_FAMILIES: [(&str, &[&str]); 7] = [
     ("SCHEDD_CRON_", &["EXECUTABLE", "PERIOD", "MODE", "ARGS", "PREFIX", "CWD", "ENV", "JOB_LOAD"]),
 ];
 
-/// Detects `SUBMIT_REQUIREMENT_REASON_<NAME>` and `CONCURRENCY_LIMIT_<NAME>`. `is_set` returns true for a
-/// parameter that is set, because a member may have the name of a setting.
+/// Detects `SUBMIT_REQUIREMENT_REASON_<NAME>` and `CONCURRENCY_LIMIT_<NAME>`. `is_set` returns true for parameters that
+/// the configuration sets. It is needed because a member may have the name of a setting.
 pub(in crate::config) fn classify_misordered_setting(
     name: &[u8],
     is_set: &dyn Fn(&str) -> bool,
@@ -32,8 +32,8 @@ pub(in crate::config) fn classify_misordered_setting(
     for start in ["CONCURRENCY_LIMIT_", "CONCURRENCY_LIMITS_"].into_iter().filter(|_| !is_default) {
         if let Some(limit) = caseless::strip_prefix(name, start.as_bytes()).filter(|limit| !limit.is_empty())
         {
-            let why = "the name of a concurrency limit ends in _LIMIT";
-            return UnreadReason::misspelled_status(why, format!("{}_LIMIT", BStr::new(limit)));
+            let cause = "the name of a concurrency limit ends in _LIMIT";
+            return UnreadReason::misspelled_status(cause, format!("{}_LIMIT", BStr::new(limit)));
         }
     }
     MEMBER_FAMILIES.iter().find_map(|(prefix, settings)| {
@@ -41,13 +41,13 @@ pub(in crate::config) fn classify_misordered_setting(
         settings.iter().find_map(|setting| {
             let member = caseless::strip_prefix(rest, setting.as_bytes())?.strip_prefix(b"_")?;
             let member = BStr::new(member);
-            let own = format!("{prefix}{member}");
-            let is_known = is_set(&own) || is_set(&format!("{own}_EXECUTABLE"));
+            let member_parameter = format!("{prefix}{member}");
+            let is_known = is_set(&member_parameter) || is_set(&format!("{member_parameter}_EXECUTABLE"));
             if member.is_empty() || !is_known {
                 return None;
             }
-            let why = format!("the name of a setting ends in _{setting}");
-            UnreadReason::misspelled_status(why, format!("{own}_{setting}"))
+            let cause = format!("the name of a setting ends in _{setting}");
+            UnreadReason::misspelled_status(cause, format!("{member_parameter}_{setting}"))
         })
     })
 }
@@ -63,8 +63,8 @@ pub(in crate::config) fn find_reordered(name: &[u8]) -> Option<BString> {
     (!caseless::eq(found, name)).then(|| found.clone())
 }
 
-/// Returns the words of a name in alphabetical order, or `None` for a single word and for names with short words, which
-/// often differ from another name only by their order.
+/// Returns the words of a name in alphabetical order, or `None` for a single word and for names with short words,
+/// because such names are often valid in several orders.
 fn sorted_words(name: &[u8]) -> Option<Vec<u8>> {
     let lower = name.to_ascii_lowercase();
     let mut words: Vec<&[u8]> = lower.split_str("_").collect();
