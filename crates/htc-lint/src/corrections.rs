@@ -439,7 +439,7 @@ mod tests {
     }
 
     /// Returns the correction that remains after a check with these findings.
-    fn checked(text: &str, found: Finding, after: &[Finding]) -> Option<Replacement> {
+    fn check_correction(text: &str, found: Finding, after: &[Finding]) -> Option<Replacement> {
         let mut findings = [found];
         drop_wrong_corrections(&mut findings, &|_| Some(text.into()), &|_| Some(after.to_vec()));
         let [finding] = findings;
@@ -462,12 +462,12 @@ mod tests {
     #[test]
     fn a_correction_is_kept_if_the_finding_is_gone() {
         let wrong = finding("A = b", LintRule::BadValue, (4, 5), "1");
-        assert!(checked("A = b\n", wrong.clone(), &[]).is_some());
-        assert!(checked("A = b\n", wrong.clone(), std::slice::from_ref(&wrong)).is_none());
+        assert!(check_correction("A = b\n", wrong.clone(), &[]).is_some());
+        assert!(check_correction("A = b\n", wrong.clone(), std::slice::from_ref(&wrong)).is_none());
         let error = finding("A = 1", LintRule::BadExpression, (4, 5), "");
-        assert!(checked("A = b\n", wrong.clone(), &[error]).is_none());
+        assert!(check_correction("A = b\n", wrong.clone(), &[error]).is_none());
         let note = finding("A = 1", LintRule::UnusedMacro, (4, 5), "");
-        assert!(checked("A = b\n", wrong, &[note]).is_some());
+        assert!(check_correction("A = b\n", wrong, &[note]).is_some());
     }
 
     #[test]
@@ -475,9 +475,9 @@ mod tests {
         let mut wrong = finding("SHEDD.A = 1", LintRule::UnknownParameter, (0, 7), "SCHEDD");
         wrong.name = b"SHEDD.A"[..].into();
         wrong.fix = Some(Advice::DidYouMean("SCHEDD".into()));
-        assert!(checked("SHEDD.A = 1\n", wrong.clone(), &[]).is_none());
+        assert!(check_correction("SHEDD.A = 1\n", wrong.clone(), &[]).is_none());
         wrong.fix = Some(Advice::DidYouMean("SCHEDD.A".into()));
         wrong = wrong.replaced_by("SCHEDD.A");
-        assert!(checked("SHEDD.A = 1\n", wrong, &[]).is_some());
+        assert!(check_correction("SHEDD.A = 1\n", wrong, &[]).is_some());
     }
 }

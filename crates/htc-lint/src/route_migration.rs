@@ -89,7 +89,7 @@ impl<'a> RouteMigration<'a> {
         self.text.extend(format!("JOB_ROUTER_ROUTE_NAMES = {}\n", names.join(" ")).into_bytes());
     }
 
-    /// Records that something is lost, for the current route.
+    /// Records a loss in the current route.
     fn record_loss(&mut self, text: &str) {
         self.failed += 1;
         self.record_warning(text);

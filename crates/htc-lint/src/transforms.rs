@@ -37,8 +37,8 @@ pub(crate) use htc_transform::scope_reference::find_scope;
 use htc_transform::{AssignmentOperator, ConfigDirective, MacroAssignment, TransformStatement, statement};
 use htc_transform::{BuiltInMacros, MacroScope, MacroTable};
 
-/// Finds only the mistakes because of which a transform fails or a statement has no effect: errors, and warnings about
-/// an invalid expression, pattern or new name.
+/// Finds only the mistakes that make a transform fail or a statement ineffective: errors, and warnings about an invalid
+/// expression, pattern or new name.
 pub fn find_ineffective_statements(
     transform: &Transform,
     runner: TransformRunner,
@@ -123,7 +123,7 @@ impl TransformLinter<'_> {
                 let message = "this line is never reached: the transform ends at the 'error'";
                 let number = stop.number;
                 self.report(LintRule::Dead, line, whole, message, "remove it");
-                self.name_other_line(number);
+                self.set_other_line(number);
                 continue;
             }
             if !matches!(statement, TransformStatement::Condition) && conditions.is_unreachable() {

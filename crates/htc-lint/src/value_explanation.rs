@@ -1,4 +1,4 @@
-//! Explains one value: every place that sets it, each step of its expansion, and what reads it.
+//! Explains one value: every place that sets it, each step of its expansion, and the readers of the parameter.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -72,7 +72,7 @@ pub struct TableEntry {
 pub struct ExpansionRecord {
     /// Nesting depth of the reference.
     pub depth: usize,
-    /// The reference.
+    /// Reference as written, such as `$(NAME)`.
     pub reference: BString,
     /// Text that replaces the reference.
     pub value: BString,
@@ -88,7 +88,7 @@ pub enum ExpandedValue {
     Unset,
     /// The expansion failed for this reason.
     Failed(String),
-    /// The value.
+    /// The expanded value.
     Value(BString),
 }
 
@@ -299,7 +299,7 @@ fn origin_of_reference(
     }
 }
 
-/// Returns the definitions of the name for other daemons or local names than those for which the configuration was
+/// Returns the definitions of the name for daemons and local names other than those for which the configuration was
 /// read. Each has a description of its place, and its prefix.
 fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
     let current = [&config.context.subsystem, &config.context.local_name];

@@ -34,14 +34,14 @@ pub fn code_actions(
             if place.is_none_or(|place| place.end < range.start || range.end < place.start) {
                 continue;
             }
-            let title = title(finding);
-            actions.push(action(&document.uri, title, CodeActionKind::QUICKFIX, vec![edit.clone()]));
+            let title = action_title(finding);
+            actions.push(create_action(&document.uri, title, CodeActionKind::QUICKFIX, vec![edit.clone()]));
         }
     }
     if is_wanted(&CodeActionKind::SOURCE_FIX_ALL) && !corrected.is_empty() {
         let title = "Correct all findings that have one certain correction".to_owned();
         let edits = without_overlaps(corrected.into_iter().map(|(_, edit)| edit).collect());
-        actions.push(action(&document.uri, title, CodeActionKind::SOURCE_FIX_ALL, edits));
+        actions.push(create_action(&document.uri, title, CodeActionKind::SOURCE_FIX_ALL, edits));
     }
     actions
 }
@@ -61,7 +61,7 @@ fn correction(finding: &Finding, lines: &FileLines<'_>) -> Option<TextEdit> {
     })
 }
 
-fn title(finding: &Finding) -> String {
+fn action_title(finding: &Finding) -> String {
     match (&finding.fix, &finding.replacement) {
         (Some(fix), _) => fix.to_string(),
         (None, Some(replacement)) => format!("write '{}'", replacement.text),
@@ -82,8 +82,13 @@ fn without_overlaps(mut edits: Vec<TextEdit>) -> Vec<TextEdit> {
     kept
 }
 
-fn action(uri: &Uri, title: String, kind: CodeActionKind, edits: Vec<TextEdit>) -> CodeActionOrCommand {
-    // The protocol's own type: the URI is never changed while it is a key.
+fn create_action(
+    uri: &Uri,
+    title: String,
+    kind: CodeActionKind,
+    edits: Vec<TextEdit>,
+) -> CodeActionOrCommand {
+    // The protocol requires this type of map. A URI is not changed while it is a key.
     #[expect(clippy::mutable_key_type, reason = "lsp-types has URIs as keys")]
     let changes = HashMap::from([(uri.clone(), edits)]);
     let edit = WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() };

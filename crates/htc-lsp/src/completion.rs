@@ -55,7 +55,7 @@ enum CompletionContext {
 /// Returns the completions at a position.
 pub fn complete(query: &DocumentQuery<'_>, position: Position) -> CompletionList {
     let offset = query.offset(position);
-    let before = text_before(query.document.text(), offset);
+    let before = logical_line_before(query.document.text(), offset);
     let context = match query.language {
         DocumentLanguage::Unchecked => CompletionContext::Unknown,
         DocumentLanguage::Rules => rule_context(&before),
@@ -72,7 +72,7 @@ pub fn complete(query: &DocumentQuery<'_>, position: Position) -> CompletionList
 }
 
 /// Returns the logical line up to the cursor, with continued lines joined and leading blanks removed.
-fn text_before(text: &[u8], offset: usize) -> Vec<u8> {
+fn logical_line_before(text: &[u8], offset: usize) -> Vec<u8> {
     let line_start = |end: usize| memchr::memrchr(b'\n', &text[..end]).map_or(0, |newline| newline + 1);
     let mut start = line_start(offset);
     let mut before = trim_start(&text[start..offset]).to_vec();
@@ -482,7 +482,7 @@ mod tests {
 
     /// Returns the context at the end of a line and the range of the typed word.
     fn context_of(line: &str) -> (CompletionContext, Range<usize>) {
-        let before = text_before(line.as_bytes(), line.len());
+        let before = logical_line_before(line.as_bytes(), line.len());
         let context = config_context(&before);
         let typed = typed_word_length(&before, &context);
         (context, before.len() - typed..before.len())

@@ -59,7 +59,7 @@ pub fn collect_diagnostics(
         if workspace.language(document) == DocumentLanguage::Rules {
             let lines = FileLines::new(document.text());
             let findings = workspace.check_rules(document, world);
-            diagnostics.extend(findings.iter().map(|finding| in_file(finding, &lines)));
+            diagnostics.extend(findings.iter().map(|finding| diagnostic_in_file(finding, &lines)));
         }
     }
     for (configuration, outcome) in workspace.outcomes() {
@@ -67,13 +67,13 @@ pub fn collect_diagnostics(
     }
     for diagnostics in all.values_mut() {
         // Two configurations may include the same file.
-        let mut seen = BTreeSet::new();
+        let mut known = BTreeSet::new();
         diagnostics.retain(|one| {
             let code = match &one.code {
                 Some(NumberOrString::String(code)) => code.clone(),
                 _ => String::new(),
             };
-            seen.insert((one.range.start, one.range.end, code, one.message.clone()))
+            known.insert((one.range.start, one.range.end, code, one.message.clone()))
         });
     }
     all
@@ -91,7 +91,7 @@ fn add_outcome(
             let messages: Vec<String> =
                 error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
             let message = messages.join("\n").trim().to_owned();
-            all.entry(root).or_default().push(at_start(LintSeverity::Error, None, message));
+            all.entry(root).or_default().push(diagnostic_at_start(LintSeverity::Error, None, message));
         }
         CheckOutcome::Findings(findings) => {
             let mut lines: BTreeMap<&Path, FileLines<'_>> = BTreeMap::new();
@@ -101,9 +101,9 @@ fn add_outcome(
                 match text {
                     Some((path, text)) => {
                         let lines = lines.entry(path).or_insert_with(|| FileLines::new(text));
-                        all.entry(path.to_owned()).or_default().push(in_file(finding, lines));
+                        all.entry(path.to_owned()).or_default().push(diagnostic_in_file(finding, lines));
                     }
-                    None => all.entry(root.clone()).or_default().push(without_file(finding)),
+                    None => all.entry(root.clone()).or_default().push(diagnostic_without_file(finding)),
                 }
             }
         }
@@ -133,22 +133,22 @@ fn message(finding: &Finding) -> String {
     }
 }
 
-fn in_file(finding: &Finding, lines: &FileLines<'_>) -> Diagnostic {
+fn diagnostic_in_file(finding: &Finding, lines: &FileLines<'_>) -> Diagnostic {
     let range = finding.spot.as_ref().map(|spot| lines.range(spot.line, spot.span)).unwrap_or_default();
     let code = finding.rule.name();
-    Diagnostic { range, ..at_start(finding.rule.severity(), Some(code), message(finding)) }
+    Diagnostic { range, ..diagnostic_at_start(finding.rule.severity(), Some(code), message(finding)) }
 }
 
 /// Returns the diagnostic for a finding in the output of a command, on the command line, or about the configuration as
 /// a whole.
-fn without_file(finding: &Finding) -> Diagnostic {
+fn diagnostic_without_file(finding: &Finding) -> Diagnostic {
     let place = finding.spot.as_ref();
     let place = place.map_or_else(String::new, |spot| format!("{}, line {}: ", spot.name, spot.line));
     let message = format!("{place}{}", message(finding));
-    at_start(finding.rule.severity(), Some(finding.rule.name()), message)
+    diagnostic_at_start(finding.rule.severity(), Some(finding.rule.name()), message)
 }
 
-fn at_start(level: LintSeverity, code: Option<&str>, message: String) -> Diagnostic {
+fn diagnostic_at_start(level: LintSeverity, code: Option<&str>, message: String) -> Diagnostic {
     Diagnostic {
         range: Range::new(Position::new(0, 0), Position::new(0, 0)),
         severity: Some(severity(level)),
@@ -160,7 +160,10 @@ fn at_start(level: LintSeverity, code: Option<&str>, message: String) -> Diagnos
 }
 
 /// Returns the findings of the checked configurations that are in this file.
-pub(crate) fn findings_of<'w>(workspace: &'w Workspace, path: &'w Path) -> impl Iterator<Item = &'w Finding> {
+pub(crate) fn findings_in_file<'w>(
+    workspace: &'w Workspace,
+    path: &'w Path,
+) -> impl Iterator<Item = &'w Finding> {
     workspace.outcomes().flat_map(move |(configuration, outcome)| {
         let findings = match outcome {
             CheckOutcome::Findings(findings) => &findings[..],
@@ -178,6 +181,6 @@ pub(crate) fn document_findings(workspace: &Workspace, path: &Path, world: &dyn 
         Some(document) if workspace.language(document) == DocumentLanguage::Rules => {
             workspace.check_rules(document, world)
         }
-        _ => findings_of(workspace, path).cloned().collect(),
+        _ => findings_in_file(workspace, path).cloned().collect(),
     }
 }

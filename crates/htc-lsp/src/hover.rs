@@ -14,7 +14,7 @@ use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind, Position};
 use crate::configuration::LoadedConfiguration;
 use crate::definition::{included_paths, known_template};
 use crate::elements::{Element, ElementKind};
-use crate::query::{DocumentQuery, code, escape_markdown};
+use crate::query::{DocumentQuery, escape_markdown, format_code};
 use crate::vocabulary::{self, attribute_description, find_function};
 
 /// Returns the text about the element at a position, or `None` if nothing is known about it.
@@ -52,7 +52,7 @@ fn macro_text(query: &DocumentQuery<'_>, name: &BStr, offset: usize) -> String {
         local.iter().rev().find(|one| (one.span.end as usize) <= offset).or(local.first())
     {
         let line = query.range(statement.span).start.line + 1;
-        let _ = write!(text, "\n\nSet in line {line}: {}", code(statement.line.text.as_ref()));
+        let _ = write!(text, "\n\nSet in line {line}: {}", format_code(statement.line.text.as_ref()));
         return text;
     }
     let Some(configuration) = query.configuration else {
@@ -115,10 +115,10 @@ fn scope_text(scope: ExpressionScope) -> Option<&'static str> {
     })
 }
 
-fn shown_value(query: &DocumentQuery<'_>, name: &BStr, value: &[u8]) -> String {
+fn format_value(query: &DocumentQuery<'_>, name: &BStr, value: &[u8]) -> String {
     match query.workspace.settings().redact {
-        true => code(redact::mask_value(name, value).as_bstr()),
-        false => code(value.as_bstr()),
+        true => format_code(redact::mask_value(name, value).as_bstr()),
+        false => format_code(value.as_bstr()),
     }
 }
 
@@ -128,14 +128,14 @@ fn push_value(query: &DocumentQuery<'_>, explanation: &ValueExplanation, text: &
         ExpandedValue::Value(value) if value.is_empty() => {
             write!(text, "\n\nValue: empty, which HTCondor treats as undefined")
         }
-        ExpandedValue::Value(value) => write!(text, "\n\nValue: {}", shown_value(query, name, value)),
+        ExpandedValue::Value(value) => write!(text, "\n\nValue: {}", format_value(query, name, value)),
         ExpandedValue::Failed(error) => write!(text, "\n\nNo value: {}", escape_markdown(error)),
         ExpandedValue::Unset => write!(text, "\n\nNot set"),
     };
     if let Some(raw) = &explanation.raw
         && matches!(&explanation.value, ExpandedValue::Value(value) if value != raw)
     {
-        let _ = write!(text, "\n\nBefore expansion: {}", shown_value(query, name, raw));
+        let _ = write!(text, "\n\nBefore expansion: {}", format_value(query, name, raw));
     }
     for message in &explanation.messages {
         let _ = write!(text, "\n\nA function failed: {}", escape_markdown(&message.to_str_lossy()));
@@ -173,7 +173,7 @@ fn push_origin(
     for skipped in &explanation.disabled_definitions {
         let place = escape_markdown(&skipped.place.to_str_lossy());
         let (condition, line) = &skipped.condition;
-        let _ = write!(text, "\n\nNot used: {place} (line {line}: {})", code(condition.as_ref()));
+        let _ = write!(text, "\n\nNot used: {place} (line {line}: {})", format_code(condition.as_ref()));
     }
 }
 
@@ -189,7 +189,7 @@ fn push_default(
             let _ = write!(
                 text,
                 "\n\nDefault: {}",
-                shown_value(query, explanation.name.as_ref(), &entry.default)
+                format_value(query, explanation.name.as_ref(), &entry.default)
             );
         }
         Some(_) => {}
@@ -204,7 +204,10 @@ fn variable_text(query: &DocumentQuery<'_>, name: &BStr) -> String {
     match value.filter(|_| !query.workspace.settings().redact) {
         Some(value) => {
             let value = value.into_encoded_bytes();
-            format!("**{shown}**: environment variable\n\nHere: {}", code(value.as_bstr()))
+            format!(
+                "**{shown}**: environment variable\n\nIn this environment: {}",
+                format_code(value.as_bstr())
+            )
         }
         None => format!("**{shown}**: environment variable of the process that reads the configuration"),
     }
@@ -225,13 +228,13 @@ fn template_text(category: &[u8], name: &[u8]) -> Option<String> {
     let found = known_template(category, name)?;
     let body = [&found.body()[..], b"\n"].concat();
     let title = [found.category(), b":", found.name()].concat();
-    Some(format!("**{}** stands for{}", escape_markdown(&title.to_str_lossy()), code(body.as_bstr())))
+    Some(format!("**{}** stands for{}", escape_markdown(&title.to_str_lossy()), format_code(body.as_bstr())))
 }
 
 fn include_target_text(query: &DocumentQuery<'_>, element: &Element, target: &[u8]) -> String {
     let paths = included_paths(query, element, target);
     if !paths.is_empty() {
-        let shown = paths.iter().map(|path| code(path.to_string_lossy().as_bytes().as_bstr()));
+        let shown = paths.iter().map(|path| format_code(path.to_string_lossy().as_bytes().as_bstr()));
         return format!("Includes {}", shown.collect::<Vec<_>>().join(", "));
     }
     let unread = query.configuration.and_then(|configuration| {
@@ -241,9 +244,9 @@ fn include_target_text(query: &DocumentQuery<'_>, element: &Element, target: &[u
     });
     match unread {
         Some(source) => {
-            format!("{} was not read: {}", code(source.name.as_ref()), escape_markdown(&source.reason))
+            format!("{} was not read: {}", format_code(source.name.as_ref()), escape_markdown(&source.reason))
         }
-        None => format!("{} is not read by this configuration", code(target.as_bstr())),
+        None => format!("{} is not read by this configuration", format_code(target.as_bstr())),
     }
 }
 
@@ -265,7 +268,7 @@ fn attribute_text(query: &DocumentQuery<'_>, name: &BStr) -> Option<String> {
         let _ = write!(text, "\n\n{}", escape_markdown(description));
     }
     if let Some((configuration, entry)) = set {
-        let value = shown_value(query, name, entry.raw());
+        let value = format_value(query, name, entry.raw());
         let link = query.link(configuration, &entry.current);
         let _ = write!(text, "\n\nThe configuration sets a parameter of this name: {value} at {link}");
     }

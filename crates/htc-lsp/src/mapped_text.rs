@@ -9,14 +9,14 @@ use htc_config::lines::{self, LogicalLine};
 /// Text of a statement or value, and its places in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappedText {
-    /// The text.
+    /// Text of the joined lines.
     pub text: BString,
     /// Start of each piece: its offset in the text, and its offset in the file.
     pieces: Vec<(u32, u32)>,
 }
 
 impl MappedText {
-    /// Copies a logical line.
+    /// Creates a text from a logical line.
     pub(crate) fn of_line(line: &LogicalLine<'_>) -> Self {
         MappedText { text: line.text.as_ref().into(), pieces: line.pieces.clone() }
     }

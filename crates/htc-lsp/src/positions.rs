@@ -35,8 +35,8 @@ impl LineIndex {
         Some((start, end))
     }
 
-    /// Returns the byte offset of a position. A column beyond the end of its line is the end of the line, a line beyond
-    /// the last one the end of the text.
+    /// Returns the byte offset of a position. A column beyond the end of its line stands for the end of the line, and a
+    /// line beyond the last one for the end of the text.
     pub fn offset(&self, text: &[u8], position: Position) -> usize {
         let Some((start, end)) = self.line(text, position.line as usize) else { return text.len() };
         let mut units = 0;

@@ -125,7 +125,7 @@ pub(crate) fn escape_markdown(text: &str) -> String {
 }
 
 /// Returns a text as a code span or, if it has several lines, as a code block.
-pub(crate) fn code(text: &BStr) -> String {
+pub(crate) fn format_code(text: &BStr) -> String {
     let text = text.to_str_lossy();
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     if text.contains('\n') {
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn values_cannot_leave_their_code() {
-        assert_eq!(code("a".into()), "`a`");
-        assert_eq!(code("`x``".into()), "``` `x`` ```");
-        assert_eq!(code("a\n```\nb\n".into()), "\n````condor-config\na\n```\nb\n````\n");
+        assert_eq!(format_code("a".into()), "`a`");
+        assert_eq!(format_code("`x``".into()), "``` `x`` ```");
+        assert_eq!(format_code("a\n```\nb\n".into()), "\n````condor-config\na\n```\nb\n````\n");
         assert_eq!(escape_markdown("A_B <c>"), "A\\_B \\<c\\>");
     }
 }

@@ -235,32 +235,34 @@ impl Server {
             "textDocument/hover" => {
                 let params: HoverParams = parse(method, params)?;
                 let at = params.text_document_position_params;
-                self.query(&at.text_document.uri, world, |query| to_value(hover::hover(query, at.position)))
+                self.with_query(&at.text_document.uri, world, |query| {
+                    to_value(hover::hover(query, at.position))
+                })
             }
             "textDocument/completion" => {
                 let params: CompletionParams = parse(method, params)?;
                 let at = params.text_document_position;
-                self.query(&at.text_document.uri, world, |query| {
+                self.with_query(&at.text_document.uri, world, |query| {
                     to_value(completion::complete(query, at.position))
                 })
             }
             "textDocument/definition" => {
                 let params: GotoDefinitionParams = parse(method, params)?;
                 let at = params.text_document_position_params;
-                self.define(&at.text_document.uri, at.position, world)
+                self.answer_definition(&at.text_document.uri, at.position, world)
             }
             "textDocument/references" => {
                 let params: ReferenceParams = parse(method, params)?;
                 let at = params.text_document_position;
                 let with_definitions = params.context.include_declaration;
-                self.query(&at.text_document.uri, world, |query| {
+                self.with_query(&at.text_document.uri, world, |query| {
                     to_value(references::find_references(query, at.position, with_definitions))
                 })
             }
             "textDocument/documentSymbol" => {
                 let params: DocumentSymbolParams = parse(method, params)?;
                 let is_nested = self.shows_nested_symbols;
-                self.query(&params.text_document.uri, world, |query| {
+                self.with_query(&params.text_document.uri, world, |query| {
                     to_value(match is_nested {
                         true => DocumentSymbolResponse::Nested(symbols::document_symbols(query)),
                         false => DocumentSymbolResponse::Flat(symbols::flat_symbols(query)),
@@ -279,7 +281,7 @@ impl Server {
     }
 
     /// Calls `then` with an open document and its current configuration, and returns the answer.
-    fn query(
+    fn with_query(
         &mut self,
         uri: &Uri,
         world: &dyn World,
@@ -291,9 +293,9 @@ impl Server {
         then(&DocumentQuery::new(&self.workspace, document, &world))
     }
 
-    fn define(&mut self, uri: &Uri, position: Position, world: &dyn World) -> Answer {
+    fn answer_definition(&mut self, uri: &Uri, position: Position, world: &dyn World) -> Answer {
         let mut target = None;
-        self.query(uri, world, |query| {
+        self.with_query(uri, world, |query| {
             target = definition::find_definition(query, position);
             Ok(Value::Null)
         })?;
@@ -354,7 +356,7 @@ impl Server {
                 let uri = params.text_document.uri;
                 self.mark_changed(&uri);
                 if !self.workspace.change(&uri, params.text_document.version, &params.content_changes) {
-                    return Err(not_open(&uri));
+                    return Err(not_open_error(&uri));
                 }
             }
             "textDocument/didClose" => {
@@ -362,7 +364,7 @@ impl Server {
                 let uri = params.text_document.uri;
                 self.has_changes = true;
                 if !self.workspace.close(&uri) {
-                    return Err(not_open(&uri));
+                    return Err(not_open_error(&uri));
                 }
             }
             // A saved file may be part of a configuration under another path, or may be the program of a hook.
@@ -427,10 +429,10 @@ fn cancelled_request(message: &Message) -> Option<RequestId> {
 }
 
 fn open_document<'w>(workspace: &'w Workspace, uri: &Uri) -> Result<&'w Document, RequestError> {
-    workspace.documents().get(uri).ok_or_else(|| not_open(uri))
+    workspace.documents().get(uri).ok_or_else(|| not_open_error(uri))
 }
 
-fn not_open(uri: &Uri) -> RequestError {
+fn not_open_error(uri: &Uri) -> RequestError {
     RequestError::new(ErrorCode::InvalidParams, format!("the document is not open: {}", uri.as_str()))
 }
 

@@ -50,7 +50,7 @@ pub struct ClientSettings {
 }
 
 impl ServerSettings {
-    /// Returns these settings, replaced by those of the editor where it sends any.
+    /// Returns these settings, with the values that the editor sends in place of the old ones.
     ///
     /// # Errors
     /// Returns a message if a value is not valid.
@@ -135,13 +135,13 @@ mod tests {
         }
     }
 
-    fn client(json: &str) -> ClientSettings {
+    fn parse_client_settings(json: &str) -> ClientSettings {
         serde_json::from_str(json).unwrap()
     }
 
     #[test]
     fn settings_of_the_editor_replace_those_of_the_command_line() {
-        let client = client(
+        let client = parse_client_settings(
             r#"{"configFile": "/c", "param": {"A": "1"}, "noEnv": true, "subsystem": "startd", "for": "24.0",
                 "ignore": ["unused-macro"], "exec": true, "localName": "x", "usedBy": ["s"], "redact": true}"#,
         );
@@ -162,7 +162,7 @@ mod tests {
             (r#"{"for": "9"}"#, "for: unknown version: '9'"),
             (r#"{"select": ["x"]}"#, "select: lint has no rule 'x'"),
         ] {
-            let error = settings().with_client_settings(&client(json)).unwrap_err();
+            let error = settings().with_client_settings(&parse_client_settings(json)).unwrap_err();
             assert!(error.contains(message), "{error}");
         }
         assert!(serde_json::from_str::<ClientSettings>(r#"{"configfile": "/c"}"#).is_err());

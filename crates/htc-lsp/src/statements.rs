@@ -32,63 +32,63 @@ pub enum StatementSyntax {
     Comment,
     /// `if`, `elif`, `else` or `endif`, and the condition after it.
     Condition {
-        /// The keyword.
+        /// Range of the keyword in the line.
         keyword: Range<usize>,
-        /// The condition; empty after `else` and `endif`.
+        /// Range of the condition in the line; empty after `else` and `endif`.
         condition: Range<usize>,
     },
     /// `NAME = value`, also with `:` and `+=`.
     Assignment {
-        /// The name.
+        /// Range of the name in the line.
         name: Range<usize>,
-        /// The operator's first byte.
+        /// Offset of the operator in the line.
         operator_at: usize,
-        /// The value.
+        /// Range of the value in the line.
         value: Range<usize>,
     },
     /// `NAME @=TAG`, the lines of the value, and `@TAG`.
     Block {
-        /// The name.
+        /// Range of the name in the line.
         name: Range<usize>,
-        /// The operator's first byte.
+        /// Offset of the operator in the line.
         operator_at: usize,
-        /// The tag.
+        /// Range of the tag in the line.
         tag: Range<usize>,
         /// Statements of the value if it is a route or transform, else its lines.
         body: BlockBody,
     },
     /// `include : TARGET`
     Include {
-        /// The word `include`, or `@include`.
+        /// Range of `include` or `@include` in the line.
         keyword: Range<usize>,
-        /// The options between the keyword and the colon.
+        /// Range of the options between the keyword and the colon.
         options: Range<usize>,
-        /// The file or command.
+        /// Range of the file or command in the line.
         target: Range<usize>,
     },
     /// `use CATEGORY : NAMES`
     Use {
-        /// The word `use`.
+        /// Range of `use` in the line.
         keyword: Range<usize>,
-        /// The category.
+        /// Range of the category in the line.
         category: Range<usize>,
-        /// The templates with their arguments.
+        /// Range of the templates with their arguments.
         names: Range<usize>,
     },
     /// `error : TEXT` or `warning : TEXT`
     Message {
-        /// The keyword.
+        /// Range of the keyword in the line.
         keyword: Range<usize>,
-        /// The text.
+        /// Range of the text in the line.
         text: Range<usize>,
     },
     /// A command of a transform.
     Command {
-        /// The keyword.
+        /// Range of the keyword in the line.
         keyword: Range<usize>,
-        /// The attribute or pattern, or other first argument; empty if it is missing.
+        /// Range of the attribute, pattern or other first argument; empty if it is missing.
         attribute: Range<usize>,
-        /// The value; for commands with one argument the same as the attribute.
+        /// Range of the value. For commands with one argument, it is the same as `attribute`.
         value: Range<usize>,
     },
     /// A line that is ignored (`[section]`).

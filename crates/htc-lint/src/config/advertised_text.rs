@@ -1,4 +1,4 @@
-//! Corrections of advertised values that are meant as strings, numbers or truth values but are written as something else.
+//! Corrections of advertised values that were intended as strings, numbers or truth values but are written differently.
 
 use bstr::{BStr, BString, ByteSlice};
 use htc_base::text::{caseless, similar_names};
@@ -76,7 +76,7 @@ fn is_slip(name: &[u8], attribute: impl AsRef<[u8]>) -> bool {
     name.len() >= MIN_LENGTH && similar_names::distance(&name, &attribute, 1).is_some()
 }
 
-/// Returns the truth value for which a word stands. `text` is the whole value, which may have a semicolon at its end.
+/// Returns the truth value that a word stands for. `text` is the whole value, which may have a semicolon at its end.
 fn suggest_truth_value(word: &[u8], text: &[u8]) -> Option<AdvertisedText> {
     let is_literal = ["true", "false"].iter().any(|known| caseless::eq(known.as_bytes(), word));
     if is_literal && word.len() < text.len() {

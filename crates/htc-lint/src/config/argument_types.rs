@@ -18,7 +18,8 @@ const TIME: TypeSet = TypeSet::OTHER;
 /// Set of numbers, truth values and strings: the types of elements of a list.
 const ITEM: TypeSet = TypeSet::NUMBER.or(TypeSet::BOOLEAN).or(TypeSet::TEXT);
 
-/// Functions, by their names in lower case, with the types of their arguments. Further arguments have the type of the last.
+/// Functions, by their names in lower case, with the types of their arguments. Further arguments have the type of the
+/// last one listed.
 const ARGUMENT_TYPES: &[(&[&str], &[TypeSet])] = &[
     (&["avg", "max", "min", "sum"], &[LIST]),
     (&["anycompare", "allcompare"], &[TEXT, LIST, ANY]),
@@ -74,7 +75,7 @@ pub(super) fn check_argument_types(
     Some((problem, suggest_call(&lower, at, arguments, wanted)))
 }
 
-/// Returns what to write in place of a call whose argument number `at`, counted from 0, has the wrong type.
+/// Returns the correction of a call whose argument number `at`, counted from 0, has the wrong type.
 fn suggest_call(function: &[u8], at: usize, arguments: &[Expr], wanted: TypeSet) -> Option<String> {
     let argument = &arguments[at];
     let is_list = argument.without_parentheses().as_list().is_some();

@@ -174,10 +174,10 @@ fn check_small_number(
     let message = format!("{name} is in {}; {number} is very small", unit.name());
     let fix = match unit {
         AttributeUnit::Seconds => {
-            format!("if minutes or hours are meant, write {number} * $(MINUTE) or {number} * $(HOUR)")
+            format!("if the number is in minutes or hours, write {number} * $(MINUTE) or {number} * $(HOUR)")
         }
-        AttributeUnit::MiB => format!("if GiB are meant, write {number} * 1024"),
-        _ => format!("if MiB or GiB are meant, write {number} * 1024 or {number} * 1024 * 1024"),
+        AttributeUnit::MiB => format!("if the number is in GiB, write {number} * 1024"),
+        _ => format!("if the number is in MiB or GiB, write {number} * 1024 or {number} * 1024 * 1024"),
     };
     Some(ComparisonProblem::new(LintRule::SuspiciousUnit, whole, message, Some(fix)))
 }
@@ -206,7 +206,7 @@ fn check_small_age(
         return None;
     }
     let message = format!("`{}` is in seconds; {number} is very small", shorten(&left));
-    let fix = format!("if days or hours are meant, write {number} * 24 * 3600 or {number} * 3600");
+    let fix = format!("if the number is in days or hours, write {number} * 24 * 3600 or {number} * 3600");
     Some(ComparisonProblem::new(LintRule::SuspiciousUnit, whole, message, Some(fix)))
 }
 

@@ -105,7 +105,7 @@ fn find_in_whole(expr: &Expr, world: &dyn World) -> Option<MissingOutcome> {
     let mut possible = OutcomeSet::ANY;
     for operand in 0..condition.operands.len() {
         let of_operand = condition
-            .candidates(operand)
+            .candidate_values(operand)
             .into_iter()
             .fold(OutcomeSet::NONE, |set, candidate| set.or(condition.evaluate(&tree, operand, &candidate)));
         possible.0 &= of_operand.0;
@@ -215,7 +215,7 @@ impl AbstractCondition<'_> {
     }
 
     /// Returns values of an operand for which its comparisons may have different outcomes.
-    fn candidates(&self, operand: usize) -> Vec<Value> {
+    fn candidate_values(&self, operand: usize) -> Vec<Value> {
         let comparisons = self.comparisons.iter().filter(|comparison| comparison.operand == operand);
         let constants: Vec<&Value> =
             comparisons.filter_map(|comparison| comparison.constant.as_ref()).collect();
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
     use htc_os::RealWorld;
 
-    fn missing(text: &str) -> Option<MissingOutcome> {
+    fn missing_outcome_of(text: &str) -> Option<MissingOutcome> {
         find_missing_outcome(&Expr::parse(text.as_bytes()).unwrap(), &RealWorld::new())
     }
 
@@ -295,7 +295,7 @@ mod tests {
             "ClockMin > 18 * 60 && ClockMin < 8 * 60",
             "State == \"Claimed\" ? State == \"Owner\" : State == \"Claimed\"",
         ] {
-            assert_eq!(missing(text), Some(MissingOutcome::NeverTrue), "{text}");
+            assert_eq!(missing_outcome_of(text), Some(MissingOutcome::NeverTrue), "{text}");
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
             "(Foo && X) || Memory >= 5 || Memory <= 5",
             "!(Memory > 5 && Memory < 3)",
         ] {
-            assert_eq!(missing(text), Some(MissingOutcome::NeverFalse), "{text}");
+            assert_eq!(missing_outcome_of(text), Some(MissingOutcome::NeverFalse), "{text}");
         }
     }
 
@@ -331,7 +331,7 @@ mod tests {
             "X =?= 5 && X =!= 5.0",
             "member(Owner, {\"a\"}) || !member(Owner, {\"a\"})",
         ] {
-            assert_eq!(missing(text), None, "{text}");
+            assert_eq!(missing_outcome_of(text), None, "{text}");
         }
     }
 }

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use htc_os::RealWorld;
 
-    fn found(text: &str) -> Option<(String, String, bool)> {
+    fn contradiction_in(text: &str) -> Option<(String, String, bool)> {
         let expr = Expr::parse(text.as_bytes()).unwrap();
         find_contradiction(&expr, &RealWorld::new()).map(|(a, b, only)| (a.to_string(), b.to_string(), only))
     }
@@ -137,9 +137,9 @@ mod tests {
             "State == \"Claimed\" && state == \"Owner\"",
             "5 < X && X == 5",
         ] {
-            assert!(found(wrong).is_some_and(|(.., only)| only), "{wrong}");
+            assert!(contradiction_in(wrong).is_some_and(|(.., only)| only), "{wrong}");
         }
-        assert!(found("A == 1 || B == 1 && B == 2").is_some_and(|(.., only)| !only));
+        assert!(contradiction_in("A == 1 || B == 1 && B == 2").is_some_and(|(.., only)| !only));
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             "Owner == \"ann\" && Owner == \"ANN\"",
             "X != 5 && X == 5.5",
         ] {
-            assert_eq!(found(good), None, "{good}");
+            assert_eq!(contradiction_in(good), None, "{good}");
         }
     }
 }

@@ -20,30 +20,33 @@ struct Switch {
     dependents: &'static [&'static str],
 }
 
-const fn switch(name: &'static str, dependents: &'static [&'static str]) -> Switch {
+const fn new_switch(name: &'static str, dependents: &'static [&'static str]) -> Switch {
     Switch { name, dependents }
 }
 
 /// Parameters that switch others off.
 const SWITCHES: [Switch; 11] = [
     // matchmaker.cpp, `Matchmaker::matchmakingAlgorithm`.
-    switch("NEGOTIATOR_CONSIDER_PREEMPTION", &["PREEMPTION_REQUIREMENTS", "PREEMPTION_RANK"]),
+    new_switch("NEGOTIATOR_CONSIDER_PREEMPTION", &["PREEMPTION_REQUIREMENTS", "PREEMPTION_RANK"]),
     // ResState.cpp, `ResState::eval`.
-    switch("WANT_SUSPEND", &["SUSPEND", "CONTINUE"]),
-    switch("WANT_VACATE", &["KILL"]),
+    new_switch("WANT_SUSPEND", &["SUSPEND", "CONTINUE"]),
+    new_switch("WANT_VACATE", &["KILL"]),
     // startd_hibernator, `ResMgr::hibernating`.
-    switch("HIBERNATE_CHECK_INTERVAL", &["HIBERNATE"]),
+    new_switch("HIBERNATE_CHECK_INTERVAL", &["HIBERNATE"]),
     // classadHistory.cpp, `InitJobHistoryFile`.
-    switch(
+    new_switch(
         "ENABLE_HISTORY_ROTATION",
         &["MAX_HISTORY_LOG", "MAX_HISTORY_ROTATIONS", "ROTATE_HISTORY_DAILY", "ROTATE_HISTORY_MONTHLY"],
     ),
-    switch("KEEP_POOL_HISTORY", &["POOL_HISTORY_*"]),
-    switch("ENABLE_SSH_TO_JOB", &["SSH_TO_JOB_*"]),
-    switch("ENABLE_CHIRP", &["ENABLE_CHIRP_*", "CHIRP_*"]),
-    switch("USE_SHARED_PORT", &["SHARED_PORT_PORT", "SHARED_PORT_MAX_WORKERS", "COLLECTOR_USES_SHARED_PORT"]),
-    switch("JOB_START_DELAY", &["JOB_START_COUNT"]),
-    switch("ENABLE_PERSISTENT_CONFIG", &["PERSISTENT_CONFIG_DIR"]),
+    new_switch("KEEP_POOL_HISTORY", &["POOL_HISTORY_*"]),
+    new_switch("ENABLE_SSH_TO_JOB", &["SSH_TO_JOB_*"]),
+    new_switch("ENABLE_CHIRP", &["ENABLE_CHIRP_*", "CHIRP_*"]),
+    new_switch(
+        "USE_SHARED_PORT",
+        &["SHARED_PORT_PORT", "SHARED_PORT_MAX_WORKERS", "COLLECTOR_USES_SHARED_PORT"],
+    ),
+    new_switch("JOB_START_DELAY", &["JOB_START_COUNT"]),
+    new_switch("ENABLE_PERSISTENT_CONFIG", &["PERSISTENT_CONFIG_DIR"]),
 ];
 
 /// Pairs of parameters, of which the first must not exceed the second, and the consequence if it does.

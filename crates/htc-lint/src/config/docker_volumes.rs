@@ -83,7 +83,7 @@ fn is_mode(mode: &[u8]) -> bool {
     is_other || MODES.iter().any(|known| known.as_bytes() == mode) || matches!(mode, b"suid" | b"nosuid")
 }
 
-/// Returns the mode for which a word probably stands.
+/// Returns the mode that a word probably stands for.
 fn suggest_mode(mode: &[u8]) -> Option<&'static str> {
     let letters: Vec<u8> =
         mode.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect();

@@ -25,7 +25,7 @@ const ENVIRONMENT_VARIABLES: [&str; 19] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// Returns the reference to the environment variable for which a name probably stands, if no parameter has the name:
+/// Returns the reference to the environment variable that a name probably stands for, if no parameter has the name:
 /// `HOME`, `ENV_HOME`.
 pub(super) fn environment_reference(name: &[u8]) -> Option<String> {
     let variable = match name.strip_prefix(b"ENV_") {

@@ -78,7 +78,7 @@ pub(super) fn with_short_numbers(text: &str) -> String {
 }
 
 /// Returns the attributes to which an expression refers without `TARGET`, in lower case.
-pub(crate) fn own_references(expr: &Expr) -> Vec<Vec<u8>> {
+pub(crate) fn references_in_same_ad(expr: &Expr) -> Vec<Vec<u8>> {
     let mut names = Vec::new();
     for_each_part(expr, &mut |part| {
         if let Some(name) = reference_name(part)

@@ -277,7 +277,8 @@ impl<'a> ExpressionTypes<'a> {
         TypeSet::BOOLEAN
     }
 
-    /// Returns the digits of a string that is compared by size with an attribute of HTCondor that is not a string.
+    /// Returns the digits of a string literal that is compared (`<`, `<=`, `>`, `>=`) with an HTCondor attribute that
+    /// is not a string.
     fn quoted_number(&self, operator: &str, left: &Expr, right: &Expr) -> Option<String> {
         let (attribute, literal) = match (reference_name(left), reference_name(right)) {
             (Some(name), None) => (name, right),
@@ -360,7 +361,7 @@ impl<'a> ExpressionTypes<'a> {
         }
     }
 
-    /// Returns the list of `stringListMember(Owner, ann, bob)`, whose words are names that nothing defines.
+    /// Returns the unquoted list in `stringListMember(Owner, ann, bob)`, if nothing defines its words as attributes.
     fn unquoted_list(&self, function: &[u8], arguments: &[Expr]) -> Option<String> {
         let (_, list) = arguments.split_first()?;
         let is_list = matches!(function, b"stringlistmember" | b"stringlistimember") && !list.is_empty();
@@ -475,7 +476,7 @@ fn is_account(expr: &Expr) -> bool {
     name.is_some_and(|name| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes())))
 }
 
-/// Returns the logical operator in place of which a bitwise operator was written.
+/// Returns the logical operator that was probably intended instead of a bitwise operator.
 fn logical_operator(operator: &str) -> Option<&'static str> {
     match operator {
         "|" => Some("||"),
@@ -484,7 +485,7 @@ fn logical_operator(operator: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the number for which a word such as HELD or VANILLA stands as the value of an attribute.
+/// Returns the number that a word such as HELD or VANILLA stands for as the value of an attribute.
 pub(super) fn number_of_word(attribute: &[u8], word: &[u8]) -> Option<i64> {
     const JOB_STATES: [(&str, i64); 7] = [
         ("IDLE", 1),

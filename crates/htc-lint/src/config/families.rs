@@ -118,7 +118,7 @@ fn classify_misspelt_list(name: &[u8]) -> Option<NameStatus> {
     })
 }
 
-/// Returns false if the first two bytes of a name differ from those of a prefix by more than one change.
+/// True if the first two bytes of a name and of a prefix are equal or differ by one change.
 fn may_be_misspelt(name: &[u8], prefix: &[u8]) -> bool {
     let (Some(name), Some(prefix)) = (name.first_chunk::<2>(), prefix.first_chunk::<2>()) else {
         return false;
@@ -128,7 +128,7 @@ fn may_be_misspelt(name: &[u8], prefix: &[u8]) -> bool {
 }
 
 /// Classifies `JOB_DEFAULT_REQUEST<RESOURCE>` (submit_utils.cpp, `SetRequestMem` and its like), and
-/// `MODIFY_REQUEST_EXPR_REQUEST<RESOURCE>` (`Resource.cpp`), whose resources a machine may define.
+/// `MODIFY_REQUEST_EXPR_REQUEST<RESOURCE>` (`Resource.cpp`). A machine may define more resources for the latter.
 fn classify_request(name: &[u8]) -> Option<NameStatus> {
     const RESOURCES: [&str; 4] = ["MEMORY", "DISK", "CPUS", "GPUS"];
     let (prefix, rest) = ["JOB_DEFAULT_REQUEST", "MODIFY_REQUEST_EXPR_"]

@@ -22,8 +22,8 @@ enum OptionArgument {
     AfterColon,
 }
 
-/// Option of condor_gpu_discovery (`main`, condor_gpu_discovery.cpp), with the number of its letters that must be
-/// given.
+/// Option of condor_gpu_discovery (`main`, condor_gpu_discovery.cpp). `min_length` is the length of its shortest
+/// abbreviation.
 struct GpuOption {
     name: &'static str,
     min_length: usize,
@@ -93,7 +93,7 @@ fn find_invalid_word(value: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns advice about the option for which a word probably stands.
+/// Returns advice with the option that a word probably stands for.
 fn suggest_option(word: &[u8]) -> Option<Advice> {
     let name = word.trim_start_with(|c| c == '-');
     let with_dash = [b"-", name].concat();

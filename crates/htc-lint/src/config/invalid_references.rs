@@ -177,28 +177,37 @@ fn check_unknown_function(name: &[u8]) -> (String, Advice) {
 mod tests {
     use super::*;
 
-    fn dead(raw: &str) -> Vec<String> {
+    fn invalid_texts(raw: &str) -> Vec<String> {
         find_invalid_references(raw.as_bytes())
             .into_iter()
-            .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.cause))
+            .map(|invalid| format!("{}|{}", &raw[invalid.start..invalid.end], invalid.cause))
             .collect()
     }
 
     #[test]
     fn references_that_never_expand_are_found() {
-        assert_eq!(dead("$(JobStatus != 3) && x"), ["$(JobStatus != 3)|a name cannot contain a blank"]);
-        assert_eq!(dead("$( x )"), ["$( x )|a name cannot contain a blank"]);
-        assert_eq!(dead("$(X:-1)"), ["$(X:-1)|a default cannot contain '-'"]);
-        assert_eq!(dead("a $(X"), ["$(X|its parenthesis is not closed"]);
-        assert_eq!(dead("$env(HOME)"), ["$env(HOME)|names of functions are written in upper case"]);
-        assert_eq!(dead("$INT($(N)+1)").len(), 1);
-        assert_eq!(dead("$fn(EXECUTE)"), ["$fn(EXECUTE)|names of functions are written in upper case"]);
-        assert_eq!(dead("$Fm(EXECUTE)"), ["$Fm(EXECUTE)|'m' is not a flag of $F"]);
-        assert_eq!(dead("$FOO(x)"), ["$FOO(x)|'O' is not a flag of $F"]);
-        assert_eq!(dead("$BASENAM(x)"), ["$BASENAM(x)|there is no function $BASENAM"]);
-        assert_eq!(dead("$HOSTNAME(x)"), ["$HOSTNAME(x)|there is no function $HOSTNAME"]);
-        assert!(dead("$F(X) $Fpn(X) $FPNX(X) $Fqa(X) $INT(X) $$FOO(x)").is_empty());
-        assert!(dead("$(X) $(X:a b) $$(X Y) $$([ a + $(N) ]) $ENV(A) $($(LN)) $(A$(B)) $1 $x").is_empty());
-        assert!(dead("$(A:$(B:$(C)))").is_empty());
+        assert_eq!(
+            invalid_texts("$(JobStatus != 3) && x"),
+            ["$(JobStatus != 3)|a name cannot contain a blank"]
+        );
+        assert_eq!(invalid_texts("$( x )"), ["$( x )|a name cannot contain a blank"]);
+        assert_eq!(invalid_texts("$(X:-1)"), ["$(X:-1)|a default cannot contain '-'"]);
+        assert_eq!(invalid_texts("a $(X"), ["$(X|its parenthesis is not closed"]);
+        assert_eq!(invalid_texts("$env(HOME)"), ["$env(HOME)|names of functions are written in upper case"]);
+        assert_eq!(invalid_texts("$INT($(N)+1)").len(), 1);
+        assert_eq!(
+            invalid_texts("$fn(EXECUTE)"),
+            ["$fn(EXECUTE)|names of functions are written in upper case"]
+        );
+        assert_eq!(invalid_texts("$Fm(EXECUTE)"), ["$Fm(EXECUTE)|'m' is not a flag of $F"]);
+        assert_eq!(invalid_texts("$FOO(x)"), ["$FOO(x)|'O' is not a flag of $F"]);
+        assert_eq!(invalid_texts("$BASENAM(x)"), ["$BASENAM(x)|there is no function $BASENAM"]);
+        assert_eq!(invalid_texts("$HOSTNAME(x)"), ["$HOSTNAME(x)|there is no function $HOSTNAME"]);
+        assert!(invalid_texts("$F(X) $Fpn(X) $FPNX(X) $Fqa(X) $INT(X) $$FOO(x)").is_empty());
+        assert!(
+            invalid_texts("$(X) $(X:a b) $$(X Y) $$([ a + $(N) ]) $ENV(A) $($(LN)) $(A$(B)) $1 $x")
+                .is_empty()
+        );
+        assert!(invalid_texts("$(A:$(B:$(C)))").is_empty());
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     use crate::config::parameter_names::is_parameter;
 
     #[test]
-    fn parameters_are_meant_and_not_invented() {
+    fn intended_parameters_exist_and_invented_names_do_not() {
         for (invented, meant) in INVENTED_NAMES {
             assert!(is_parameter(meant.as_bytes()), "{meant}");
             assert!(!is_parameter(invented.as_bytes()), "{invented}");

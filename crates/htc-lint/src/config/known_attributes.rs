@@ -130,7 +130,7 @@ pub(super) fn renamed_attribute(name: &[u8]) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| caseless::eq(old.as_bytes(), name)).map(|(_, new)| *new)
 }
 
-/// Returns the known attribute of which a name is probably a misspelling.
+/// Returns the known attribute that a name probably misspells.
 pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     let letters = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
@@ -163,8 +163,8 @@ pub(super) fn nearest_attribute(name: &[u8]) -> Option<&'static [u8]> {
     plural_of(name).or_else(|| NAMES.nearest(name, accept).copied()).or_else(|| shortened_name(name))
 }
 
-/// Returns the common attribute with a short name of which a name is certainly a misspelling: two letters that changed
-/// places, a doubled letter, or a missing or additional letter inside. A wrong letter may make another word.
+/// Returns the common attribute with a short name that a name certainly misspells: two letters that changed places, a
+/// doubled letter, or a missing or additional letter inside. A wrong letter may make another word.
 fn nearest_short_name(name: &[u8]) -> Option<&'static [u8]> {
     const NAMES: [&[u8]; 10] =
         [b"User", b"Arch", b"Cpus", b"Disk", b"GPUs", b"Name", b"Rank", b"QDate", b"Memory", b"Start"];

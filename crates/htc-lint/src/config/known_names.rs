@@ -1,5 +1,5 @@
-//! Names that have a meaning in HTCondor: parameters of the table, parameters that the daemons read without
-//! an entry in it, and families whose names contain those of daemons, slots, jobs, routes and keywords.
+//! Names that have a meaning in HTCondor: parameters of the table, other parameters that daemons read, and families
+//! whose names contain the name of a daemon, slot, job, route or keyword.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -249,7 +249,7 @@ impl KnownParameterNames {
         of_daemon || of_family() || is_hook_parameter(name)
     }
 
-    /// Returns the known name of which a name is probably a misspelling, or `None`.
+    /// Returns the known name that a name probably misspells, or `None`.
     pub fn nearest_known(&self, name: &[u8]) -> Option<BString> {
         // The plural of a one-word parameter is not a misspelling: a site may use it for a list.
         let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
@@ -284,7 +284,7 @@ static BY_START: LazyLock<FxHashMap<[u8; 3], Vec<&'static [u8]>>> = LazyLock::ne
     by_start
 });
 
-/// Returns the only parameter of which a name is an abbreviation: APPEND_REQUIREMENTS for `APPEND_REQ`.
+/// Returns the only parameter that a name abbreviates: APPEND_REQUIREMENTS for `APPEND_REQ`.
 fn find_abbreviated(name: &[u8]) -> Option<BString> {
     let start = name.first_chunk::<3>()?.map(|byte| byte.to_ascii_lowercase());
     let mut found = BY_START.get(&start)?.iter().filter(|known| is_abbreviation(name, known));

@@ -93,7 +93,7 @@ pub(super) fn check_leftovers(
         }),
         find_backslash(raw).map(|span| {
             let message = "text follows the backslash, so it does not continue the line";
-            (LintRule::TrailingText, span, message.to_owned(), "remove what follows it".into())
+            (LintRule::TrailingText, span, message.to_owned(), "remove the text after it".into())
         }),
         find_arguments(&entry.name, raw).map(|(span, fix)| {
             let shown = raw[span.clone()].as_bstr();
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn template_marks_contain_names() {
+    fn placeholders_contain_names() {
         let found = |raw: &str| find_placeholder(raw.as_bytes()).map(|span| raw[span].to_owned());
         assert_eq!(found("{{ condor_host }}").as_deref(), Some("{{ condor_host }}"));
         assert_eq!(found("x <%= @a %> y").as_deref(), Some("<%= @a %>"));

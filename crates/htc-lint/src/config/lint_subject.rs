@@ -111,7 +111,7 @@ impl<'a> LintSubject<'a> {
         })
     }
 
-    /// True if the name contains that of a resource of the machine, which defines such attributes: `Licence`,
+    /// True if a name contains the name of a machine resource, from which HTCondor derives attributes: `Licence`,
     /// `TotalLicence`.
     pub(super) fn is_machine_resource(&self, name: &[u8]) -> bool {
         let tags = self.resource_tags.get_or_init(|| {

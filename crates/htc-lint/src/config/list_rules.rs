@@ -32,7 +32,7 @@ const OLD_ROUTER_PARAMETERS: [(&str, &str); 4] = [
         "write each route as JOB_ROUTER_ROUTE_<NAME> in a configuration file; htc-router-translate convert does it",
     ),
     ("JOB_ROUTER_ENTRIES_CMD", "write the routes with 'include command'"),
-    ("JOB_ROUTER_DEFAULTS", "use JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for what all routes share"),
+    ("JOB_ROUTER_DEFAULTS", "use JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for statements that all routes share"),
 ];
 
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
@@ -243,10 +243,10 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
             named.extend(names);
             continue;
         };
-        let mut seen: FxHashSet<Vec<u8>> = FxHashSet::default();
+        let mut checked: FxHashSet<Vec<u8>> = FxHashSet::default();
         for name in &names {
             let key = name.to_ascii_lowercase();
-            if !seen.insert(key.clone()) || defined_names.contains(&key) {
+            if !checked.insert(key.clone()) || defined_names.contains(&key) {
                 continue;
             }
             let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));

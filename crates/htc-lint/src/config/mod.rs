@@ -67,7 +67,7 @@ mod wrong_reader;
 
 pub(crate) use attribute_owners::{is_job_attribute, is_slot_attribute, job_counterpart};
 pub use brackets::{UnbalancedBracket, find_unbalanced};
-pub(crate) use expression_parts::{own_references, scoped_references};
+pub(crate) use expression_parts::{references_in_same_ad, scoped_references};
 pub use htc_config::finding::{Finding, sort_findings};
 pub use htc_config::source_location::SourceLocation;
 pub(crate) use known_attributes::is_known_attribute;

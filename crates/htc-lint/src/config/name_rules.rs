@@ -74,7 +74,7 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     Some(replace_name(subject, subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix)))
 }
 
-/// Returns why nothing reads a hook parameter, and how to fix it.
+/// Returns the reason why nothing reads a hook parameter, and the correction.
 fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> UnreadReason {
     let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
     let of_job = of_job.filter(|&end| end > 0);
@@ -296,8 +296,8 @@ fn if_depth(subject: &LintSubject<'_>, definition: &Definition) -> u32 {
     subject.source_index(place.source).map_or(0, |index| index.if_depth(place.offset))
 }
 
-/// Returns true if something that is evaluated while the file is read (a condition, an include, or the value
-/// of another name that is expanded immediately) is between two definitions and may refer to the first.
+/// Returns true if a statement between two definitions may use the first one while the file is read: a condition, an
+/// include or a template. Also true if a heading is between them.
 fn is_read_between(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,

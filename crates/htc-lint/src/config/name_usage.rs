@@ -19,7 +19,7 @@ pub enum NameUsage {
     Mentioned(BString),
     /// The name belongs to a family of parameters, but nothing reads it.
     Unread(UnreadReason),
-    /// Nothing reads the name, and a parameter has a similar one.
+    /// Nothing reads the name, and a parameter has a similar name.
     Misspelled(BString),
     /// Earlier versions read the parameter; contains its replacement.
     Removed(&'static str),

@@ -114,7 +114,7 @@ fn is_undefined(expr: &Expr, is_missing: &dyn Fn(&Expr) -> bool, depth: usize) -
 mod tests {
     use super::*;
 
-    fn missing(text: &str) -> Option<String> {
+    fn missing_attribute_of(text: &str) -> Option<String> {
         let expr = Expr::parse(text).unwrap();
         find_missing_attribute(&expr, &|_| false).map(|found| found.reference.to_string())
     }
@@ -126,7 +126,7 @@ mod tests {
             "Cpus > 1 && (time() - TARGET.JobStartDate < 3600)",
             "TARGET.MemoryUsage + 100 < Memory || TARGET.ResidentSetSize / 1024 < Memory && MemoryUsage < 5",
         ] {
-            assert!(missing(wrong).is_some(), "{wrong}");
+            assert!(missing_attribute_of(wrong).is_some(), "{wrong}");
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
             "!(MemoryUsage > 3) =!= false",
             "MY.MemoryUsage < 3",
         ] {
-            assert_eq!(missing(good), None, "{good}");
+            assert_eq!(missing_attribute_of(good), None, "{good}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Names of parameters: those of the table, those that daemons read without an entry in it, and lists.
+//! Names of parameters: those of the table, others that daemons read, and lists.
 
 use bstr::BString;
 
@@ -48,7 +48,7 @@ pub const DAEMON_NAMES: [&str; 34] = [
     "PLACEMENTD",
 ];
 
-/// Subsystems whose names are prefixes of parameters, with their names in the registry.
+/// Subsystems whose names are prefixes of parameters, each with its name in the registry.
 pub(super) const SUBSYSTEMS: [(&str, &str); 14] = [
     ("MASTER", "master"),
     ("COLLECTOR", "collector"),

@@ -1,4 +1,4 @@
-//! Macros whose values an operator next to the reference takes apart, and `&&` mixed with `||` without parentheses.
+//! Operators that apply only to a part of a macro's value, and `&&` mixed with `||` without parentheses.
 
 use bstr::{BString, ByteSlice};
 use htc_base::text::caseless;
@@ -36,7 +36,7 @@ pub(super) fn check_precedence(
         }
         let Some(inner) = subject.view.raw_bytes(&name) else { continue };
         let Ok(inner) = subject.view.expand_raw(&name, &inner) else { continue };
-        // Only a value with `||` or `?:` outside of parentheses is taken apart.
+        // Only a value with `||` or `?:` outside of parentheses is affected.
         let is_open = !has_outer_parentheses(&inner)
             && Expr::parse_with(&inner, subject.dialect())
                 .is_ok_and(|inner| matches!(inner.kind(), ExprKind::Or(..) | ExprKind::Conditional(..)))
@@ -65,7 +65,7 @@ pub(super) fn check_precedence(
     }
 }
 
-/// Checks the statements of all sources in which a policy adds to its own earlier value.
+/// Reports statements that extend the earlier value of a policy but are true whatever this value is.
 pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.user_written_entries() {
         let is_joined = entry.replaced.iter().chain([&entry.current]).any(|it| it.raw.contains_str("||"));

@@ -45,7 +45,7 @@ pub fn suggest_quantity(attribute: &[u8], value: &[u8]) -> Option<String> {
     Some(format!("in {unit}: print {} = {converted}", attribute.as_bstr()))
 }
 
-/// Returns the unit of an attribute, and the number that a quantity such as `2 GB` is in this unit.
+/// Returns the unit of an attribute, and a quantity such as `2 GB` as a number in this unit.
 pub(crate) fn convert_quantity(attribute: &[u8], value: &[u8]) -> Option<(&'static str, String)> {
     let unit = find_facts(attribute)?.unit.and_then(unit_of_attribute)?;
     let value = value.trim();

@@ -471,7 +471,7 @@ fn advise_number_parameter(subject: &LintSubject<'_>, calculation: &[u8], functi
     format!("define another parameter, e.g. OTHER = {value}, and write {function}(OTHER)")
 }
 
-/// Returns the first argument of a function that must be the name of a parameter, or `None` if it is something else.
+/// Returns the first argument of a function if it must be the name of a parameter and is a name, or `None` if not.
 fn argument_name(function: MacroFunction, body: &[u8]) -> Option<&[u8]> {
     let takes_name = function.takes_parameter_name();
     let first = trim(body.split(|&byte| byte == b',' || byte == b':').next()?);
@@ -483,7 +483,7 @@ fn argument_name(function: MacroFunction, body: &[u8]) -> Option<&[u8]> {
     (takes_name && is_name && !is_literal).then_some(first)
 }
 
-/// Returns the name of which an undefined name is probably a misspelling.
+/// Returns the name that an undefined name probably misspells.
 fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
     let letters = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
     let is_not_numbered = |known: &[u8]| {

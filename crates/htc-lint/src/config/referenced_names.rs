@@ -60,7 +60,7 @@ impl ReferencedNames {
     }
 
     /// Adds the names to which removed parameters refer, if something else refers to these parameters.
-    fn follow_removed(&mut self) {
+    fn follow_removed_parameters(&mut self) {
         loop {
             let before = self.between_removed.len();
             let (used, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.between_removed)
@@ -100,12 +100,12 @@ pub(super) fn collect_referenced_names(
     // A known parameter without a value is not a misspelling.
     let undefined = undefined.into_iter().filter(|name| !known.is_known(name));
     for name in undefined {
-        // The name for which a misspelled reference stands is treated as used.
+        // The name that a misspelled reference stands for is treated as used.
         if let Some(near) = set_names.nearest(&name, |_| true) {
             names.insert(near.to_ascii_lowercase());
         }
     }
-    // The name for which a misspelled word of a list stands is treated as used, too.
+    // The name that a misspelled word of a list stands for is treated as used, too.
     for word in known.advertised_attributes().iter().filter(|word| view.raw_bytes(word).is_none()) {
         if let Some(near) = set_names.nearest(word, |_| true) {
             names.insert(near.to_ascii_lowercase());
@@ -128,7 +128,7 @@ pub(super) fn collect_referenced_names(
         collect_statement_names(text, &mut all);
     }
     add_composed_names(config, &mut all.elsewhere);
-    all.follow_removed();
+    all.follow_removed_parameters();
     all
 }
 

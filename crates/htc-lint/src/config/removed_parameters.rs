@@ -117,7 +117,7 @@ const REMOVED_DAEMONS: [&str; 7] =
     ["LEASEMANAGER", "LEASEMANGER", "STORK", "QUILL", "DBMSD", "CKPT_SERVER", "TRANSFERD"];
 const DAEMON_ADVICE: &str = "remove it: this daemon was removed";
 
-/// True for the name of a removed daemon, and for a setting that each daemon has, with the name of a removed daemon.
+/// True for the name of a removed daemon, and for those of its settings that every daemon has, such as `QUILL_LOG`.
 fn is_setting_of_removed_daemon(name: &[u8]) -> bool {
     const ENDINGS: [&str; 12] = [
         "_ADDRESS_FILE",
@@ -196,7 +196,7 @@ mod tests {
     use crate::config::parameter_names::is_parameter;
 
     #[test]
-    fn no_parameter_that_is_read_counts_as_removed() {
+    fn no_parameter_that_is_read_is_treated_as_removed() {
         for (removed, _) in REMOVED_PARAMETERS.iter().filter(|(removed, _)| !removed.contains('*')) {
             assert!(!is_parameter(removed.as_bytes()), "{removed}");
         }

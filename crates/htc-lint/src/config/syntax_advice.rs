@@ -22,7 +22,7 @@ pub(crate) struct SyntaxAdvice {
 
 impl SyntaxAdvice {
     /// Returns the smallest part of the expression that the correction changes, and its new text.
-    pub(crate) fn change(&self, value: &[u8]) -> Option<(Range<usize>, BString)> {
+    pub(crate) fn smallest_change(&self, value: &[u8]) -> Option<(Range<usize>, BString)> {
         let new = self.corrected.as_deref()?;
         // One part is replaced as a whole.
         if let Advice::Write(text) = &self.fix {
@@ -77,7 +77,7 @@ fn correct(value: &[u8], unit: Option<Unit>, dialect: Dialect) -> Option<BString
     None
 }
 
-/// Part of an expression that is not valid, and what to do about it.
+/// Invalid part of an expression, and its correction.
 struct InvalidPart {
     place: Range<usize>,
     advice: PartAdvice,

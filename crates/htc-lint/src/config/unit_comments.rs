@@ -75,7 +75,7 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
     }
     let place = Some((0, entry.current.raw.len()));
     let comment = comment_before(subject, &entry.current);
-    if let Some(quantity) = quantities(&comment).into_iter().find(|quantity| {
+    if let Some(quantity) = find_quantities(&comment).into_iter().find(|quantity| {
         quantity.is_time == is_time && is_equal(quantity.number, number) && quantity.factor > unit
     }) {
         let message = format!("{} is in {shown}: {number} is not {}", entry.name, quantity.text);
@@ -114,7 +114,7 @@ fn check_parameter(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut
 /// Checks comparisons with numbers that the comment gives in another unit.
 fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     // The comment is read first, because few comments contain numbers with a unit.
-    let in_comment = quantities(&comment_before(subject, &entry.current));
+    let in_comment = find_quantities(&comment_before(subject, &entry.current));
     if in_comment.is_empty() {
         return;
     }
@@ -129,7 +129,7 @@ fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
         let ExprKind::Compare(_, left, right) = part.kind() else { return };
         let pair = [(&left, &right), (&right, &left)];
         let Some((unit, is_time, name, number)) = pair.into_iter().find_map(|(side, constant)| {
-            let (unit, is_time, name) = side_unit(side)?;
+            let (unit, is_time, name) = operand_unit(side)?;
             Some((unit, is_time, name, constant_number(constant, subject.world)?))
         }) else {
             return;
@@ -155,7 +155,7 @@ fn check_expression(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
 
 /// Returns the unit (factor and name) of an attribute or of an age (`time() - attribute`), true for a time, and the
 /// text of the operand.
-fn side_unit(side: &Expr) -> Option<((f64, &'static str), bool, BString)> {
+fn operand_unit(side: &Expr) -> Option<((f64, &'static str), bool, BString)> {
     if let Some(name) = reference_name(side) {
         let unit = find_facts(&name)?.unit?;
         return match unit {
@@ -197,7 +197,7 @@ fn comment_at_end(text: &[u8]) -> BString {
 }
 
 /// Finds the numbers with units in a text.
-fn quantities(text: &[u8]) -> Vec<Quantity> {
+fn find_quantities(text: &[u8]) -> Vec<Quantity> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = text[at..].iter().position(u8::is_ascii_digit).map(|start| at + start) {
@@ -253,7 +253,7 @@ fn check_templates(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let number = argument.and_then(|argument| argument.trim().to_str().ok()?.parse::<f64>().ok());
         let Some(number) = number.filter(|number| is_template && *number > 0.0) else { continue };
         let comment = comment_before(subject, definition);
-        let quantity = quantities(&comment)
+        let quantity = find_quantities(&comment)
             .into_iter()
             .find(|quantity| quantity.is_time && is_equal(quantity.number, number));
         let fix = format!("write {number} * 3600 for hours, {number} * 60 for minutes");
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn quantities_have_units() {
         let found = |text: &str| -> Vec<String> {
-            quantities(text.as_bytes()).into_iter().map(|found| found.text).collect()
+            find_quantities(text.as_bytes()).into_iter().map(|found| found.text).collect()
         };
         assert_eq!(found("a day (24 hours), 15-minute steps, 7d"), ["24 hours", "15 minute", "7 d"]);
         assert_eq!(found("more than 100 GB or 2TB"), ["100 GB", "2 TB"]);

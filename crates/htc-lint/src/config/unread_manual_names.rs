@@ -5,7 +5,8 @@ use htc_config::Advice;
 
 use super::name_status::UnreadReason;
 
-/// Names of the manual, and those that are read instead (defrag.cpp, Starter.cpp, ResMgr.cpp, generic_stats.cpp).
+/// Names from the manual, each with the name that HTCondor reads instead (defrag.cpp, Starter.cpp, ResMgr.cpp,
+/// generic_stats.cpp).
 const UNREAD_NAMES: [(&str, &str); 5] = [
     ("DEFRAG_SCHEDULE", "DEFRAG_DRAINING_SCHEDULE"),
     ("SINGULARITY_TEST_TIMEOUT", "SINGULARITY_TEST_SANDBOX_TIMEOUT"),

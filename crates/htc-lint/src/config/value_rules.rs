@@ -145,7 +145,7 @@ const CONCURRENCY_LIMITS: &str = "*_LIMIT";
 /// member of a family.
 fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredParameter> {
     let found = registry::find(name)?;
-    if is_of_list_elsewhere(subject, name) {
+    if has_list_elsewhere(subject, name) {
         return Some(found);
     }
     if found.is_family() && matches!(subject.known.classify(name), NameStatus::Unread(_)) {
@@ -163,7 +163,7 @@ fn find_registered(subject: &LintSubject<'_>, name: &[u8]) -> Option<RegisteredP
 
 /// True for a setting of a group or cron job if the configuration does not set the list of groups or jobs, which is
 /// then probably in another file.
-fn is_of_list_elsewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
+fn has_list_elsewhere(subject: &LintSubject<'_>, name: &[u8]) -> bool {
     const FAMILIES: [(&str, &str); 3] = [
         ("GROUP_", "GROUP_NAMES"),
         ("STARTD_CRON_", "STARTD_CRON_JOBLIST"),

@@ -69,7 +69,7 @@ pub(super) fn replace_value(finding: Finding, raw: &[u8], text: impl Into<BStrin
 /// Adds the correction of a part of a value, if the part is in one line. The place of the finding must be that of the
 /// advice.
 pub(super) fn correct_part(finding: Finding, raw: &[u8], advice: &SyntaxAdvice) -> Finding {
-    let Some((Range { start, end }, mut text)) = advice.change(raw) else { return finding };
+    let Some((Range { start, end }, mut text)) = advice.smallest_change(raw) else { return finding };
     let Some(spot) = &finding.spot else { return finding };
     let Some(first) = (spot.span.start as usize + start).checked_sub(advice.place.start) else {
         return finding;

@@ -32,7 +32,7 @@ fn allow_text(line: &[u8]) -> Option<&[u8]> {
     (rest.is_empty() || rest[0].is_ascii_whitespace()).then(|| rest.trim())
 }
 
-/// Returns the rule of an `allow` comment, or what is wrong with the comment.
+/// Returns the rule of an `allow` comment, or the problem with the comment.
 fn parse_allow(text: &[u8]) -> Result<LintRule, String> {
     let (name, reason) = text.split_once_str(":").unwrap_or((text, b""));
     let name = name.trim().to_str_lossy();

@@ -219,7 +219,7 @@ impl HookReport {
             return;
         };
         for hook in HookType::ALL.into_iter().filter(|hook| hook.caller() == caller) {
-            let knob = hook.path_parameter(name);
+            let path_parameter = hook.path_parameter(name);
             let configured = path_check::configured_path(view.world(), view, name, hook);
             let (path, verdict) = match &configured {
                 Ok(None) => (None, "none".to_owned()),
@@ -232,13 +232,13 @@ impl HookReport {
             });
             let arguments = hook
                 .arguments_parameter(name)
-                .and_then(|knob| view.string(&knob.to_str_lossy()).ok().flatten())
+                .and_then(|parameter| view.string(&parameter.to_str_lossy()).ok().flatten())
                 .map(|setting| to_display_text(&setting.value));
             self.hooks.push(HookReportRow {
                 caller: label.to_owned(),
                 hook: hook.name(),
                 keyword: keyword.clone(),
-                knob: to_display_text(&knob),
+                knob: to_display_text(&path_parameter),
                 path,
                 verdict,
                 accepted: matches!(configured, Ok(Some(_))),

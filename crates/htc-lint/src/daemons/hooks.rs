@@ -91,7 +91,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         }
         check_hook_path(subject, entry, scope, &mut missing, findings);
     }
-    note_missing_hooks(subject, &missing, findings);
+    report_missing_hooks(subject, &missing, findings);
 }
 
 /// Counts the hooks whose programs are not on this machine.
@@ -108,7 +108,7 @@ pub(super) fn count_absent_programs(subject: &LintSubject<'_>) -> usize {
 }
 
 /// Reports, once for all hooks, that their programs are not on this machine.
-fn note_missing_hooks(
+fn report_missing_hooks(
     subject: &LintSubject<'_>,
     missing: &[(&MacroEntry, BString)],
     findings: &mut Vec<Finding>,

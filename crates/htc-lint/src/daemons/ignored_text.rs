@@ -59,7 +59,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     drop_consequences(first, findings);
 }
 
-/// Drops findings that nothing reads the name that such a statement sets, because they have the same cause.
+/// Drops findings about an unused name that such a statement sets, because they have the same cause.
 fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
     let place = |finding: &Finding| finding.spot.as_ref().map(|spot| (spot.source, spot.line));
     let new_findings = findings.split_off(first);

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use htc_os::RealWorld;
 
-    fn judged(text: &str, redact: bool) -> LintResult {
+    fn lint_text(text: &str, redact: bool) -> LintResult {
         let place = tempfile::tempdir().unwrap();
         let files = [place.path().join("condor_config")];
         std::fs::write(&files[0], text).unwrap();
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_unreadable_part_is_reported_in_its_line_and_the_rest_is_checked() {
-        let found = judged("A = 1\nthis is no statement\nSTARTD_JOB_HOOK_KEYWORDS = X\n", false);
+        let found = lint_text("A = 1\nthis is no statement\nSTARTD_JOB_HOOK_KEYWORDS = X\n", false);
         let rules: Vec<_> = found
             .findings
             .iter()
@@ -263,7 +263,7 @@ mod tests {
         let shown = |redact| {
             format!(
                 "{:?}",
-                judged(text, redact)
+                lint_text(text, redact)
                     .findings
                     .iter()
                     .map(|finding| {

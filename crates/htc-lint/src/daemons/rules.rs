@@ -115,7 +115,7 @@ const VALUE_RULES: [LintRule; 7] = [
 
 /// Drops findings about values that need a macro that only an unread file may define.
 fn drop_incomplete_values(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
-    // Routes and transforms have macros of their own.
+    // Routes and transforms define their own macros.
     let is_value =
         |finding: &Finding| VALUE_RULES.contains(&finding.rule) && !is_route_or_transform(&finding.name);
     let roots = findings.iter().filter(|finding| is_value(finding));

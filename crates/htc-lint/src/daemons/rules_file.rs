@@ -102,7 +102,7 @@ pub fn sets_router_parameters(text: &[u8]) -> bool {
     })
 }
 
-/// Returns the language of a text: that of most of its statements outside of `@=` blocks.
+/// Returns the language of most statements of a text, without those in `@=` blocks.
 pub fn detect_language(text: &[u8]) -> FileLanguage {
     let (mut statements, mut assignments, mut unclear) = (0usize, 0usize, 0usize);
     for (name, rest) in top_level_lines(text).filter(|(name, _)| !name.is_empty()) {
@@ -251,7 +251,7 @@ fn lint_header(transform: &Transform, world: &dyn World) -> Vec<Finding> {
     from_transform_findings(&iteration)
 }
 
-/// Finds the mistakes of a text whose statements are all executed.
+/// Finds the mistakes of a rules file in which all statements are executed.
 fn lint_whole_file(
     name: &str,
     text: &[u8],

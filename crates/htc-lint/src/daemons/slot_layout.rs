@@ -62,7 +62,7 @@ fn check_slot_count(subject: &LintSubject<'_>, scope: LintScope, findings: &mut 
     findings.push(subject.make_finding(LintRule::NoEffect, &entry.current, None, message, None));
 }
 
-/// Reports NUM_SLOTS without a setting for the kind of slots, because the default kind is not the one in the manual
+/// Reports NUM_SLOTS without a setting for the kind of slots, because the default differs from the manual
 /// (`slot_builder.cpp`, `initTypes`).
 fn check_slot_kind(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     const KIND: &str = "SLOT_TYPE_0_PARTITIONABLE";

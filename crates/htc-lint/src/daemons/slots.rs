@@ -211,7 +211,7 @@ fn check_shares(
     }
 }
 
-/// Returns the resource of which the slots of a type take more than 100 percent, and that percentage.
+/// Returns a resource of which the slots of a type use more than 100 percent, and the percentage.
 fn oversubscribed_resource(
     shares: &SlotTypeShares,
     count: i64,

@@ -268,8 +268,8 @@ fn find_empty_macro(subject: &LintSubject<'_>, source: &UnreadSource) -> Option<
     found
 }
 
-/// Returns the first macro in a text that has no value and no default, or the macro because of which its value is
-/// empty.
+/// Returns the first macro in a text that has no value and no default. If its value is empty because of another macro,
+/// returns the other macro.
 fn find_empty_reference(subject: &LintSubject<'_>, text: &[u8], depth: usize) -> Option<BString> {
     const MAX_DEPTH: usize = 20;
     let mut at = 0;

@@ -64,7 +64,7 @@ mod tests {
     use htc_config::{LoadOptions, LookupContext};
     use htc_os::RealWorld;
 
-    fn statuses(text: &str) -> Vec<CheckStatus> {
+    fn check_statuses(text: &str) -> Vec<CheckStatus> {
         let place = tempfile::tempdir().unwrap();
         let files = [place.path().join("condor_config")];
         std::fs::write(&files[0], text).unwrap();
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn doctor_does_not_approve_what_lint_reports() {
-        assert_eq!(statuses("NUM_CPUS = 4\n"), [CheckStatus::Good]);
-        assert_eq!(statuses("MEMORY = $INT(DETECTED_MEMORY * 0.8)\n"), [CheckStatus::Fails]);
-        assert_eq!(statuses("POLLING_INTERVAL = five\nSTART = True &&\n"), [CheckStatus::Fails; 2]);
+        assert_eq!(check_statuses("NUM_CPUS = 4\n"), [CheckStatus::Good]);
+        assert_eq!(check_statuses("MEMORY = $INT(DETECTED_MEMORY * 0.8)\n"), [CheckStatus::Fails]);
+        assert_eq!(check_statuses("POLLING_INTERVAL = five\nSTART = True &&\n"), [CheckStatus::Fails; 2]);
         // A startd does not read the first; the second is a warning.
-        assert_eq!(statuses("NEGOTIATOR_CYCLE_DELAY = often\nSTRT = True\n"), [CheckStatus::Note]);
+        assert_eq!(check_statuses("NEGOTIATOR_CYCLE_DELAY = often\nSTRT = True\n"), [CheckStatus::Note]);
     }
 }

@@ -12,7 +12,7 @@ use htc_os::{cgroup, mounts};
 use htc_runner::slot::InputDevices;
 use htc_starter::CgroupParameters;
 
-/// Checks that there are usable slots, and that some hook fetches work for them.
+/// Checks that there are usable slots, and that a hook fetches work for them.
 pub(super) fn check_slots(input: &DoctorInput<'_>) -> Vec<DoctorCheck> {
     let slots = &input.settings.slots;
     let mut checks = Vec::new();

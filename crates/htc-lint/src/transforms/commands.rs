@@ -252,7 +252,7 @@ impl TransformLinter<'_> {
                 {
                     let message = format!("dead statement: {name} is changed again");
                     self.report(LintRule::Dead, &before, place, message, "remove one of the two");
-                    self.name_other_line(line.number);
+                    self.set_other_line(line.number);
                 }
                 if command.keyword != CommandKeyword::Delete {
                     self.unread_sets.insert(key, (line.clone(), at, depth));
@@ -262,7 +262,7 @@ impl TransformLinter<'_> {
                 if let Some((before, ..)) = self.unread_sets.get(&key) {
                     let (message, number) = (format!("dead statement: {name} was set"), before.number);
                     self.report(LintRule::Dead, line, at, message, "remove it, or put it before the SET");
-                    self.name_other_line(number);
+                    self.set_other_line(number);
                 }
             }
             _ => {
@@ -353,7 +353,7 @@ impl TransformLinter<'_> {
             }
             (None, None) => match self.advise_value(command, error) {
                 Some(advice) => {
-                    let change = advice.change(value);
+                    let change = advice.smallest_change(value);
                     let place = change.as_ref().map_or(advice.place, |(place, _)| place.clone());
                     replacement = change.map(|(_, text)| text);
                     (Span::new(offset + place.start, offset + place.end), advice.fix.to_string())
@@ -417,7 +417,7 @@ impl TransformLinter<'_> {
         }
     }
 
-    /// Reports an operator at the end of an expression with macros: no text of the macros makes it valid.
+    /// Reports an operator at the end of an expression with macros: no value of the macros makes it valid.
     fn lint_dangling_operator(&mut self, line: &RuleLine, command: &TransformCommand) {
         use CommandKeyword::{Default, EvalMacro, EvalSet, Set};
         let value = command.value.trim_end();

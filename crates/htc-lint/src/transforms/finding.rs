@@ -32,8 +32,8 @@ pub struct TransformFinding {
     pub at: Span,
     /// Description of the mistake.
     pub message: String,
-    /// Number of the line of another statement that is part of the mistake, in the transform. The description ends with
-    /// it.
+    /// Line number, within the transform, of another statement that is part of the mistake.
+    /// [`TransformFinding::describe`] appends it to the message.
     pub other_line: Option<u32>,
     /// Correction.
     pub fix: String,
@@ -87,7 +87,7 @@ impl TransformLinter<'_> {
                 line,
                 Span::new(0, line.text.len()),
                 message,
-                "correct those first",
+                "correct these findings first",
             );
         }
         self.has_stopped()
@@ -106,7 +106,7 @@ impl TransformLinter<'_> {
     }
 
     /// Adds the line of another statement to the latest finding.
-    pub(super) fn name_other_line(&mut self, number: u32) {
+    pub(super) fn set_other_line(&mut self, number: u32) {
         if let Some(finding) = self.findings.last_mut() {
             finding.other_line = Some(number);
         }

@@ -404,13 +404,13 @@ impl MacroUses {
         for all in by_name.values() {
             for (before, after) in all.iter().zip(all.iter().skip(1)) {
                 let name = &before.name;
-                let dead = before.replaces && after.replaces && before.order < after.order;
+                let is_overwritten = before.replaces && after.replaces && before.order < after.order;
                 let read = orders.get(&AttrName::from(&name[..])).is_some_and(|orders| {
                     let next = orders.partition_point(|&order| order < before.order);
                     orders.last() == Some(&usize::MAX)
                         || orders.get(next).is_some_and(|&order| order <= after.order)
                 });
-                if !dead || read || self.is_tested_with_defined(name) || name.contains(&b'$') {
+                if !is_overwritten || read || self.is_tested_with_defined(name) || name.contains(&b'$') {
                     continue;
                 }
                 let number = after.line.number;
@@ -448,7 +448,7 @@ impl MacroUses {
             let message = format!("{name} is set and never read");
             let fix = match nearest(name, ROUTE_MACROS) {
                 Some(near) => format!("did you mean {near}?"),
-                None => format!("remove it, or write 'SET {name} ...' if an attribute was meant"),
+                None => format!("remove it, or write 'SET {name} ...' if you want to set an attribute"),
             };
             findings.push(defined.warning_about_macro(LintRule::Unused, message, fix));
         }
@@ -510,7 +510,7 @@ const ROUTE_SETTINGS: [&str; 9] = [
     "SendIDTokens",
 ];
 
-/// Returns the setting of a route with this name, or the one of which this name is a misspelling.
+/// Returns the setting of a route that has this name or a similar one.
 pub(super) fn route_setting(name: &[u8]) -> Option<&'static str> {
     nearest(name, ROUTE_SETTINGS)
 }

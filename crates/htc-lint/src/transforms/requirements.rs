@@ -129,7 +129,7 @@ impl TransformLinter<'_> {
                 let message = format!("dead statement: only the last {keyword} is used,");
                 let whole = Span::new(0, line.text.len());
                 self.report(LintRule::Dead, line, whole, message, "remove it, or join the two");
-                self.name_other_line(last.number);
+                self.set_other_line(last.number);
             }
         }
     }

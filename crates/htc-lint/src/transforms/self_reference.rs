@@ -9,7 +9,7 @@ use htc_config::macro_reference::next_reference;
 use htc_transform::{CommandAttribute, CommandKeyword, RuleLine, TransformCommand};
 
 use super::finding::TransformLinter;
-use crate::config::own_references;
+use crate::config::references_in_same_ad;
 
 /// Maximum number of attributes that are followed.
 const MAX_STEPS: usize = 50;
@@ -35,7 +35,7 @@ impl TransformLinter<'_> {
         if expr.without_parentheses().is_reference() {
             return;
         }
-        let references = own_references(&expr);
+        let references = references_in_same_ad(&expr);
         let is_direct = references.contains(&key);
         let through = if is_direct { None } else { self.find_dependency(&key, &references) };
         if is_direct || through.is_some() {

@@ -47,7 +47,7 @@ const EVALUATED_ALONE: [&str; 31] = [
 ];
 
 impl TransformLinter<'_> {
-    /// Reports references to attributes that the other ad has, or that no ad has when the value is evaluated.
+    /// Reports references to attributes that only the other ad has, or that no ad has when the value is evaluated.
     pub(super) fn lint_value_scopes(&mut self, line: &RuleLine, at: Span, name: &[u8], expr: &Expr) {
         let is_alone = EVALUATED_ALONE.iter().any(|known| caseless::eq(known.as_bytes(), name));
         let stored_name = BStr::new(name);

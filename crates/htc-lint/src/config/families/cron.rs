@@ -123,7 +123,7 @@ fn classify_manager_setting(
     classify_misspelt_setting(jobs, rest)
 }
 
-/// Suggests the setting for which an unknown setting of a job probably stands.
+/// Suggests the setting that an unknown setting of a job probably misspells.
 fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameStatus> {
     let base = jobs.base;
     let known = || JOB_SETTINGS.iter().map(|known| known.as_bytes());

@@ -31,7 +31,7 @@ const FAMILIES: [SubsystemFamily; 8] = [
 
 const CRON_MANAGERS: &[&str] = &["STARTD", "SCHEDD"];
 
-/// Classifies a member of one of these families whose subsystem is missing or does not read it.
+/// Classifies a parameter of these families, if its subsystem is missing or does not read it.
 pub(super) fn classify_subsystem_parameter(name: &[u8]) -> Option<NameStatus> {
     if caseless::eq(name, b"HOOK_KEYWORD") {
         let fix = "write STARTD_JOB_HOOK_KEYWORD for fetch hooks, STARTER_JOB_HOOK_KEYWORD for those of jobs";
