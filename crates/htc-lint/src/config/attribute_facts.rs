@@ -83,7 +83,7 @@ pub(super) struct AttributeFacts {
     pub(super) sensible: Option<f64>,
 }
 
-/// Returns what is known about an attribute of HTCondor.
+/// Returns the facts about an attribute of HTCondor.
 pub(super) fn find_facts(name: &[u8]) -> Option<AttributeFacts> {
     let at = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok()?;
     let row = table_row(TABLE_TEXT, &ROW_STARTS, at);

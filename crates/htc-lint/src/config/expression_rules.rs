@@ -276,7 +276,7 @@ fn check_lone_attribute(subject: &LintSubject<'_>, name: &[u8]) -> Option<(Strin
     Some((message, Some(fix)))
 }
 
-/// True if a name differs from a literal in one letter, or in the order of two.
+/// True if a name differs from a literal in one letter, or in the order of two letters.
 fn is_slip_of_literal(name: &[u8], literal: &[u8]) -> bool {
     let is_literal = [&b"true"[..], b"false", b"undefined"].contains(&literal);
     is_literal && similar_names::distance(&name.to_ascii_lowercase(), literal, 1).is_some()

@@ -140,7 +140,7 @@ fn move_comment(finding: Finding, comment: &[u8]) -> Finding {
     };
     let before = spot.text.get(..replacement.span.start as usize).unwrap_or_default().trim_end();
     let indent = before.len() - before.trim_start().len();
-    // In a line that continues another one there is no place for the comment.
+    // A comment cannot be inserted before a continuation line.
     if !caseless::starts_with(&before[indent..], &finding.name) {
         return Finding { replacement: None, ..finding };
     }

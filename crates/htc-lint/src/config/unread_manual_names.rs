@@ -22,7 +22,7 @@ const MISSPELT_IN_SOURCE: [(&str, &str); 3] = [
     ("MONITOR_COLLECTOR_NAME_ATTR", "MONTITOR_COLLECTOR_NAME_ATTR"),
 ];
 
-/// Returns why nothing reads a parameter that the manual describes, or `None` for all other names.
+/// Returns the reason why nothing reads a parameter that the manual describes, or `None` for all other names.
 pub(super) fn explain_unread_manual_name(name: &[u8]) -> Option<UnreadReason> {
     let find = |names: &[(&'static str, &'static str)]| {
         names.iter().find(|(manual, _)| caseless::eq(manual.as_bytes(), name)).map(|(_, read)| *read)

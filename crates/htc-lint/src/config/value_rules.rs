@@ -321,7 +321,7 @@ fn invalid_expression_finding<'a>(
     }
 }
 
-/// Advises about an expression that is not valid.
+/// Returns advice about an expression that is not valid.
 fn advise_expression(entry: &MacroEntry, value: &BString) -> Option<Advice> {
     let is_operator = |text: &[u8]| text.starts_with(b"||") || text.starts_with(b"&&");
     if is_operator(value.trim_start()) {

@@ -28,7 +28,7 @@ pub struct HookReportRow {
     pub knob: String,
     /// Value of that parameter.
     pub path: Option<String>,
-    /// `accepted`, `none` or the reason of the refusal.
+    /// `accepted`, `none` or the reason for the refusal.
     pub verdict: String,
     /// True if the caller would run the hook.
     pub accepted: bool,
@@ -37,7 +37,7 @@ pub struct HookReportRow {
     pub refused: Option<String>,
     /// Seconds after which the caller stops waiting; missing if it waits forever or not at all.
     pub time_out: Option<i64>,
-    /// Arguments.
+    /// Arguments of the hook.
     pub arguments: Option<String>,
 }
 

@@ -113,7 +113,7 @@ fn join_statements_after_comments(findings: &mut Vec<Finding>) {
     findings.retain(|finding| finding.rule != LintRule::Syntax || !dropped.contains(&line_of(finding)));
 }
 
-/// Drops the error about an `if` without `endif` if another line is a misspelt `endif`.
+/// Drops the error about an `if` without `endif` if another line is a misspelled `endif`.
 fn drop_missing_endif(findings: &mut Vec<Finding>) {
     let is_end = |finding: &Finding| {
         let text = finding.spot.as_ref().map(|spot| spot.text.trim().to_ascii_lowercase());
@@ -126,7 +126,7 @@ fn drop_missing_endif(findings: &mut Vec<Finding>) {
     drop_endif_of_misspelt_if(findings);
 }
 
-/// Drops the error about an `endif` without `if` if an earlier line of the source is a misspelt `if`: `ifdef X`.
+/// Drops the error about an `endif` without `if` if an earlier line of the source is a misspelled `if`: `ifdef X`.
 fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
     let text_of = |finding: &Finding| {
         let spot = finding.spot.as_ref().filter(|_| finding.rule == LintRule::Syntax)?;

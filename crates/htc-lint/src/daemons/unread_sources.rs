@@ -79,7 +79,7 @@ fn correct_template(line: &[u8], span: Span) -> Option<Replacement> {
     is_place.then(|| Replacement { span, text: near.into() })
 }
 
-/// Suggests a template for `use CATEGORY : NAME` with a misspelt category, or with a name of another category.
+/// Suggests a template for `use CATEGORY : NAME` with a misspelled category, or with a name of another category.
 fn suggest_template(line: &[u8]) -> Option<String> {
     let rest = caseless::strip_prefix(line.trim_start(), b"use ")?;
     let (category, name) = rest.split_once_str(b":")?;

@@ -37,15 +37,15 @@ const JOB_SETTINGS: [&str; 15] = [
 pub(super) struct CronJobNames {
     base: &'static str,
     names: Vec<BString>,
-    /// The names in lower case.
-    is_listed: FxHashSet<Vec<u8>>,
+    /// Names of the cron jobs, in lower case.
+    lowercase_names: FxHashSet<Vec<u8>>,
 }
 
 impl CronJobNames {
     fn new(base: &'static str, view: &ConfigView<'_>) -> Self {
         let names = list_items(view, &format!("{base}_JOBLIST"));
-        let is_listed = names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        CronJobNames { base, names, is_listed }
+        let lowercase_names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        CronJobNames { base, names, lowercase_names }
     }
 }
 
@@ -57,7 +57,8 @@ pub(super) fn listed_jobs(view: &ConfigView<'_>) -> Vec<CronJobNames> {
         .collect()
 }
 
-/// Returns the status of a cron job's name; `is_set` returns true for names that the configuration sets.
+/// Returns the status of a name in the settings of cron jobs; `is_set` returns true for names that the configuration
+/// sets.
 pub(super) fn classify_cron_name(
     name: &[u8],
     all: &[CronJobNames],
@@ -90,7 +91,7 @@ fn classify_manager_setting(
 ) -> Option<NameStatus> {
     let base = jobs.base;
     let is_of_manager = MANAGER_SETTINGS.iter().any(|known| caseless::eq(known.as_bytes(), rest));
-    let listed = |job: &[u8]| jobs.is_listed.contains(&job.to_ascii_lowercase());
+    let listed = |job: &[u8]| jobs.lowercase_names.contains(&job.to_ascii_lowercase());
     let job_of = |known: &str| {
         let job = rest.len().checked_sub(known.len() + 1).map(|end| &rest[..end])?;
         (!job.is_empty() && rest[job.len()] == b'_' && caseless::ends_with(rest, known.as_bytes()))

@@ -42,7 +42,7 @@ fn is_family_member(name: &[u8]) -> bool {
 }
 
 impl SiteNames {
-    /// Collects the names.
+    /// Collects the names from a configuration.
     pub(in crate::config) fn new(config: &Config, view: &ConfigView<'_>) -> SiteNames {
         let mut daemons: Vec<BString> = DAEMON_NAMES.iter().map(|&name| name.into()).collect();
         for parameter in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
