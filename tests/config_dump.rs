@@ -953,9 +953,7 @@ fn here_reports_unsupported_settings_and_those_of_other_daemons() {
         "{out}"
     );
     assert!(
-        out.contains(
-            "run this tool together with the job, so that jobs which want it do not start [not-done]\n"
-        ),
+        out.contains("run this tool together with the job, so jobs that use it do not start [not-done]\n"),
         "{out}"
     );
 }

@@ -9,7 +9,7 @@ use bstr::BString;
 pub enum Advice {
     /// Instruction in words.
     Text(String),
-    /// Name or word that was probably meant.
+    /// Valid name or word that was probably intended.
     DidYouMean(BString),
     /// Replacement that is certainly correct.
     Write(BString),

@@ -11,13 +11,13 @@ use htc_base::process::Exit;
 use htc_base::text::arguments;
 use htc_base::world::{ExternalCommand, FileKind, World};
 
-/// Treatment of commands that a configuration names.
+/// Policy for the commands whose output is a part of a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandPolicy {
     /// Commands are an error, so that reading a configuration of unknown origin runs nothing.
     #[default]
     Refused,
-    /// Commands are not run and count as if they had printed nothing.
+    /// Commands are not run and are treated as if they had printed nothing.
     Skipped,
     /// Commands run within limits.
     Allowed {
@@ -60,7 +60,7 @@ impl SourceTarget {
     }
 }
 
-/// Reason why there is no output of a command.
+/// Reason why a command was not run or was killed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// The policy refuses commands ([`CommandPolicy::Refused`]).
@@ -119,7 +119,7 @@ pub fn run_command(
         Ok(output) => Ok((output.stdout, output.exit)),
         Err(error) => Err(match error.kind() {
             io::ErrorKind::TimedOut => match error.get_ref() {
-                Some(why) => CommandError::KilledByWorld(why.to_string()),
+                Some(reason) => CommandError::KilledByWorld(reason.to_string()),
                 None => CommandError::TimedOut(timeout),
             },
             io::ErrorKind::FileTooLarge => CommandError::OutputTooLarge(output_limit),
@@ -136,7 +136,8 @@ pub(crate) fn ends_in_pipe(text: &BStr) -> bool {
     text.last() == Some(&b'|')
 }
 
-/// True if the output of a command can be stored in a file of that name: its directory exists, and it is not a directory itself.
+/// Returns true if the output of a command can be stored in `file`: its directory exists, and it is not itself a
+/// directory.
 pub fn has_place_for(world: &dyn World, file: &Path) -> bool {
     let is_directory = |path: &Path| world.stat(path).is_ok_and(|status| status.kind == FileKind::Directory);
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -10,7 +10,7 @@ use crate::redact;
 use crate::{Config, ConfigError, LoadOptions, LookupContext, SourceId, SourceKind};
 use htc_base::world::World;
 
-/// The daemons for which a configuration is read if none is named.
+/// Daemons for which two configurations are compared by default.
 pub const DEFAULT_DAEMONS: [&str; 8] =
     ["MASTER", "COLLECTOR", "NEGOTIATOR", "SCHEDD", "SHADOW", "STARTD", "STARTER", "JOB_ROUTER"];
 
@@ -105,14 +105,15 @@ impl ConfigComparison<'_> {
                     continue;
                 }
                 differing.insert(lower);
-                // Only the result is masked, because two different secrets must still count as a difference.
-                let told = |seen: ComparedValue| if self.redact { seen.mask_secret(&name) } else { seen };
-                let [before, after] = [before, after].map(told);
+                // Only the result is masked, because two different secrets are still a difference.
+                let mask = |value: ComparedValue| if self.redact { value.mask_secret(&name) } else { value };
+                let [before, after] = [before, after].map(mask);
                 found.entry((name.to_string(), before, after)).or_default().push(daemon);
             }
         }
-        let told = |((name, before, after), daemons)| ParameterDifference { name, daemons, before, after };
-        let changed: Vec<ParameterDifference> = found.into_iter().map(told).collect();
+        let to_difference =
+            |((name, before, after), daemons)| ParameterDifference { name, daemons, before, after };
+        let changed: Vec<ParameterDifference> = found.into_iter().map(to_difference).collect();
         relocated.retain(|name| !differing.contains(&name.to_ascii_lowercase().into_bytes()));
         same.retain(|name, _| !differing.contains(name));
         let common_count = same.values().filter(|is_set| **is_set == [true; 2]).count();
@@ -122,35 +123,35 @@ impl ConfigComparison<'_> {
 
     /// Returns the daemons to compare for. A subsystem that is not a daemon is reported as TOOL.
     fn daemons_to_compare(&self) -> Vec<&'static str> {
-        let wanted = |daemon: &&&str| self.subsystem.is_none_or(|only| only.eq_ignore_ascii_case(daemon));
-        let daemons: Vec<&'static str> = DEFAULT_DAEMONS.iter().filter(wanted).copied().collect();
+        let is_wanted = |daemon: &&&str| self.subsystem.is_none_or(|only| only.eq_ignore_ascii_case(daemon));
+        let daemons: Vec<&'static str> = DEFAULT_DAEMONS.iter().filter(is_wanted).copied().collect();
         if daemons.is_empty() { vec!["TOOL"] } else { daemons }
     }
 
     fn load_config(&self, file: &Path, daemon: &str, world: &dyn World) -> Result<Config, UnreadableConfig> {
         let subsystem = self.subsystem.unwrap_or(daemon);
-        let who = LookupContext { subsystem: subsystem.into(), local_name: self.local_name.clone() };
+        let context = LookupContext { subsystem: subsystem.into(), local_name: self.local_name.clone() };
         // The origin of a value that equals the default is needed, too.
         let options =
             LoadOptions { file: Some(file.to_owned()), keep_defaults: true, ..self.options.clone() };
         world.reseed(RANDOM_SEED);
-        let loaded = Config::load(world, &who, &options).map(|(config, _)| config);
+        let loaded = Config::load(world, &context, &options).map(|(config, _)| config);
         loaded.map_err(|error| UnreadableConfig(file.to_owned(), error))
     }
 }
 
-/// Returns all names set in either configuration, without their prefixes and by their lower-case spelling;
-/// the flags are true for the configurations in which a source sets the name.
+/// Returns the names that either configuration has, without their prefixes. The key is the name in lower case; the
+/// flags say which of the two configurations sets the name in a source.
 fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, [bool; 2])> {
     let mut names: BTreeMap<Vec<u8>, (BString, [bool; 2])> = BTreeMap::new();
     let entries = both.iter().enumerate();
     let entries = entries.flat_map(|(at, config)| config.set.entries().map(move |entry| (at, config, entry)));
     for (at, config, entry) in entries {
-        let source = entry.current.place.source;
-        let from = config.set.sources().get(source.number() as usize);
+        let source_id = entry.current.place.source;
+        let source = config.set.sources().get(source_id.number() as usize);
         // Settings by the default AUTO_USE_* templates do not count as set.
-        let is_named = from.is_some_and(|from| from.kind != SourceKind::Special);
-        let is_set = is_named || [SourceId::ENVIRONMENT, SourceId::OVERLAY].contains(&source);
+        let is_named = source.is_some_and(|source| source.kind != SourceKind::Special);
+        let is_set = is_named || [SourceId::ENVIRONMENT, SourceId::OVERLAY].contains(&source_id);
         let bare = entry.name.rsplit_str(".").next().unwrap_or_default();
         let known = names.entry(bare.to_ascii_lowercase()).or_insert_with(|| (bare.into(), [false; 2]));
         known.1[at] |= is_set;
@@ -174,7 +175,7 @@ fn is_relocated(both: &[Config; 2], name: &BString, values: [&ComparedValue; 2],
         return false;
     };
     let [Some(old_root), Some(new_root)] = [0, 1].map(|at| views[at].text(CONFIG_ROOT)) else { return false };
-    let [Some(old), Some(new)] = values.map(|seen| seen.value.as_ref()) else { return false };
+    let [Some(old), Some(new)] = values.map(|compared| compared.value.as_ref()) else { return false };
     before == after
         && !old_root.is_empty()
         && old.as_bytes().replace(old_root.as_bytes(), new_root.as_bytes()) == new.as_bytes()

@@ -56,10 +56,10 @@ pub enum IfError {
         keyword: &'static str,
         /// The condition as written.
         condition: BString,
-        /// The reason.
+        /// Why the condition is not valid.
         reason: ConditionError,
     },
-    /// More than `MAX_OPEN_IFS` are open.
+    /// More than `MAX_OPEN_IFS` `if`s are open.
     #[error("if nesting too deep!")]
     TooDeep,
     /// `else`, `elif` or `endif` without an `if`.
@@ -94,8 +94,8 @@ impl IfLine {
     /// Parses a line, or returns `None` if it has none of the four keywords.
     pub fn new(line: &[u8]) -> Option<Self> {
         let (keyword, condition) = split_if_keyword(line)?;
-        let asked = parse_defined_condition(condition).map(|(negated, name)| (negated, name.into()));
-        Some(IfLine { keyword, condition: condition.into(), defined_name: asked })
+        let defined_name = parse_defined_condition(condition).map(|(negated, name)| (negated, name.into()));
+        Some(IfLine { keyword, condition: condition.into(), defined_name })
     }
 }
 
@@ -156,8 +156,8 @@ impl IfStack {
         world: &dyn World,
         report: &mut dyn FnMut(FunctionFailure),
     ) -> Result<(), IfError> {
-        let IfLine { keyword, condition, defined_name: asked } = line;
-        self.apply_keyword(keyword, &mut || match asked {
+        let IfLine { keyword, condition, defined_name } = line;
+        self.apply_keyword(keyword, &mut || match defined_name {
             Some((negated, name)) => Ok(is_name_defined(name, source) != *negated),
             None => test_condition(condition, source, world, report)
                 .map_err(|reason| condition_error(keyword, condition, reason)),
@@ -185,10 +185,10 @@ impl IfStack {
 
     fn begin_elif(&mut self, holds: &mut ConditionTest<'_>) -> Result<(), IfError> {
         let outer = self.levels.len().saturating_sub(1);
-        let surroundings = self.levels[..outer].iter().all(|level| level.taken);
+        let outer_enabled = self.levels[..outer].iter().all(|level| level.taken);
         // The reference evaluates the condition of an `elif` before it checks whether an `if` is open.
-        let open = self.levels.last().is_none_or(|level| !level.any_taken);
-        let taken = open && surroundings && holds()?;
+        let none_taken = self.levels.last().is_none_or(|level| !level.any_taken);
+        let taken = none_taken && outer_enabled && holds()?;
         let level = self.levels.last_mut().ok_or(IfError::Unmatched("elif"))?;
         if level.in_else {
             return Err(IfError::AfterElse("elif"));
@@ -376,7 +376,7 @@ fn is_identifier(set: u32) -> bool {
     .any(|more| set == HAS_LETTER | more)
 }
 
-/// Returns true if a character may follow `defined`.
+/// Returns true if a text with these classes of characters has the form of `defined` and its operand.
 fn is_defined_operand(set: u32) -> bool {
     [
         0,
@@ -395,11 +395,11 @@ fn is_defined_operand(set: u32) -> bool {
 /// Returns the boolean value of `yes`, `t`, `no` and `f`, which look like names.
 fn crufty_boolean(text: &[u8]) -> Option<bool> {
     let text = trim_end(text);
-    let is = |word: &[u8]| caseless::eq(text, word);
-    if is(b"yes") || is(b"t") {
+    let is_word = |word: &[u8]| caseless::eq(text, word);
+    if is_word(b"yes") || is_word(b"t") {
         return Some(true);
     }
-    (is(b"no") || is(b"f")).then_some(false)
+    (is_word(b"no") || is_word(b"f")).then_some(false)
 }
 
 fn evaluate_condition(
@@ -429,7 +429,7 @@ fn evaluate_condition(
     }
 }
 
-/// Returns true if C's `atof` returns a number other than zero.
+/// Returns true if C's `atof` returns a number other than zero for the text.
 fn is_not_zero(text: &[u8]) -> bool {
     real_prefix(text).is_some_and(|(value, _)| value != 0.0 && !value.is_nan())
 }
@@ -441,21 +441,21 @@ fn is_name_defined(name: &[u8], source: &dyn MacroSource) -> bool {
     }
 }
 
-fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionError> {
-    if what.is_empty() {
+fn is_defined(operand: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionError> {
+    if operand.is_empty() {
         return Ok(false);
     }
-    match classify_condition(what, false) {
-        ConditionKind::Identifier => Ok(is_name_defined(what, source)),
+    match classify_condition(operand, false) {
+        ConditionKind::Identifier => Ok(is_name_defined(operand, source)),
         ConditionKind::Number | ConditionKind::Boolean => Ok(true),
-        _ if caseless::starts_with(what, b"use ") => {
-            let what = trim_start(&what[b"use ".len()..]);
-            if what.iter().any(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+        _ if caseless::starts_with(operand, b"use ") => {
+            let operand = trim_start(&operand[b"use ".len()..]);
+            if operand.iter().any(|b| matches!(b, b' ' | b'\t' | b'\r')) {
                 return Err(ConditionError::BlankInUse);
             }
-            let (category, name) = match memchr::memchr(b':', what) {
-                Some(colon) => (&what[..colon], &what[colon + 1..]),
-                None => (what, &b""[..]),
+            let (category, name) = match memchr::memchr(b':', operand) {
+                Some(colon) => (&operand[..colon], &operand[colon + 1..]),
+                None => (operand, &b""[..]),
             };
             Ok(match template::find_category(category) {
                 Some(category) => name.is_empty() || template::find(category, name).is_some(),

@@ -1,4 +1,4 @@
-//! Errors of reading a configuration.
+//! Errors while a configuration is read.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use htc_base::text::caret::LineCaret;
 /// Place of an error in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorLocation {
-    /// The source.
+    /// Id of the source.
     pub source: SourceId,
     /// Name of the source.
     pub name: BString,
@@ -19,7 +19,7 @@ pub struct ErrorLocation {
     pub line: u32,
     /// The text of that line.
     pub text: BString,
-    /// The place within that line.
+    /// Range of the error in that line.
     pub span: Span,
     /// The files that include the source, each with the line of the include, innermost first.
     pub included_from: Vec<(BString, u32)>,
@@ -53,8 +53,8 @@ impl ConfigError {
         text
     }
 
-    /// Returns the line in question with a caret below it, the files that included it, and the hint; empty if
-    /// there is nothing to show.
+    /// Returns the line of the error with a caret below it, the files that include its source, and the hint; empty
+    /// if the error has neither a place nor a hint.
     pub fn explanation(&self) -> String {
         let mut text = String::new();
         if let Some(place) = &self.place {

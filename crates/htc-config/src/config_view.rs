@@ -34,8 +34,8 @@ impl MacroSource for ConfigView<'_> {
 
 impl<'a> ConfigView<'a> {
     /// Creates a view of a set of definitions.
-    pub fn new(set: &'a MacroSet, who: LookupContext, world: &'a dyn World) -> Self {
-        ConfigView { set, context: who, world, slot_type: None, messages: RefCell::new(Vec::new()) }
+    pub fn new(set: &'a MacroSet, context: LookupContext, world: &'a dyn World) -> Self {
+        ConfigView { set, context, world, slot_type: None, messages: RefCell::new(Vec::new()) }
     }
 
     /// Returns the world outside the process.
@@ -89,7 +89,7 @@ impl<'a> ConfigView<'a> {
         self.look_up(name).map(|(found, _)| found.raw().into_owned())
     }
 
-    /// Expands a raw value of that name.
+    /// Expands `raw` as the value of the parameter `name`.
     ///
     /// # Errors
     /// The expansion does not end.
@@ -151,14 +151,14 @@ impl<'a> ConfigView<'a> {
         self.string(name).ok().flatten().map(|setting| setting.value)
     }
 
-    /// Returns the integer value, or `usual` if the parameter is undefined or invalid.
-    pub fn number(&self, name: &str, usual: i64) -> i64 {
-        self.int(name).ok().flatten().map_or(usual, |setting| setting.value)
+    /// Returns the integer value, or `default` if the parameter is undefined or invalid.
+    pub fn number(&self, name: &str, default: i64) -> i64 {
+        self.int(name).ok().flatten().map_or(default, |setting| setting.value)
     }
 
-    /// Returns the boolean value, or `usual` if the parameter is undefined or invalid.
-    pub fn flag(&self, name: &str, usual: bool) -> bool {
-        self.boolean(name).ok().flatten().map_or(usual, |setting| setting.value)
+    /// Returns the boolean value, or `default` if the parameter is undefined or invalid.
+    pub fn flag(&self, name: &str, default: bool) -> bool {
+        self.boolean(name).ok().flatten().map_or(default, |setting| setting.value)
     }
 
     /// Returns the expanded value, or `None` if it is undefined or empty.
@@ -167,16 +167,16 @@ impl<'a> ConfigView<'a> {
     /// The expansion does not end.
     pub fn string(&self, name: &str) -> Result<Option<Setting<BString>>, ValueError> {
         let _reading = self.set.set_lookup_purpose(LookupPurpose::Parameter);
-        let Some((found, looked_up)) = self.look_up(name.as_bytes()) else {
+        let Some((found, matched_name)) = self.look_up(name.as_bytes()) else {
             return Ok(None);
         };
         let raw = BString::from(found.raw().into_owned());
-        match self.expand_raw(&looked_up, &raw) {
+        match self.expand_raw(&matched_name, &raw) {
             Ok(value) if value.is_empty() => Ok(None),
             Ok(value) => Ok(Some(Setting { value, origin: self.origin(&found), raw })),
             Err(error) => {
                 let origin = Some(self.origin(&found));
-                Err(ValueErrorDetails::new(&looked_up, raw, ValueProblem::Expansion(error), origin).into())
+                Err(ValueErrorDetails::new(&matched_name, raw, ValueProblem::Expansion(error), origin).into())
             }
         }
     }
@@ -190,21 +190,25 @@ impl<'a> ConfigView<'a> {
         Ok(setting.map(|setting| setting.map_value(|text| list::split(&text).map(BString::from).collect())))
     }
 
-    /// Returns a 64-bit integer (32-bit if the table says so) within the table's range, written as digits or
-    /// as an expression.
+    /// Returns an integer, written as digits or as an expression. The table of defaults determines its size (32 or 64
+    /// bits) and its range.
     ///
     /// # Errors
     /// The value is not an integer, or is out of range. The error contains the value that the reference's
     /// tools would use instead.
     pub fn int(&self, name: &str) -> Result<Option<Setting<i64>>, ValueError> {
-        self.int_in(name, None)
+        self.int_in_range(name, None)
     }
 
     /// Does the same as [`ConfigView::int`], with a range that replaces the table's range.
     ///
     /// # Errors
     /// As for [`ConfigView::int`].
-    pub fn int_in(&self, name: &str, range: Option<(i64, i64)>) -> Result<Option<Setting<i64>>, ValueError> {
+    pub fn int_in_range(
+        &self,
+        name: &str,
+        range: Option<(i64, i64)>,
+    ) -> Result<Option<Setting<i64>>, ValueError> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
         };
@@ -249,14 +253,18 @@ impl<'a> ConfigView<'a> {
     /// # Errors
     /// The value is not a number.
     pub fn real(&self, name: &str) -> Result<Option<Setting<f64>>, ValueError> {
-        self.real_in(name, None)
+        self.real_in_range(name, None)
     }
 
     /// Does the same as [`ConfigView::real`], with a range.
     ///
     /// # Errors
     /// The value is not a number, or is out of range.
-    pub fn real_in(&self, name: &str, range: Option<(f64, f64)>) -> Result<Option<Setting<f64>>, ValueError> {
+    pub fn real_in_range(
+        &self,
+        name: &str,
+        range: Option<(f64, f64)>,
+    ) -> Result<Option<Setting<f64>>, ValueError> {
         let Some(setting) = self.string(name)? else {
             return Ok(None);
         };
@@ -305,7 +313,7 @@ impl<'a> ConfigView<'a> {
 }
 
 impl ConfigView<'_> {
-    /// Returns a boolean of which only the first letter counts, such as `tRUE` or `frobnicate`
+    /// Returns a boolean of which only the first letter is significant: `tRUE` is true and `frobnicate` is false
     /// (`param_boolean_crufty`).
     ///
     /// # Errors
@@ -362,9 +370,9 @@ mod tests {
         let file = directory.path().join("condor_config");
         std::fs::write(&file, text).unwrap();
         let world = RealWorld::new();
-        let who = LookupContext { subsystem: "STARTD".into(), local_name: "".into() };
+        let context = LookupContext { subsystem: "STARTD".into(), local_name: "".into() };
         let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
-        let (config, _) = Config::load(&world, &who, &options).unwrap();
+        let (config, _) = Config::load(&world, &context, &options).unwrap();
         (config, world)
     }
 
@@ -378,19 +386,19 @@ mod tests {
         let text = |name| view.string(name).unwrap().map(|setting| setting.value.to_string());
         assert_eq!(text("A").as_deref(), Some("MASTER_NAME|||MASTER_NAME"));
         assert_eq!(text("B"), None);
-        let said: Vec<_> = view.take_messages().iter().map(|message| message.text.to_string()).collect();
-        assert_eq!(said, ["$CHOICE() macro: no list named \"MASTER_NAME\"!"]);
+        let messages: Vec<_> = view.take_messages().iter().map(|message| message.text.to_string()).collect();
+        assert_eq!(messages, ["$CHOICE() macro: no list named \"MASTER_NAME\"!"]);
     }
 
     #[test]
-    fn an_invalid_boolean_counts_as_the_boolean_at_its_start() {
+    fn an_invalid_boolean_has_the_value_of_the_boolean_at_its_start() {
         let (config, world) = load(
             "NO_DNS = truely\nENABLE_RUNTIME_CONFIG = 1m\nCOUNT_HYPERTHREAD_CPUS = 0zz\nUPDATE_INTERVAL = maybe so\n",
         );
         let view = config.view(&world);
-        let taken = |name| view.boolean(name).unwrap_err().fallback.to_string();
+        let fallback = |name| view.boolean(name).unwrap_err().fallback.to_string();
         let names = ["NO_DNS", "ENABLE_RUNTIME_CONFIG", "COUNT_HYPERTHREAD_CPUS", "UPDATE_INTERVAL"];
-        assert_eq!(names.map(taken), ["true", "true", "false", "true"]);
+        assert_eq!(names.map(fallback), ["true", "true", "false", "true"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use htc_base::text::{caseless, words};
 static TABLE_TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
     line_starts(include_bytes!("data/defaults.tsv"));
-/// Offset at which each field of each row ends; the names are the first field.
+// Offsets in the table at which the first three fields of each row end: name, type and default.
 static NAME_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
 static TYPE_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
 static DEFAULT_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
@@ -41,8 +41,6 @@ words! {
         Path => "PATH",
     }
 }
-
-impl ParameterType {}
 
 /// An entry of the table of defaults.
 #[derive(Clone, Copy)]
@@ -117,8 +115,8 @@ impl Parameter {
         Some((&range[..comma], &range[comma + 1..]))
     }
 
-    /// Returns the raw text of the default, or `None` if the parameter has no default; the output distinguishes this from an
-    /// empty default.
+    /// Returns the raw text of the default, or `None` if the parameter has no default, which `condor_config_val`
+    /// distinguishes from an empty default.
     pub fn explicit_default(self) -> Option<Cow<'static, [u8]>> {
         Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))
     }
@@ -153,15 +151,15 @@ pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
         .take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
 }
 
-/// Returns the general entry of the table called `name`.
+/// Returns the entry for `name` that applies to all subsystems.
 pub fn find(name: &[u8]) -> Option<Parameter> {
     ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok().map(by_index)
 }
 
 /// Returns the table's entry for the requested name, else for the name that was found, with or without its
 /// prefix.
-pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Parameter> {
-    find(asked).or_else(|| find(found)).or_else(|| {
+pub(crate) fn find_requested_or_found(found: &[u8], requested: &[u8]) -> Option<Parameter> {
+    find(requested).or_else(|| find(found)).or_else(|| {
         let dot = memchr::memchr(b'.', found)?;
         find(&found[dot + 1..])
     })
@@ -172,7 +170,7 @@ pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Para
 pub struct SubsystemDefaults(std::ops::Range<usize>);
 
 impl SubsystemDefaults {
-    /// Returns the defaults of a subsystem, ignoring case. Only the part before its first dot counts.
+    /// Returns the defaults of a subsystem, ignoring case. Only the part before its first dot is used.
     pub fn for_subsystem(subsystem: &[u8]) -> Self {
         let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
         let order = |start: &u32| {
@@ -185,7 +183,7 @@ impl SubsystemDefaults {
         SubsystemDefaults(first..first + count)
     }
 
-    /// Returns the entry of `name`.
+    /// Returns the subsystem's entry for `name`.
     pub fn find(&self, name: &[u8]) -> Option<Parameter> {
         let found = SUBSYSTEM_STARTS[self.0.clone()].binary_search_by(|&start| {
             let key = &SUBSYSTEM_TEXT[start as usize..];
@@ -202,8 +200,8 @@ pub fn subsystem_names() -> impl Iterator<Item = &'static [u8]> {
     (0..SUBSYSTEM_STARTS.len()).map(|index| Parameter { index: index as u32, subsystem: true }.name())
 }
 
-/// Returns the entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first
-/// dot counts.
+/// Returns the entry for `name` in the table of one subsystem. Only the part of `subsystem` before its first dot is
+/// used.
 pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
     SubsystemDefaults::for_subsystem(subsystem).find(name)
 }

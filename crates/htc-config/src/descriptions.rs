@@ -13,7 +13,7 @@ static ROW_STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
 pub struct Description {
     /// One sentence.
     pub text: &'static str,
-    /// True if HTCondor's own table describes the parameter as well, so that readers of `-info` expect a line.
+    /// True if HTCondor's own table describes the parameter as well, so that `-info` prints a description of it.
     pub in_table: bool,
 }
 

@@ -136,7 +136,7 @@ impl DetectedValues {
             DetectedGroup::Address if !self.has_process_values => return None,
             _ => {}
         }
-        let values = self.groups[group as usize].get_or_init(|| self.measure(group, world));
+        let values = self.groups[group as usize].get_or_init(|| self.detect_group(group, world));
         values.iter().find(|(name, _)| *name == known).map(|(name, value)| (*name, value.as_ref()))
     }
 
@@ -145,7 +145,7 @@ impl DetectedValues {
         DETECTED_NAMES.iter().filter_map(|(name, _)| self.find(name.as_bytes(), world))
     }
 
-    /// Sets what determines the host's name, and discards the detected name.
+    /// Sets the settings that determine the host's name, and discards the detected name if they are new.
     pub(crate) fn set_host(&mut self, host: HostSettings) {
         if host != self.host {
             self.groups[DetectedGroup::Host as usize] = OnceLock::new();
@@ -170,7 +170,7 @@ impl DetectedValues {
         self.only_physical = !count;
     }
 
-    fn measure(&self, group: DetectedGroup, world: &dyn World) -> NamedValues {
+    fn detect_group(&self, group: DetectedGroup, world: &dyn World) -> NamedValues {
         match group {
             DetectedGroup::Kernel => kernel_values(world),
             DetectedGroup::Distribution => distribution_values(world),
@@ -186,9 +186,9 @@ impl DetectedValues {
                 let (mut chosen, mut values) = (HostAddresses::default(), NamedValues::new());
                 for settings in &self.addresses {
                     chosen.choose(settings, world);
-                    let now = address_values(&chosen);
-                    values.retain(|(name, _)| now.iter().all(|(known, _)| known != name));
-                    values.extend(now);
+                    let new_values = address_values(&chosen);
+                    values.retain(|(name, _)| new_values.iter().all(|(known, _)| known != name));
+                    values.extend(new_values);
                 }
                 values
             }
@@ -425,15 +425,15 @@ fn own_process_values(world: &dyn World) -> NamedValues {
 /// Returns the values that the host's addresses determine (`condor_config.cpp`, `reinsert_specials`).
 fn address_values(found: &HostAddresses) -> NamedValues {
     let HostAddresses { families: [v4, v6], best } = *found;
-    let of_family = |own: Option<IpAddr>| own.or(best);
-    let first = of_family(v4);
+    let or_best = |address: Option<IpAddr>| address.or(best);
+    let first = or_best(v4);
     let text = |address: Option<IpAddr>| address.map_or_else(BString::default, |it| it.to_string().into());
     let is_v6 = if first.is_some_and(|first| first.is_ipv6()) { "true" } else { "false" };
     let mut values = vec![("IP_ADDRESS", text(first)), ("IP_ADDRESS_IS_IPV6", is_v6.into())];
     if first.is_some_and(|first| first.is_ipv4()) {
         values.push(("IPV4_ADDRESS", text(first)));
     }
-    let second = of_family(v6).filter(IpAddr::is_ipv6);
+    let second = or_best(v6).filter(IpAddr::is_ipv6);
     if second.is_some() {
         values.push(("IPV6_ADDRESS", text(second)));
     }

@@ -31,8 +31,8 @@ pub(crate) fn to_boolean(text: &[u8], world: &dyn World) -> Option<bool> {
     }
 }
 
-/// Returns the value of a text that is not a valid boolean but that the reference uses anyway: the boolean at
-/// its beginning (`string_is_boolean_param`, which has stored its result by then).
+/// Returns the boolean at the beginning of a text that is not a valid boolean. The reference uses it although the text
+/// is invalid, because `string_is_boolean_param` stores its result before it finds the error.
 pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
     let words: [(&[u8], bool); 4] = [(b"true", true), (b"1", true), (b"false", false), (b"0", false)];
     words.into_iter().find(|(word, _)| caseless::starts_with(text, word)).map(|(_, value)| value)
@@ -60,11 +60,11 @@ impl<T> NumberResult<T> {
 
 /// Does the same as [`to_integer`], but distinguishes the kinds of errors.
 pub(crate) fn parse_integer(text: &[u8], world: &dyn World) -> NumberResult<i64> {
-    parse_integer_in(text, &Context::new(world).my(&ClassAd::new()), world)
+    parse_integer_in_context(text, &Context::new(world).my(&ClassAd::new()), world)
 }
 
 /// Does the same as [`to_integer`] in a context of ads, and distinguishes the kinds of errors.
-pub fn parse_integer_in(text: &[u8], context: &Context<'_>, world: &dyn World) -> NumberResult<i64> {
+pub fn parse_integer_in_context(text: &[u8], context: &Context<'_>, world: &dyn World) -> NumberResult<i64> {
     if let Some((value, end)) = integer_prefix(text)
         && trim(&text[end..]).is_empty()
     {

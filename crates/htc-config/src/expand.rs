@@ -34,8 +34,8 @@ pub trait MacroSource {
         None
     }
 
-    /// Returns the part of `name` after the source's own subsystem or local name and a dot. In a definition
-    /// of `SUB.X`, `$(X)` also counts as a reference to itself.
+    /// Returns `name` without a prefix that is the source's own subsystem or local name and a dot, or `None` if it has
+    /// no such prefix. In a definition of `SUB.X`, `$(X)` is a self reference as well.
     fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
         let _ = name;
         None
@@ -79,10 +79,9 @@ pub enum ExpandErrorKind {
 /// Error of an expansion that would not end, or would exceed a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpandError {
-    /// The reason.
+    /// Limit or cycle that stopped the expansion.
     pub kind: ExpandErrorKind,
-    /// The names that lead to the place, outermost first; for a cycle the last name repeats one of the
-    /// others.
+    /// Names whose values were being expanded, outermost first. In a cycle, the last name repeats an earlier one.
     pub chain: Vec<BString>,
 }
 
@@ -134,7 +133,7 @@ pub struct ExpansionStep {
     pub reference: BString,
     /// Text that replaced the reference.
     pub value: BString,
-    /// Number of names that led to the reference.
+    /// Number of nested values that contain the reference; 0 in the text itself.
     pub depth: usize,
 }
 
@@ -156,7 +155,8 @@ pub struct Expander<'a> {
     chain: Vec<BString>,
     replacement_count: u32,
     scanned_bytes: u64,
-    /// True if the last plain reference was replaced by its default, which is not a value of the name.
+    /// True if the last plain reference was replaced by the default that it contains (`$(NAME:default)`), which is not
+    /// a value of the name.
     pub(crate) took_default: bool,
 }
 
@@ -335,7 +335,7 @@ impl<'a> Expander<'a> {
         Err(ExpandError { kind, chain: self.name_chain(inside) })
     }
 
-    /// Returns the names that lead to a place.
+    /// Returns the names whose values are being expanded at a place, outermost first.
     fn name_chain(&self, inside: &ExpandedRegions) -> Vec<BString> {
         self.chain.iter().chain(inside.names()).cloned().collect()
     }
@@ -352,8 +352,8 @@ impl<'a> Expander<'a> {
         Err(ExpandError { kind: ExpandErrorKind::Cycle, chain })
     }
 
-    /// Checks a reference before its expansion, and returns the name of a plain one. Values that functions
-    /// look up are nested in everything that surrounds the function.
+    /// Checks a reference before its expansion, and returns the name of a plain one. For a function, adds the names
+    /// around it to the chain, because the values that it looks up are nested in their values.
     fn enter_reference(
         &mut self,
         found: &MacroReference,
@@ -425,8 +425,8 @@ impl<'a> Expander<'a> {
             self.count_replacement(length, &regions)?;
             let value = value.into_owned();
             rest.replace(found.dollar, found.end, &value);
-            let taken = !self.took_default && memchr::memchr(b'$', &value).is_some();
-            if let Some(name) = name.filter(|_| taken) {
+            let has_references = !self.took_default && memchr::memchr(b'$', &value).is_some();
+            if let Some(name) = name.filter(|_| has_references) {
                 regions.push(name, start, tail);
             }
         }
@@ -468,9 +468,9 @@ impl<'a> Expander<'a> {
             self.chain.truncate(outer);
             self.count_replacement(text.len() + value.len(), &regions)?;
             mask.record_replacement(&found, value.len());
-            let refers = !self.took_default && memchr::memchr(b'$', &value).is_some();
+            let has_references = !self.took_default && memchr::memchr(b'$', &value).is_some();
             text.splice(found.dollar..found.end, value);
-            if let Some(name) = name.filter(|_| refers) {
+            if let Some(name) = name.filter(|_| has_references) {
                 regions.push(name, start, tail);
             }
             from = found.dollar;

@@ -79,7 +79,7 @@ fn copy_quoted(text: &[u8], quote: Option<u8>) -> Vec<u8> {
 
 /// Returns the buffer with the whole path, out of which the result is cut.
 fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>) -> Vec<u8> {
-    let turned = |mut text: Vec<u8>| {
+    let convert_separators = |mut text: Vec<u8>| {
         if let Some(separator) = parts.separator {
             let other = if separator == b'/' { b'\\' } else { b'/' };
             for byte in &mut text {
@@ -100,9 +100,9 @@ fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>)
             joined.extend_from_slice(
                 inner.strip_prefix(b"./").filter(|rest| !rest.is_empty()).unwrap_or(inner),
             );
-            turned(copy_quoted(&joined, parts.quote))
+            convert_separators(copy_quoted(&joined, parts.quote))
         }
-        _ => turned(copy_quoted(inner, parts.quote)),
+        _ => convert_separators(copy_quoted(inner, parts.quote)),
     }
 }
 
@@ -188,8 +188,8 @@ fn requote(mut buffer: Vec<u8>, mut start: usize, mut end: usize, quote: Option<
         buffer[end] = quote;
         end += 1;
     }
-    let answer = buffer.get(start..end).unwrap_or_default();
-    answer[..memchr::memchr(0, answer).unwrap_or(answer.len())].to_vec()
+    let result = buffer.get(start..end).unwrap_or_default();
+    result[..memchr::memchr(0, result).unwrap_or(result.len())].to_vec()
 }
 
 #[cfg(test)]

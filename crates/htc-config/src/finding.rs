@@ -25,22 +25,23 @@ pub struct Finding {
     pub rule: LintRule,
     /// Place of the finding, or `None` if it is not in a file.
     pub spot: Option<SourceLocation>,
-    /// The parameter concerned.
+    /// Name of the parameter; empty if the finding is not about a parameter.
     pub name: SharedText,
     /// Raw value of the parameter; empty if the finding is not about a value.
     pub value: SharedText,
     /// The message, in lower case without a full stop.
     pub message: String,
-    /// Correction.
+    /// Advice on how to correct the problem.
     pub fix: Option<Advice>,
     /// Correction that `lint --fix` applies, or `None` if several are possible.
     pub replacement: Option<Replacement>,
-    /// True if the finding about something missing is right even if other files of the configuration are not known.
+    /// True if a finding about something that is missing is right even when only some files of the configuration were
+    /// read.
     pub holds_in_part: bool,
 }
 
 impl Finding {
-    /// Returns the finding for a text that begins after this number of lines of its file.
+    /// Moves the finding down by a number of lines: those of the file before the text that was checked.
     #[must_use]
     pub fn with_lines_added(mut self, lines: u32) -> Self {
         if let Some(spot) = &mut self.spot {
@@ -69,7 +70,7 @@ impl Finding {
         }
     }
 
-    /// Creates a finding about a place, and not about a definition.
+    /// Creates a finding about a place that is not a definition.
     pub fn at(rule: LintRule, spot: Option<SourceLocation>, message: String, fix: impl IntoAdvice) -> Self {
         Finding {
             rule,

@@ -197,11 +197,11 @@ mod tests {
 
     fn lines(source: &str) -> Vec<(String, u32)> {
         let mut reader = LogicalLines::new(source.as_bytes());
-        let mut seen = Vec::new();
+        let mut lines = Vec::new();
         while let Some(line) = reader.next_line() {
-            seen.push((String::from_utf8(line.text.into_owned()).unwrap(), line.line));
+            lines.push((String::from_utf8(line.text.into_owned()).unwrap(), line.line));
         }
-        seen
+        lines
     }
 
     fn texts(source: &str) -> Vec<String> {

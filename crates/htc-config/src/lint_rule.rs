@@ -1,8 +1,8 @@
-//! Rules of lint: names, severities and explanations.
+//! Lint rules: names, severities and explanations.
 
 use serde::{Serialize, Serializer};
 
-/// Consequence of a finding.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LintSeverity {
@@ -44,7 +44,7 @@ pub struct RuleDescription {
 
 macro_rules! lint_rules {
     ($($variant:ident $severity:ident $name:literal $explanation:literal $wrong:literal $right:literal;)*) => {
-        /// Rule of lint. The order is that of the names.
+        /// Lint rule. Rules are ordered by name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum LintRule {
             $(#[doc = $explanation] $variant,)*
@@ -369,7 +369,7 @@ lint_rules! {
         "this is not a statement"
         "A = 1";
     TemplateMark Error "template-mark"
-        "A mark of a template engine was not replaced."
+        "A placeholder of a template engine was not replaced."
         "CONDOR_HOST = {{ host }}"
         "CONDOR_HOST = cm.example.org";
     Trailing Warning "trailing"
@@ -498,7 +498,7 @@ impl LintRule {
         self.description().severity
     }
 
-    /// Returns the rule of a name, or `None` if there is none.
+    /// Returns the rule with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<LintRule> {
         LintRule::ALL.iter().copied().find(|rule| rule.name() == name)
     }

@@ -24,9 +24,9 @@ pub struct Config {
     pub root: Option<BString>,
     /// The other files and commands, in the order in which `-config` lists them.
     pub local_sources: Vec<BString>,
-    /// Definitions inside a false `if`, if texts are kept.
+    /// Definitions inside a false `if`; empty unless [`LoadOptions::keep_texts`] is set.
     pub skipped: Vec<SkippedDefinition>,
-    /// Sources that are named but were not read, if reading continues after errors.
+    /// Sources that were not read; empty unless [`LoadOptions::continue_after_errors`] is set.
     pub unread_sources: Vec<UnreadSource>,
 }
 
@@ -54,15 +54,15 @@ impl Config {
     /// place and a hint.
     pub fn load(
         world: &dyn World,
-        who: &LookupContext,
+        context: &LookupContext,
         options: &LoadOptions,
     ) -> Result<(Config, Vec<LoadWarning>), ConfigError> {
-        let LoadAttempt { config, warnings, error, .. } = Config::load_partially(world, who, options);
+        let LoadAttempt { config, warnings, error, .. } = Config::load_partially(world, context, options);
         match error {
             Some(error) => Err(error),
             None => {
-                let mut said = BTreeSet::new();
-                let is_new = |warning: &LoadWarning| said.insert(warning.text.clone());
+                let mut texts = BTreeSet::new();
+                let is_new = |warning: &LoadWarning| texts.insert(warning.text.clone());
                 Ok((config, warnings.into_iter().filter(is_new).collect()))
             }
         }
@@ -70,34 +70,34 @@ impl Config {
 
     /// Does the same as [`Config::load`], but also returns the part of the configuration that was read before
     /// an error.
-    pub fn load_partially(world: &dyn World, who: &LookupContext, options: &LoadOptions) -> LoadAttempt {
-        let mut loader = Loader::new(world, who, options);
+    pub fn load_partially(world: &dyn World, context: &LookupContext, options: &LoadOptions) -> LoadAttempt {
+        let mut loader = Loader::new(world, context, options);
         let result = loader.read_all_sources();
         let Loader {
             set,
-            context: who,
+            context,
             messages,
             root,
             local_sources,
             skipped,
-            unread_sources: not_read,
-            skipped_errors: stops,
+            unread_sources,
+            skipped_errors,
             ..
         } = loader;
-        let config = Config { set, context: who, root, local_sources, skipped, unread_sources: not_read };
-        let warnings = messages.iter().filter(|said| !said.is_error);
+        let config = Config { set, context, root, local_sources, skipped, unread_sources };
+        let warnings = messages.iter().filter(|message| !message.is_error);
         let warnings: Vec<LoadWarning> = warnings
-            .map(|said| LoadWarning { text: said.text.clone(), subject: said.subject.clone() })
+            .map(|message| LoadWarning { text: message.text.clone(), subject: message.subject.clone() })
             .collect();
         let error = result.err().map(|failure| ConfigError {
-            warnings: messages.iter().take_while(|said| !said.is_error).count(),
-            lines: messages.into_iter().map(|said| said.text).collect(),
+            warnings: messages.iter().take_while(|message| !message.is_error).count(),
+            lines: messages.into_iter().map(|message| message.text).collect(),
             place: failure.place,
             hint: failure.hint,
             status: failure.status,
             is_config_missing: failure.is_config_missing,
         });
-        LoadAttempt { config, warnings, skipped_errors: stops, error }
+        LoadAttempt { config, warnings, skipped_errors, error }
     }
 
     /// Returns true if ClassAds are read and evaluated in strict mode with this configuration

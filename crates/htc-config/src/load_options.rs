@@ -22,10 +22,9 @@ pub struct LoadOptions {
     pub environment: bool,
     /// Settings that override all sources, as pairs of name and raw value.
     pub overlay: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Treatment of commands that the configuration names.
+    /// Policy for the commands whose output is a part of the configuration.
     pub commands: CommandPolicy,
-    /// True if the texts of sources and the definitions inside a false `if` are kept, for messages and
-    /// explanations.
+    /// True if the text of each source and the definitions inside a false `if` are kept, for messages and explanations.
     pub keep_texts: bool,
     /// True if settings equal to their defaults are kept (`-summary`, `-writeconfig`).
     pub keep_defaults: bool,

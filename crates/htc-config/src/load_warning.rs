@@ -1,4 +1,4 @@
-//! Warnings of reading a configuration, which do not stop it.
+//! Warnings that do not stop the reading of a configuration.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum LoadWarningSubject {
 /// Message that was printed while a configuration was read, without stopping the reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadWarning {
-    /// The reference's words where it has any.
+    /// The reference's message, if it has one.
     pub text: BString,
     /// Subject of the warning.
     pub subject: LoadWarningSubject,

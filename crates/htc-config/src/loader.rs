@@ -27,7 +27,7 @@ pub struct UnreadSource {
     pub name: BString,
     /// Source that includes this one, and the line of the include.
     pub from: Option<(SourceId, u32)>,
-    /// The reason.
+    /// Why the source was not read.
     pub reason: String,
 }
 
@@ -165,12 +165,12 @@ pub(crate) struct Loader<'a> {
 const MAX_SKIPPED_ERRORS: usize = 100;
 
 impl<'a> Loader<'a> {
-    /// Returns the world outside the process, in the mode that has been read so far.
+    /// Returns the world outside the process, in the evaluation mode that the sources read so far have set.
     pub(crate) fn world_in_mode(&self) -> FixedModeWorld<'a> {
         FixedModeWorld { world: self.world, strict: self.set.strict }
     }
 
-    pub(super) fn new(world: &'a dyn World, who: &LookupContext, options: &'a LoadOptions) -> Self {
+    pub(super) fn new(world: &'a dyn World, context: &LookupContext, options: &'a LoadOptions) -> Self {
         let mut set = MacroSet::new();
         set.keep_defaults = options.keep_defaults;
         set.keep_texts = options.keep_texts;
@@ -179,7 +179,7 @@ impl<'a> Loader<'a> {
         set.string_pool = options.count_uses.then(Default::default);
         Loader {
             set,
-            context: who.clone(),
+            context: context.clone(),
             world,
             options,
             messages: Vec::new(),
@@ -197,23 +197,23 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// The error itself, if reading does not continue.
-    pub(crate) fn skip_error(&mut self, before: usize, stop: LoadFailure) -> Result<(), LoadFailure> {
+    pub(crate) fn skip_error(&mut self, before: usize, failure: LoadFailure) -> Result<(), LoadFailure> {
         if !self.options.continue_after_errors || self.skipped_errors.len() >= MAX_SKIPPED_ERRORS {
-            return Err(stop);
+            return Err(failure);
         }
-        let said = self.messages.split_off(before);
+        let messages = self.messages.split_off(before);
         let (errors, warnings): (Vec<LoadMessage>, Vec<LoadMessage>) =
-            said.into_iter().partition(|said| said.is_error);
+            messages.into_iter().partition(|message| message.is_error);
         self.messages.extend(warnings);
-        let mut lines: Vec<BString> = errors.into_iter().map(|said| said.text).collect();
-        lines.extend(Some(stop.reason).filter(|reason| !reason.is_empty()));
+        let mut lines: Vec<BString> = errors.into_iter().map(|message| message.text).collect();
+        lines.extend(Some(failure.reason).filter(|reason| !reason.is_empty()));
         self.skipped_errors.push(ConfigError {
             lines,
             warnings: 0,
-            place: stop.place,
-            hint: stop.hint,
-            status: stop.status,
-            is_config_missing: stop.is_config_missing,
+            place: failure.place,
+            hint: failure.hint,
+            status: failure.status,
+            is_config_missing: failure.is_config_missing,
         });
         Ok(())
     }
@@ -310,13 +310,17 @@ impl<'a> Loader<'a> {
     /// Appends plain text to the value of a name, for `NAME = $(NAME)text`. This happens in place once older
     /// values are no longer kept; otherwise each of very many such lines would copy the whole list.
     fn append(&mut self, name: &[u8], value: &[u8], place: DefinitionPlace) -> bool {
-        let more = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
-        let more = more.and_then(|rest| rest[name.len()..].strip_prefix(b")"));
-        let Some(more) = more.filter(|more| memchr::memchr(b'$', more).is_none()) else { return false };
+        let appended = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
+        let appended = appended.and_then(|rest| rest[name.len()..].strip_prefix(b")"));
+        let Some(appended) = appended.filter(|appended| memchr::memchr(b'$', appended).is_none()) else {
+            return false;
+        };
         match self.set.find_uncounted(name, &self.context, self.world) {
             Some(FoundMacro::Set(entry)) if caseless::eq(&entry.name, name) => {
                 let (length, has_dollar) = (entry.raw().len(), memchr::memchr(b'$', entry.raw()).is_some());
-                length + more.len() <= expand::MAX_LENGTH && !has_dollar && self.set.append(name, more, place)
+                length + appended.len() <= expand::MAX_LENGTH
+                    && !has_dollar
+                    && self.set.append(name, appended, place)
             }
             _ => false,
         }

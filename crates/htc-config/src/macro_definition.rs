@@ -50,13 +50,13 @@ pub struct ConfigSource {
     pub kind: SourceKind,
     /// Source that includes this one, and the line of the include.
     pub included_from: Option<(SourceId, u32)>,
-    /// Its text, if texts are kept for messages.
+    /// Its text, if it is kept for messages.
     pub text: Option<Arc<[u8]>>,
-    /// The kept text and the name, for the parts that names, values and findings share with them.
+    /// The kept text and the name in the form that [`SharedText`] refers to.
     pub(crate) shared: Option<SharedSource>,
 }
 
-/// Text and name of a source in the form in which parts share them.
+/// Text and name of a source. Names, values and findings refer to parts of them instead of copying them.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedSource {
     pub(crate) text: WholeText,
@@ -76,12 +76,12 @@ impl ConfigSource {
         self.text = Some(text);
     }
 
-    /// Returns the name for a place in the source.
+    /// Returns the source's name as a shared text.
     pub fn shared_name(&self) -> SharedText {
         self.shared.as_ref().map_or_else(|| self.name.clone().into(), |shared| shared.name.clone())
     }
 
-    /// Returns a part of the source's text, or a copy of any other text.
+    /// Returns a reference to the source's kept text if `text` is a part of it, or else a copy of `text`.
     pub fn share(&self, text: &[u8]) -> SharedText {
         self.shared.as_ref().map_or_else(|| text.into(), |shared| SharedText::part_of(&shared.text, text))
     }
@@ -101,7 +101,7 @@ pub struct TemplateLine {
 pub struct DefinitionPlace {
     /// The source.
     pub source: SourceId,
-    /// The line as the reference counts, or `None` in sources without lines.
+    /// The line number that the reference reports, or `None` in sources without lines.
     pub line: Option<u32>,
     /// The template that a `use` on that line inserted.
     pub template: Option<TemplateLine>,
@@ -150,7 +150,7 @@ pub struct MacroEntry {
     pub current: Definition,
     /// Replaced definitions, oldest first.
     pub replaced: Vec<Definition>,
-    /// The general parameter for the name without its prefix.
+    /// Entry in the table of defaults for the name without its prefix.
     pub parameter: Option<Parameter>,
 }
 
@@ -160,8 +160,8 @@ impl MacroEntry {
         &self.current.raw
     }
 
-    /// Returns the raw value as the reference has it: it does not store a first value that equals its default, so that
-    /// `true` has the spelling of the table, `True`. Sets that keep such values differ only in this spelling.
+    /// Returns the raw value in the reference's spelling. The reference does not store a first value that equals its
+    /// default, so that `true` becomes the table's `True`.
     pub fn stored_raw(&self) -> Cow<'_, [u8]> {
         let Definition { name, raw, matches_default, .. } = &self.current;
         match self.parameter {
@@ -219,7 +219,7 @@ impl<'a> FoundMacro<'a> {
         }
     }
 
-    /// Returns the counter for this result.
+    /// Returns the key under which uses of this result are counted.
     pub(crate) fn count_key(&self) -> Option<CountKey> {
         match self {
             FoundMacro::Set(entry) => Some(CountKey::for_name(&entry.name)),

@@ -180,13 +180,14 @@ fn random_in_range(expander: &Expander<'_>, min: i64, max: i64, step: i64) -> i6
     i64::try_from(i128::from(min) + random * i128::from(step)).unwrap_or(max)
 }
 
-/// Returns the item of a list at `index`, trimmed on request; empty items count.
+/// Returns the item of a list at `index`, trimmed on request. Empty items are counted.
 fn nth_item(list: &[u8], index: usize, trimmed: bool) -> Option<&[u8]> {
     let item = list.split(|&b| b == b',').nth(index)?;
     Some(if trimmed { trim(item) } else { item })
 }
 
-/// Returns the text of an argument that is a name or an expression.
+/// Returns the expanded value of the name in an argument, or else the expanded argument itself; `None` if there is no
+/// such argument.
 fn look_up_argument(
     expander: &mut Expander<'_>,
     body: &[u8],
@@ -208,9 +209,9 @@ fn parse_index(expander: &Expander<'_>, text: &[u8]) -> Option<usize> {
 }
 
 fn evaluate_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> ExpansionResult<'t> {
-    let asked = look_up_argument(expander, body, 0)?.unwrap_or_default();
-    let index = parse_index(expander, &asked).unwrap_or_else(|| {
-        expander.report_failure(3448, format!("$CHOICE() error: '{asked}' is invalid index"));
+    let argument = look_up_argument(expander, body, 0)?.unwrap_or_default();
+    let index = parse_index(expander, &argument).unwrap_or_else(|| {
+        expander.report_failure(3448, format!("$CHOICE() error: '{argument}' is invalid index"));
         0
     });
     let Some(comma) = memchr::memchr(b',', body) else {
@@ -432,12 +433,12 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             let missing = || default.is_none().then(|| b"UNDEFINED".to_vec());
             Ok(or_default(value.or_else(missing)))
         }
-        MacroFunction::RandomChoice => text_random_choice(expander, body),
-        MacroFunction::RandomInteger => text_random_integer(expander, body),
-        MacroFunction::Choice => text_choice(expander, body),
-        MacroFunction::Substr => text_substr(expander, body),
-        MacroFunction::Int | MacroFunction::Real => text_number(expander, found.function, body),
-        MacroFunction::String => text_string(expander, body),
+        MacroFunction::RandomChoice => evaluate_text_random_choice(expander, body),
+        MacroFunction::RandomInteger => evaluate_text_random_integer(expander, body),
+        MacroFunction::Choice => evaluate_text_choice(expander, body),
+        MacroFunction::Substr => evaluate_text_substr(expander, body),
+        MacroFunction::Int | MacroFunction::Real => evaluate_text_number(expander, found.function, body),
+        MacroFunction::String => evaluate_text_string(expander, body),
         MacroFunction::Eval => {
             let value = match expander.expanded_value_of(body, ExpansionMode::File)? {
                 Some(value) => value,
@@ -469,7 +470,7 @@ fn function_failure<'t>(message: impl Into<BString>) -> TextFunctionResult<'t> {
     Err(TextReferenceError::Function(message.into()))
 }
 
-fn text_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
+fn evaluate_text_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let items: Cow<'_, [u8]> = if memchr::memchr(b',', body).is_some() {
         Cow::Borrowed(body)
     } else if body.is_empty() {
@@ -483,10 +484,11 @@ fn text_random_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFu
     Ok(Cow::Owned(chosen.to_vec()))
 }
 
-fn text_random_integer<'t>(expander: &Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
+fn evaluate_text_random_integer<'t>(expander: &Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let number = |n| nth_item(body, n, true).and_then(integer_prefix).map(|(value, _)| value);
-    let failure =
-        |what: &str| TextReferenceError::Function(format!("$RANDOM_INTEGER() error: invalid {what}").into());
+    let failure = |argument: &str| {
+        TextReferenceError::Function(format!("$RANDOM_INTEGER() error: invalid {argument}").into())
+    };
     let min = number(0).ok_or_else(|| failure("min"))?;
     let max = number(1).ok_or_else(|| failure("max"))?;
     let step = number(2).filter(|&step| step >= 1).ok_or_else(|| failure("step"))?;
@@ -496,15 +498,15 @@ fn text_random_integer<'t>(expander: &Expander<'_>, body: &'t [u8]) -> TextFunct
     Ok(Cow::Owned(random_in_range(expander, min, max, step).to_string().into_bytes()))
 }
 
-fn text_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
+fn evaluate_text_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let Some(comma) = memchr::memchr(b',', body) else {
         return function_failure("$CHOICE() error: no list");
     };
     let after = &body[comma + 1..];
     let items = &after[after.iter().take_while(|&&b| is_space(b)).count()..];
-    let asked = look_up_argument(expander, body, 0)?.unwrap_or_default();
-    let Some(index) = parse_index(expander, &asked) else {
-        return function_failure(format!("$CHOICE() error: '{asked}' is invalid index"));
+    let argument = look_up_argument(expander, body, 0)?.unwrap_or_default();
+    let Some(index) = parse_index(expander, &argument) else {
+        return function_failure(format!("$CHOICE() error: '{argument}' is invalid index"));
     };
     let count = items.split(|&b| b == b',').count() + usize::from(items.first() == Some(&b','));
     let items: Cow<'_, [u8]> = if count == 1 {
@@ -525,7 +527,7 @@ fn text_choice<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionR
     }
 }
 
-fn text_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
+fn evaluate_text_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let value = look_up_argument(expander, body, 0)?.unwrap_or_default();
     if value.is_empty() {
         return Ok(Cow::Borrowed(b""));
@@ -551,7 +553,7 @@ fn text_substr<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionR
     Ok(Cow::Owned(cut_substring(&value, start, count).to_vec()))
 }
 
-fn text_number<'t>(
+fn evaluate_text_number<'t>(
     expander: &mut Expander<'_>,
     function: MacroFunction,
     body: &'t [u8],
@@ -559,7 +561,7 @@ fn text_number<'t>(
     let text = split_off_format(body).1;
     let (call, conversion) = number_function(function);
     let Ok(format) = parse_optional_format(text, conversion) else {
-        return invalid_text_format(text, call);
+        return fail_with_invalid_format(text, call);
     };
     let value = look_up_argument(expander, body, 0)?.unwrap_or_default();
     match format_evaluated_number(function, &value, format, usize::MAX, expander) {
@@ -571,15 +573,15 @@ fn text_number<'t>(
     }
 }
 
-fn invalid_text_format<'t>(text: Option<&[u8]>, call: &str) -> TextFunctionResult<'t> {
+fn fail_with_invalid_format<'t>(text: Option<&[u8]>, call: &str) -> TextFunctionResult<'t> {
     let text = BStr::new(text.unwrap_or_default());
     function_failure(format!("{call} error: '{text}' is not a valid format specifier"))
 }
 
-fn text_string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
+fn evaluate_text_string<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> TextFunctionResult<'t> {
     let text = split_off_format(body).1;
     let Ok(format) = parse_optional_format(text, PrintfConversion::String) else {
-        return invalid_text_format(text, "$STRING()");
+        return fail_with_invalid_format(text, "$STRING()");
     };
     let value = look_up_argument(expander, body, 0)?.unwrap_or_default();
     let value = evaluate::to_string(&value, expander.world).unwrap_or(value);

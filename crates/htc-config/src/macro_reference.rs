@@ -186,7 +186,7 @@ impl DollarDollarReference {
     }
 }
 
-/// Returns the first such reference at or after `from` (`next_dollardollar_macro`).
+/// Returns the first `$$(...)` at or after `from` (`next_dollardollar_macro`).
 pub fn next_dollar_dollar(text: &[u8], from: usize) -> Option<DollarDollarReference> {
     let mut at = from;
     loop {
@@ -209,8 +209,8 @@ pub fn next_dollar_dollar(text: &[u8], from: usize) -> Option<DollarDollarRefere
     }
 }
 
-/// Returns the offset of the parenthesis that closes a body of name and default, or `None` if a character is
-/// not allowed there.
+/// Returns the offset of the parenthesis that closes a body with a name and an optional default, or `None` if the body
+/// contains a character that is not allowed. `after_colon` is set to the offset of the default in the body.
 fn body_end(text: &[u8], body: usize, after_colon: &mut usize) -> Option<usize> {
     let mut at = body;
     loop {
@@ -250,47 +250,47 @@ mod tests {
 
     #[test]
     fn slot_references_are_two_dollars_and_a_name_or_expression() {
-        let found = |text: &str| {
-            let mut seen = Vec::new();
+        let find_all = |text: &str| {
+            let mut references = Vec::new();
             let mut at = 0;
             while let Some(reference) = next_dollar_dollar(text.as_bytes(), at) {
-                seen.push(text[reference.dollar..reference.end].to_owned());
+                references.push(text[reference.dollar..reference.end].to_owned());
                 at = reference.end;
             }
-            seen
+            references
         };
         assert_eq!(
-            found("a $$(Arch:x y) $(B) $$([ \"(\" ]) $$X(C) $$$(D)"),
+            find_all("a $$(Arch:x y) $(B) $$([ \"(\" ]) $$X(C) $$$(D)"),
             ["$$(Arch:x y)", "$$([ \"(\" ])"]
         );
-        assert_eq!(found("$$(A B) $$(C $$([x) $$(D)"), ["$$(D)"]);
-        assert_eq!(found("$$() $$(A.B)"), ["$$()", "$$(A.B)"]);
+        assert_eq!(find_all("$$(A B) $$(C $$([x) $$(D)"), ["$$(D)"]);
+        assert_eq!(find_all("$$() $$(A.B)"), ["$$()", "$$(A.B)"]);
     }
 
-    fn found(text: &str) -> Vec<(MacroFunction, String)> {
-        let mut seen = Vec::new();
+    fn find_all(text: &str) -> Vec<(MacroFunction, String)> {
+        let mut references = Vec::new();
         let mut at = 0;
         while let Some(r) = next_reference(text.as_bytes(), at, &mut None, |_, _| true) {
-            seen.push((r.function, text[r.dollar..r.end].to_owned()));
+            references.push((r.function, text[r.dollar..r.end].to_owned()));
             at = r.end;
         }
-        seen
+        references
     }
 
     #[test]
     fn references_are_distinguished_from_similar_text() {
         assert_eq!(
-            found("a$(B)c$(D:x y)"),
+            find_all("a$(B)c$(D:x y)"),
             [(MacroFunction::Plain, "$(B)".into()), (MacroFunction::Plain, "$(D:x y)".into())]
         );
-        assert!(found("$(X:-1) $A $(A B) $( A ) $env(A) $FOO(x) $$(X) $(A").is_empty());
-        assert_eq!(found("$$([$(N)])"), [(MacroFunction::Plain, "$(N)".into())]);
-        assert_eq!(found("$$$(A)"), [(MacroFunction::Plain, "$(A)".into())]);
-        assert_eq!(found("$(X:(a) b)"), [(MacroFunction::Plain, "$(X:(a) b)".into())]);
+        assert!(find_all("$(X:-1) $A $(A B) $( A ) $env(A) $FOO(x) $$(X) $(A").is_empty());
+        assert_eq!(find_all("$$([$(N)])"), [(MacroFunction::Plain, "$(N)".into())]);
+        assert_eq!(find_all("$$$(A)"), [(MacroFunction::Plain, "$(A)".into())]);
+        assert_eq!(find_all("$(X:(a) b)"), [(MacroFunction::Plain, "$(X:(a) b)".into())]);
         assert_eq!(
-            found("$FqP(x)$INT((1))"),
+            find_all("$FqP(x)$INT((1))"),
             [(MacroFunction::Filename, "$FqP(x)".into()), (MacroFunction::Int, "$INT((1)".into())]
         );
-        assert_eq!(found("$($(A))"), [(MacroFunction::Plain, "$(A)".into())]);
+        assert_eq!(find_all("$($(A))"), [(MacroFunction::Plain, "$(A)".into())]);
     }
 }

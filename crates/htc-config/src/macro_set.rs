@@ -46,7 +46,7 @@ pub struct MacroSet {
     pub(crate) strict: bool,
     /// True if values equal to their defaults are stored (`-summary`, `-writeconfig`).
     pub(crate) keep_defaults: bool,
-    /// True if the texts of sources are kept.
+    /// True if the text of each source is kept.
     pub(crate) keep_texts: bool,
     /// Values that were replaced, if `record_replacements` is set.
     pub(crate) replacements: Vec<ValueReplacement>,
@@ -54,11 +54,11 @@ pub struct MacroSet {
     pub(crate) record_replacements: bool,
     /// Numbers of look-ups of each name, if they are counted.
     pub(crate) use_counts: Option<Box<UseCounts>>,
-    /// The texts that the reference copies, if they are counted.
+    /// Texts that the reference copies into its string pool, if they are counted.
     pub(crate) string_pool: Option<Box<StringPool>>,
 }
 
-/// Replacement of one value by another, in the order in which they happened.
+/// Replacement of a name's value by a later definition.
 #[derive(Clone, Debug)]
 pub struct ValueReplacement {
     /// The name in its new spelling.
@@ -69,7 +69,7 @@ pub struct ValueReplacement {
     pub place: DefinitionPlace,
 }
 
-/// Calls `then` with a name in lower case, which is on the stack if it is short.
+/// Calls `then` with `prefix.name` in lower case. A short name needs no allocation.
 fn with_lowercase_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
     let length = name.len() + if prefix.is_empty() { 0 } else { prefix.len() + 1 };
     let mut short = [0u8; 120];
@@ -115,7 +115,7 @@ impl MacroSet {
         id
     }
 
-    /// Removes the last source, which defined nothing.
+    /// Removes the last source, which has not defined any name.
     pub(crate) fn remove_last_source(&mut self) {
         self.sources.pop();
         if let Some(pool) = &mut self.string_pool {
@@ -155,8 +155,8 @@ impl MacroSet {
         self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
     }
 
-    /// Returns all detected values, in the order of their names. Those that a file changed are in the table
-    /// too.
+    /// Returns all detected values, in the order of their names. A detected name that a file sets is
+    /// also among [`MacroSet::entries`].
     pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'a BStr, &'a BStr)> {
         self.detected.all(world).map(|(name, value)| (self.display_spelling(name), value))
     }
@@ -198,7 +198,7 @@ impl MacroSet {
         let parameter = find_parameter(name);
         let matches_default = parameter.is_some_and(|parameter| is_same_value(&parameter.default(), &raw));
         let source = self.source(place.source);
-        let (own_name, raw) = (
+        let (shared_name, raw) = (
             source.share(name),
             match raw {
                 Cow::Borrowed(raw) => source.share(raw),
@@ -210,7 +210,7 @@ impl MacroSet {
             if let Some(pool) = self.string_pool.as_mut().filter(|_| entry.current.raw != raw) {
                 pool.push(&raw);
             }
-            let definition = Definition { name: own_name, raw, place, matches_default };
+            let definition = Definition { name: shared_name, raw, place, matches_default };
             let mut old = std::mem::replace(&mut entry.current, definition);
             if self.record_replacements {
                 self.replacements.push(ValueReplacement {
@@ -235,8 +235,8 @@ impl MacroSet {
             pool.push_entry(name, &raw, matches_default);
         }
         self.has_dotted |= name.contains(&b'.');
-        let shown = if shown == name { own_name.clone() } else { shown.into() };
-        let current = Definition { name: own_name, raw, place, matches_default };
+        let shown = if shown == name { shared_name.clone() } else { shown.into() };
+        let current = Definition { name: shared_name, raw, place, matches_default };
         self.push_entry(MacroEntry { name: shown, current, replaced: Vec::new(), parameter });
     }
 
@@ -261,7 +261,7 @@ impl MacroSet {
 
     /// Appends to the value of a name in place; returns false if this is not possible, because the old value
     /// or the number of reads must be kept.
-    pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: DefinitionPlace) -> bool {
+    pub(crate) fn append(&mut self, name: &[u8], appended: &[u8], place: DefinitionPlace) -> bool {
         let is_watched = self.use_counts.is_some() || self.string_pool.is_some() || self.record_replacements;
         let Some(at) = self.find_index(b"", name) else {
             return false;
@@ -272,7 +272,7 @@ impl MacroSet {
             return false;
         }
         let mut raw = Vec::from(current.raw.take());
-        raw.extend_from_slice(more);
+        raw.extend_from_slice(appended);
         self.history += length;
         self.insert(name, raw.into(), place);
         true
@@ -378,8 +378,8 @@ impl MacroSet {
     }
 
     /// Sets the purpose of look-ups until the guard is dropped.
-    pub fn set_lookup_purpose(&self, reading: LookupPurpose) -> Option<LookupPurposeGuard<'_>> {
-        self.use_counts.as_ref().map(|counts| counts.set_purpose(reading))
+    pub fn set_lookup_purpose(&self, purpose: LookupPurpose) -> Option<LookupPurposeGuard<'_>> {
+        self.use_counts.as_ref().map(|counts| counts.set_purpose(purpose))
     }
 
     /// Returns the texts that the reference would have copied, if they were counted.
@@ -387,7 +387,7 @@ impl MacroSet {
         self.string_pool.as_deref()
     }
 
-    /// Returns the entry that is displayed for `name`: as [`MacroSet::find`], without the defaults of the
+    /// Returns the entry that is displayed for `name`: that of [`MacroSet::find`], but without the defaults of the
     /// local name (`param_get_info`, condor_config.cpp).
     pub fn find_for_display(
         &self,
@@ -398,8 +398,9 @@ impl MacroSet {
         if let Some(entry) = self.find_for_local_name(name, context) {
             return Some(entry);
         }
-        let without = LookupContext { subsystem: context.subsystem.clone(), local_name: BString::default() };
-        self.find_uncounted(name, &without, world)
+        let subsystem_context =
+            LookupContext { subsystem: context.subsystem.clone(), local_name: BString::default() };
+        self.find_uncounted(name, &subsystem_context, world)
     }
 
     /// Does the same as [`MacroSet::find_for_display`] for a name that is not set without a prefix, so that

@@ -12,9 +12,9 @@ pub(crate) fn config_of(subsystem: &str, text: &str) -> (Config, RealWorld) {
     let file = home.path().join("condor_config");
     std::fs::write(&file, text).unwrap();
     let world = RealWorld::new();
-    let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
+    let context = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
     let options =
         LoadOptions { file: Some(file), environment: false, user_file: false, ..LoadOptions::default() };
-    let (config, _) = Config::load(&world, &who, &options).unwrap();
+    let (config, _) = Config::load(&world, &context, &options).unwrap();
     (config, world)
 }

@@ -1,4 +1,4 @@
-//! All names of a configuration in one order: set by sources, detected, and from the table of defaults.
+//! Sorted list of all names of a configuration: set by sources, detected, and from the table of defaults.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::macro_set::MacroSet;
 use htc_base::text::caseless;
 use htc_base::world::World;
 
-/// Kind of a row.
+/// Origin of a parameter's value.
 #[derive(Clone, Copy, Debug)]
 pub enum RowKind<'a> {
     /// Set by a source.
@@ -23,14 +23,14 @@ pub enum RowKind<'a> {
     Default(Parameter),
 }
 
-/// A row of the list.
+/// One parameter of the list.
 #[derive(Clone, Debug)]
 pub struct ParameterRow<'a> {
     /// The name in the spelling of its source.
     pub name: Cow<'a, BStr>,
-    /// Raw value of the parameter row.
+    /// Raw value of the parameter.
     pub raw: Cow<'a, [u8]>,
-    /// Kind of the parameter row.
+    /// Origin of the value.
     pub kind: RowKind<'a>,
 }
 
@@ -82,11 +82,11 @@ pub fn set_and_detected_rows<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec
 }
 
 /// Merges the set and detected values with the defaults. Defaults that are hidden by them are omitted, or
-/// with `hidden_too` placed after the value that hides them.
+/// with `include_hidden` placed after the value that hides them.
 pub fn rows_with_defaults<'a>(
     set: &'a MacroSet,
     world: &'a dyn World,
-    hidden_too: bool,
+    include_hidden: bool,
 ) -> Vec<ParameterRow<'a>> {
     let table = set_and_detected_rows(set, world);
     let mut merged = Vec::with_capacity(table.len() + 1200);
@@ -98,7 +98,7 @@ pub fn rows_with_defaults<'a>(
             hidden = caseless::eq(&row.name, name);
             merged.push(row);
         }
-        if !hidden || hidden_too {
+        if !hidden || include_hidden {
             merged.push(ParameterRow {
                 name: Cow::Borrowed(name),
                 raw: parameter.default(),

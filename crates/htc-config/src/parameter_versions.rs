@@ -1,11 +1,12 @@
 //! Versions of HTCondor that read a parameter.
 //!
-//! They come from `param_info.in` at the tags of all releases from 8.2 to 25.14: a name is read since the first release after
-//! which all have a row for it, and until the last release that has one. The rows of 8.2 are the oldest that are complete, and
-//! a name that an older release reads without a row (`param("NAME")` in its source) has no first release here.
+//! They come from `param_info.in` at the tags of all releases from 8.2 to 25.14. The first version of a parameter is
+//! the release from which on every release has a row for it; its last version is the last release that has a row. The
+//! rows of 8.2 are the oldest complete ones. A parameter that an older release reads without a row (`param("NAME")` in
+//! its source) has no first version here.
 //!
-//! A row of the table is `NAME<tab>since<tab>until`, sorted by name without case; a field is empty if the name is older than
-//! the table, or if 25.14 reads it.
+//! A row of the table is `NAME<tab>since<tab>until`; rows are sorted by name, ignoring case. `since` is empty if the
+//! parameter is older than the table, `until` if 25.14 reads it.
 
 use std::fmt;
 
@@ -47,7 +48,8 @@ pub struct ParameterVersions {
     pub until: Option<Release>,
 }
 
-/// Returns the versions that read a parameter, or `None` if all versions do, or no version does. A prefix such as `STARTD.` is ignored.
+/// Returns the versions that read a parameter, or `None` if all versions do, or no version does. A prefix such as
+/// `STARTD.` is ignored.
 pub fn find(name: &[u8]) -> Option<ParameterVersions> {
     let name = unqualified_name(name);
     let index = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok()?;

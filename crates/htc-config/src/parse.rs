@@ -29,13 +29,13 @@ struct OpenBlock {
     offset: u32,
     /// Place of the line that opens the block.
     opened_at: Span,
-    /// True if its definition is invalid; its lines are skipped all the same.
+    /// True if the line that opens the block is invalid, so that the block is skipped.
     is_void: bool,
 }
 
 impl Loader<'_> {
-    /// Reads one text. On an error, the reference's lines are in `self.messages`, and the text that follows
-    /// them is in the result.
+    /// Reads one text. On an error, `self.messages` has the lines of the reference's message, except the last
+    /// line, which is in the result.
     pub(crate) fn parse_source(
         &mut self,
         source: SourceId,
@@ -70,8 +70,8 @@ impl Loader<'_> {
                 if !open.is_void
                     && let Err(error) = self.define(&open.name, &open.text, place)
                 {
-                    let stop = self.expansion_failure(&frame, &line, error);
-                    self.skip_error(self.messages.len(), stop)?;
+                    let failure = self.expansion_failure(&frame, &line, error);
+                    self.skip_error(self.messages.len(), failure)?;
                 }
                 continue;
             }
@@ -83,15 +83,15 @@ impl Loader<'_> {
                 continue;
             }
             let before = self.messages.len();
-            if let Err(stop) = self.process_statement(&mut frame, &line, &mut block) {
-                self.skip_error(before, stop)?;
+            if let Err(failure) = self.process_statement(&mut frame, &line, &mut block) {
+                self.skip_error(before, failure)?;
                 self.skip_bad_statement(&mut frame, &line, &mut block);
             }
         }
         let before = self.messages.len();
         self.last_line = lines.lines_read();
         self.find_unended(&frame, block, lines.lines_read())
-            .map_or(Ok(()), |stop| self.skip_error(before, stop))
+            .map_or(Ok(()), |failure| self.skip_error(before, failure))
     }
 
     /// Reports constructs that are still open at the end of a source.
@@ -101,33 +101,34 @@ impl Loader<'_> {
         block: Option<OpenBlock>,
         last: u32,
     ) -> Option<LoadFailure> {
-        let name = self.source_name(frame.source);
-        let stop = block.map(|open| {
-            let OpenBlock { tag, opened_at, name: of, .. } = open;
+        let source_name = self.source_name(frame.source);
+        let failure = block.map(|open| {
+            let OpenBlock { tag, opened_at, name, .. } = open;
             self.push_error_line(format!(
-                "Config source Found end-of-file while scanning for '@{tag}' in {name}"
+                "Config source Found end-of-file while scanning for '@{tag}' in {source_name}"
             ));
-            let hint = format!("end the block of {of} with a line that is exactly '@{tag}'");
+            let hint = format!("end the block of {name} with a line that is exactly '@{tag}'");
             LoadFailure::new(last).with_location(self.span_location(frame, opened_at)).with_hint(hint)
         });
         if frame.ifs.is_empty() {
-            return stop;
+            return failure;
         }
         // The reference checks for open conditions after an unterminated block as well.
-        self.push_error_line(format!("Config source Error \"{name}\", Line {last}: "));
-        let unended = stop.unwrap_or_else(|| {
-            let stop = LoadFailure::new(last);
+        self.push_error_line(format!("Config source Error \"{source_name}\", Line {last}: "));
+        let unended = failure.unwrap_or_else(|| {
+            let failure = LoadFailure::new(last);
             match frame.conditions.last() {
                 Some((condition, line)) => {
-                    stop.with_hint(format!("'{condition}' of line {line} is still open"))
+                    failure.with_hint(format!("'{condition}' of line {line} is still open"))
                 }
-                None => stop,
+                None => failure,
             }
         });
         Some(unended.with_reason("endif(s) not found before end-of-file"))
     }
 
-    /// Continues after an invalid statement. A block or `if` that it opens is open all the same.
+    /// Continues after an invalid statement. If the statement opens a block or an `if`, it is opened nevertheless, so
+    /// that its end is recognized.
     fn skip_bad_statement<'t>(
         &self,
         frame: &mut SourceFrame<'t>,
@@ -181,13 +182,13 @@ impl Loader<'_> {
             Ok(split) => split,
             Err(LineWithoutOperator::Section) => return Ok(()),
             Err(LineWithoutOperator::Missing(at)) => {
-                let stop = LoadFailure::new(line.line).with_location(self.line_location(
+                let failure = LoadFailure::new(line.line).with_location(self.line_location(
                     frame,
                     line,
                     at + cut,
                     at + cut + 1,
                 ));
-                return Err(stop.with_hint(missing_operator_hint(text)));
+                return Err(failure.with_hint(missing_operator_hint(text)));
             }
         };
         match statement::statement_keyword(&split) {
@@ -235,17 +236,17 @@ impl Loader<'_> {
         let result = frame.ifs.process_line(text, &source, self.world, &mut |message| messages.push(message));
         self.warn_messages(messages);
         if let Err(error) = result {
-            let mut stop = LoadFailure::new(line.line).with_reason(error.to_string());
+            let mut failure = LoadFailure::new(line.line).with_reason(error.to_string());
             let start = text.len() - rest.len() + cut;
             let (from, to) =
                 if rest.is_empty() { (cut, cut + keyword.len()) } else { (start, line.text.len()) };
-            stop = stop.with_location(self.line_location(frame, line, from, to));
+            failure = failure.with_location(self.line_location(frame, line, from, to));
             if let IfError::Condition { condition, reason, .. } = &error
                 && let Some(hint) = reason.correction_hint(condition)
             {
-                stop = stop.with_hint(hint);
+                failure = failure.with_hint(hint);
             }
-            return Err(stop);
+            return Err(failure);
         }
         match keyword {
             "if" => frame.conditions.push((text.into(), line.line)),
@@ -339,9 +340,9 @@ impl Loader<'_> {
                 BStr::new(&name)
             ));
             let bad = split.name.iter().position(|&b| !statement::is_name_byte(b)).unwrap_or(0);
-            let stop =
+            let failure =
                 LoadFailure::new(line.line).with_location(self.line_location(frame, line, bad, bad + 1));
-            return Err(stop.with_hint(bad_name_hint(split.name)));
+            return Err(failure.with_hint(bad_name_hint(split.name)));
         }
         let offset = line.locate(0, 0).start;
         if split.operator == StatementOperator::Here {
@@ -365,20 +366,20 @@ impl Loader<'_> {
 /// Returns a hint about a line without operator.
 fn missing_operator_hint(text: &[u8]) -> String {
     let word = text.split(|&b| is_space(b)).next().unwrap_or_default();
-    let is = |known: &str| caseless::eq(word, known.as_bytes());
-    if ["use", "include", "error", "warning"].iter().any(|known| is(known)) {
+    let is_word = |known: &str| caseless::eq(word, known.as_bytes());
+    if ["use", "include", "error", "warning"].iter().any(|known| is_word(known)) {
         return format!("write a colon: '{} ... : ...'", BStr::new(word));
     }
-    if is("elseif") || is("elsif") {
+    if is_word("elseif") || is_word("elsif") {
         return "write 'elif CONDITION'".into();
     }
     if ["fi", "end", "end if", "endif;"].iter().any(|known| caseless::eq(text.trim_ascii(), known.as_bytes()))
     {
         return "write 'endif'".into();
     }
-    if is("ifdef") || is("ifndef") {
+    if is_word("ifdef") || is_word("ifndef") {
         let name = BStr::new(text[word.len()..].trim_ascii());
-        let not = if is("ifndef") { "! " } else { "" };
+        let not = if is_word("ifndef") { "! " } else { "" };
         return format!("write 'if {not}defined {name}'");
     }
     if text.starts_with(b"//") || text.starts_with(b";") {

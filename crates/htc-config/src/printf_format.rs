@@ -3,14 +3,14 @@
 
 use htc_base::text::printf::{ConversionSpec, unescape_percents};
 
-/// Conversion letters `d i o u x X c p`.
+/// Kind of value that a format converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrintfConversion {
-    /// Conversion letters `e E f F g G a A p`.
+    /// Integer; conversion letters `d i o u x X c p`.
     Integer,
-    /// Conversion letters `s p`.
+    /// Floating-point number; conversion letters `e E f F g G a A p`.
     Real,
-    /// `s p`
+    /// String; conversion letters `s p`.
     String,
 }
 
@@ -34,8 +34,8 @@ enum LengthModifier {
 }
 
 impl PrintfFormat {
-    /// Parses `text`; `None` if it is not a valid format for that kind of value.
-    pub(crate) fn parse(text: &[u8], wanted: PrintfConversion) -> Option<PrintfFormat> {
+    /// Parses `text`, or returns `None` if it is not a valid format for that kind of value.
+    pub(crate) fn parse(text: &[u8], kind: PrintfConversion) -> Option<PrintfFormat> {
         let (before, conversion) = literal_until_conversion(text)?;
         let (spec, mut at) = ConversionSpec::parse(conversion);
         let lengths = conversion[at..].iter().take_while(|b| b"hlLqjzt".contains(b)).count();
@@ -43,9 +43,9 @@ impl PrintfFormat {
         at += lengths;
         let letter = *conversion.get(at)?;
         let fits = match letter {
-            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' | b'C' => wanted == PrintfConversion::Integer,
-            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => wanted == PrintfConversion::Real,
-            b's' | b'S' => wanted == PrintfConversion::String,
+            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' | b'C' => kind == PrintfConversion::Integer,
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => kind == PrintfConversion::Real,
+            b's' | b'S' => kind == PrintfConversion::String,
             b'p' => true,
             _ => false,
         };
@@ -64,7 +64,7 @@ impl PrintfFormat {
         fits.then_some(PrintfFormat { text_before: before, spec, length, letter, text_after: after })
     }
 
-    fn with_text_around(&self, value: &[u8]) -> Vec<u8> {
+    fn surround_with_text(&self, value: &[u8]) -> Vec<u8> {
         let mut shown = self.text_before.clone();
         shown.extend_from_slice(value);
         shown.extend_from_slice(&self.text_after);
@@ -80,25 +80,25 @@ impl PrintfFormat {
             LengthModifier::Long => (value, value as u64),
         };
         match self.letter {
-            b'd' | b'i' => self.with_text_around(&self.spec.format_signed(signed)),
+            b'd' | b'i' => self.surround_with_text(&self.spec.format_signed(signed)),
             b'c' | b'C' if value as u8 == 0 => self.text_before.clone(),
-            b'c' | b'C' => self.with_text_around(&self.spec.format_character(value as u8)),
-            b'p' if value == 0 => self.with_text_around(&self.spec.format_string(b"(nil)")),
-            b'p' => self.with_text_around(
+            b'c' | b'C' => self.surround_with_text(&self.spec.format_character(value as u8)),
+            b'p' if value == 0 => self.surround_with_text(&self.spec.format_string(b"(nil)")),
+            b'p' => self.surround_with_text(
                 &ConversionSpec { alternative: true, ..self.spec }.format_unsigned(value as u64, b'x'),
             ),
-            letter => self.with_text_around(&self.spec.format_unsigned(unsigned, letter)),
+            letter => self.surround_with_text(&self.spec.format_unsigned(unsigned, letter)),
         }
     }
 
     /// Formats a real.
     pub(crate) fn format_real(&self, value: f64) -> Vec<u8> {
-        self.with_text_around(&self.spec.format_real(value, self.letter))
+        self.surround_with_text(&self.spec.format_real(value, self.letter))
     }
 
     /// Formats a string.
     pub(crate) fn format_string(&self, value: &[u8]) -> Vec<u8> {
-        self.with_text_around(&self.spec.format_string(value))
+        self.surround_with_text(&self.spec.format_string(value))
     }
 }
 

@@ -63,8 +63,8 @@ pub fn is_masked(value: &[u8]) -> bool {
     value.contains_str(MASK)
 }
 
-/// Returns true if a value of that name is a secret: not a switch, and not a parameter that is a number, a
-/// boolean or a path in the table.
+/// Returns true if the value of `name` is a secret. A boolean and an empty value are not, nor is the value of a
+/// parameter that is a number, a boolean or a path in the table of defaults.
 fn is_secret_value(name: &[u8], value: &[u8]) -> bool {
     let is_switch = ["true", "false", ""].iter().any(|word| caseless::eq(word.as_bytes(), value));
     let plain = unqualified_name(name);
@@ -90,14 +90,14 @@ pub fn mask_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
 /// do not overlap.
 fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let until = |start: usize, ends: &[u8]| {
+    let find_end = |start: usize, ends: &[u8]| {
         start + text[start..].iter().position(|b| ends.contains(b)).unwrap_or(text.len() - start)
     };
     for word in ["password=", "passwd=", "secret=", "token=", "apikey=", "api_key="] {
         let mut from = 0;
         while let Some(at) = find_caseless(&text[from..], word.as_bytes()) {
             let start = from + at + word.len();
-            from = until(start, b" \t\n\"'&;,)");
+            from = find_end(start, b" \t\n\"'&;,)");
             found.push(start..from);
         }
     }
@@ -105,7 +105,7 @@ fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     let mut from = 0;
     while let Some(at) = find_caseless(&text[from..], b"://") {
         let start = from + at + 3;
-        from = until(start, b"/ \t\n\"'");
+        from = find_end(start, b"/ \t\n\"'");
         let authority = &text[start..from];
         if let Some(at) = memchr::memrchr(b'@', authority)
             && let Some(colon) = memchr::memchr(b':', &authority[..at])
@@ -116,7 +116,7 @@ fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     let mut from = 0;
     while let Some(at) = text[from..].find(b"$ENV(") {
         let start = from + at;
-        from = until(start, b")\n");
+        from = find_end(start, b")\n");
         let name = text[start + 5..from].split(|&b| b == b':').next().unwrap_or_default();
         if is_secret_name(name) {
             from = text.len().min(from + 1);
@@ -135,7 +135,7 @@ fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Values of secrets, to remove them from derived texts.
+/// Secret values, which are removed from texts that may quote them.
 #[derive(Debug, Default)]
 pub struct KnownSecrets(Vec<BString>);
 
@@ -248,8 +248,8 @@ pub fn redact_attempt(attempt: &mut LoadAttempt, world: &dyn World) {
     for error in attempt.skipped_errors.iter_mut().chain(&mut attempt.error) {
         if let Some(place) = &mut error.place {
             let shown = redact_source_text(&place.text);
-            let same = place.text.iter().zip(&shown).take_while(|(a, b)| a == b).count();
-            secrets.add_secret(&place.text[same..]);
+            let common_length = place.text.iter().zip(&shown).take_while(|(a, b)| a == b).count();
+            secrets.add_secret(&place.text[common_length..]);
             place.text = shown.into();
         }
         for line in &mut error.lines {
@@ -333,23 +333,23 @@ fn find_caseless(text: &[u8], word: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn shown(name: &str, value: &str) -> String {
+    fn masked(name: &str, value: &str) -> String {
         String::from_utf8(mask_value(name.as_bytes(), value.as_bytes()).into_owned()).unwrap()
     }
 
     #[test]
     fn secrets_are_masked_and_their_locations_are_not() {
-        assert_eq!(shown("Foo_Password", "abc"), "********");
-        assert_eq!(shown("SEC_PASSWORD_FILE", "/etc/pw"), "/etc/pw");
-        assert_eq!(shown("MY_TOKEN", "$(OTHER)"), "********");
-        assert_eq!(shown("MY_TOKEN", "12345"), "********");
-        assert_eq!(shown("DB_PASS", "hunter2"), "********");
-        assert_eq!(shown("COMPASS", "north"), "north");
-        assert_eq!(shown("MY_TOKEN", "/8sjA="), "********");
-        assert_eq!(shown("A", "x$ENV(DB_PASSWORD)y $ENV(HOME)"), "x********y $ENV(HOME)");
-        assert_eq!(shown("A", "x password=abc y"), "x password=******** y");
-        assert_eq!(shown("A", "https://me:pw@host/x"), "https://me:********@host/x");
-        assert_eq!(shown("START", "true"), "true");
+        assert_eq!(masked("Foo_Password", "abc"), "********");
+        assert_eq!(masked("SEC_PASSWORD_FILE", "/etc/pw"), "/etc/pw");
+        assert_eq!(masked("MY_TOKEN", "$(OTHER)"), "********");
+        assert_eq!(masked("MY_TOKEN", "12345"), "********");
+        assert_eq!(masked("DB_PASS", "hunter2"), "********");
+        assert_eq!(masked("COMPASS", "north"), "north");
+        assert_eq!(masked("MY_TOKEN", "/8sjA="), "********");
+        assert_eq!(masked("A", "x$ENV(DB_PASSWORD)y $ENV(HOME)"), "x********y $ENV(HOME)");
+        assert_eq!(masked("A", "x password=abc y"), "x password=******** y");
+        assert_eq!(masked("A", "https://me:pw@host/x"), "https://me:********@host/x");
+        assert_eq!(masked("START", "true"), "true");
     }
 
     #[test]

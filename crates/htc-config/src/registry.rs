@@ -1,8 +1,8 @@
 //! The registry of parameters: type, range or scope, and readers of each name and family.
 //!
-//! Types are those with which the reference's source reads a name (`param_integer`, `param_boolean`, `param_double`,
-//! `param()` with a parser behind it, formatted names such as `MAX_%s_LOG`), else those of its own table. Defaults,
-//! levels of support and descriptions are found through [`RegisteredParameter`].
+//! The type is that of the call by which the reference's source reads a name (`param_integer`, `param_boolean`,
+//! `param_double`, `param()` followed by a parser; also for formatted names such as `MAX_%s_LOG`), or else the type in
+//! its own table. Defaults, levels of support and descriptions are found through [`RegisteredParameter`].
 //!
 //! A row is `NAME<tab>type<tab>range, words or scope<tab>daemons`, sorted by name without case; in names `*` stands for
 //! any text and `#` for a number.
@@ -39,7 +39,7 @@ words! {
         Real => "real",
         /// Truth value: a literal, or an expression without attributes.
         Boolean => "bool",
-        /// Truth value of which only the first letter counts if it is t or f.
+        /// Truth value. If it begins with t or f, only this letter is significant.
         LenientBoolean => "crufty",
         /// Number of bytes with an optional unit (`parse_int64_bytes`).
         Size => "size",
@@ -77,7 +77,7 @@ words! {
         Timespans => "timespans",
         /// Mode of a cron job.
         CronMode => "cron-mode",
-        /// Categories of log messages (`_condor_parse_merge_debug_flags`).
+        /// Debug levels: categories of log messages (`_condor_parse_merge_debug_flags`).
         DebugLevels => "debug",
         /// REQUIRED, PREFERRED, OPTIONAL or NEVER (`SecMan::sec_alpha_to_sec_req`).
         SecurityLevel => "level",
@@ -99,7 +99,7 @@ words! {
         PlainOrText => "plain-or-text",
         /// Expression of any type.
         Expression => "expr",
-        /// Rule of the job router.
+        /// Route of the job router.
         Route => "route",
         /// Transform of jobs.
         Transform => "transform",
@@ -136,7 +136,7 @@ words! {
         Job => "job",
         /// MY is the schedd's own ad, TARGET a job.
         Schedd => "schedd",
-        /// MY is a job, the others are a slot and an owner record.
+        /// MY is a job; the other ads are a slot and an owner record.
         MatchInSchedd => "match-schedd",
         /// MY is the schedd's own ad, TARGET a job that is submitted.
         Submit => "submit",
@@ -248,8 +248,8 @@ impl RegisteredParameter {
     }
 }
 
-/// Returns the row of a name: its own, else that of the longest pattern that it matches. A prefix up to the last dot is
-/// ignored, and so is a slot or slot type before a name that slots have (`SLOT_TYPE_1_START`, `SLOT2_1_PREEMPT`).
+/// Returns the row of a name: its own, or else that of the longest pattern that it matches. A prefix up to the last dot
+/// is ignored, and so is a prefix for a slot or slot type (`SLOT_TYPE_1_START`, `SLOT2_1_PREEMPT`).
 pub fn find(name: &[u8]) -> Option<RegisteredParameter> {
     let name = unqualified_name(name);
     let bare = strip_slot_prefix(name);
@@ -302,7 +302,7 @@ fn find_row(name: &[u8], with_families: bool) -> Option<RegisteredParameter> {
     exact.or_else(|| with_families.then(family).flatten()).map(parse_row)
 }
 
-/// Literal ends of a pattern, which exclude most names without a search.
+/// Literal text at both ends of a pattern. Comparing it with a name is fast and excludes most names.
 #[derive(Clone, Copy)]
 struct PatternEnds {
     start: usize,
@@ -333,8 +333,8 @@ static FAMILY_ENDS: [PatternEnds; FAMILIES.len()] = {
     ends
 };
 
-/// Index of families by the first or last byte of their patterns, in lower case: few families have the first
-/// or last byte of a name.
+/// Index of families by the first or last byte of their patterns, in lower case. Only few families share this
+/// byte with a name.
 struct FamilyGroups {
     by_last: Vec<Vec<u16>>,
     /// Families with a pattern that ends in a wildcard.
@@ -379,7 +379,7 @@ impl PatternEnds {
         (&TABLE_TEXT[self.start..self.start + self.head], &TABLE_TEXT[self.tail_start..self.end])
     }
 
-    /// True if a name has the literal ends of the pattern.
+    /// Returns true if a name begins and ends with the literal text of the pattern.
     fn may_match(&self, name: &[u8]) -> bool {
         let tail = &TABLE_TEXT[self.tail_start..self.end];
         // The last byte is compared first because it excludes most families.
@@ -398,7 +398,7 @@ fn parse_row(index: usize) -> RegisteredParameter {
     RegisteredParameter { name: field(0), value_type, details: field(2), daemons: field(3) }
 }
 
-/// Returns a name without the slot or slot type before it.
+/// Returns a name without a prefix for a slot or slot type.
 pub fn strip_slot_prefix(name: &[u8]) -> &[u8] {
     let Some(rest) = caseless::strip_prefix(name, b"SLOT") else { return name };
     let of_type = caseless::strip_prefix(rest, b"_TYPE_");

@@ -19,13 +19,14 @@ pub fn is_redundant_default(row: &ParameterRow<'_>) -> bool {
 }
 
 /// Returns true if a parameter names sources or templates that are read after the source that sets it.
-/// Settings with the program's own prefix (`TOOL.LOCAL_CONFIG_FILE`) count too; a disabled AUTO_USE template
-/// does not.
-fn is_source_parameter(row: &ParameterRow<'_>, who: &LookupContext) -> bool {
-    let is_own =
-        |prefix: &[u8]| [&who.subsystem, &who.local_name].iter().any(|own| caseless::eq(own, prefix));
+/// This includes settings with the program's own prefix (`TOOL.LOCAL_CONFIG_FILE`), but not a disabled AUTO_USE
+/// template.
+fn is_source_parameter(row: &ParameterRow<'_>, context: &LookupContext) -> bool {
+    let is_own_prefix = |prefix: &[u8]| {
+        [&context.subsystem, &context.local_name].iter().any(|known| caseless::eq(known, prefix))
+    };
     let name = match row.name.split_once_str(".") {
-        Some((prefix, name)) if is_own(prefix) => name,
+        Some((prefix, name)) if is_own_prefix(prefix) => name,
         _ => &row.name[..],
     };
     let is_off = || ["false", "0"].iter().any(|word| caseless::eq(word.as_bytes(), row.raw.trim()));
@@ -69,20 +70,19 @@ pub fn build_dump<'r, 'c>(
     redacting: bool,
     world: &dyn World,
 ) -> RoundTripDump<'r, 'c> {
-    let once = !reads_back_same(config, rows, options, redacting, world);
-    let line = |row: &&'r ParameterRow<'c>| match once && is_source_parameter(row, &config.context) {
+    let reads_once = !reads_back_same(config, rows, options, redacting, world);
+    let line = |row: &&'r ParameterRow<'c>| match reads_once && is_source_parameter(row, &config.context) {
         true => DumpLine::AlreadyIncluded(row),
         false => DumpLine::Statement(row),
     };
     RoundTripDump {
         lines: rows.iter().map(line).collect(),
-        disables_user_file: once && has_user_file(config, world),
+        disables_user_file: reads_once && has_user_file(config, world),
     }
 }
 
-/// Returns true if the statements of all rows, read as the root file, give the same rows. The sources that
-/// they name are then read once more, and may add to values that are already complete, or override settings
-/// that came after them.
+/// Returns true if the statements of all rows, read as the root file, give the same rows. The sources that they name
+/// are read again in this case. They may add to values that are already complete, or override later settings.
 fn reads_back_same(
     config: &Config,
     rows: &[&ParameterRow<'_>],
@@ -110,14 +110,15 @@ fn reads_back_same(
         commands: CommandPolicy::Refused,
         ..options.clone()
     };
-    let mut again = Config::load_partially(world, &config.context, &options);
+    let mut reloaded = Config::load_partially(world, &config.context, &options);
     if redacting {
-        redact::redact_attempt(&mut again, world);
+        redact::redact_attempt(&mut reloaded, world);
     }
-    let read: Vec<ParameterRow<'_>> = parameter_rows::set_and_detected_rows(&again.config.set, world);
-    let read = read.iter().filter(|row| row.is_set() && !is_redundant_default(row));
-    let shown = |row: &ParameterRow<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());
-    again.error.is_none() && read.map(shown).eq(rows().map(|row| shown(row)))
+    let reloaded_rows: Vec<ParameterRow<'_>> =
+        parameter_rows::set_and_detected_rows(&reloaded.config.set, world);
+    let reloaded_rows = reloaded_rows.iter().filter(|row| row.is_set() && !is_redundant_default(row));
+    let name_and_value = |row: &ParameterRow<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());
+    reloaded.error.is_none() && reloaded_rows.map(name_and_value).eq(rows().map(|row| name_and_value(row)))
 }
 
 #[cfg(test)]
@@ -133,11 +134,11 @@ mod tests {
         );
         let rows = parameter_rows::set_and_detected_rows(&config.set, &world);
         let set: Vec<&ParameterRow<'_>> = rows.iter().filter(|row| row.is_set()).collect();
-        let that = |wanted: &dyn Fn(&ParameterRow<'_>) -> bool| -> Vec<String> {
-            set.iter().filter(|row| wanted(row)).map(|row| row.name.to_string()).collect()
+        let names_of = |is_wanted: &dyn Fn(&ParameterRow<'_>) -> bool| -> Vec<String> {
+            set.iter().filter(|row| is_wanted(row)).map(|row| row.name.to_string()).collect()
         };
-        assert_eq!(that(&|row| is_source_parameter(row, &config.context)), ["TOOL.LOCAL_CONFIG_FILE"]);
-        assert!(!that(&|row| is_redundant_default(row)).contains(&"A".to_owned()));
+        assert_eq!(names_of(&|row| is_source_parameter(row, &config.context)), ["TOOL.LOCAL_CONFIG_FILE"]);
+        assert!(!names_of(&|row| is_redundant_default(row)).contains(&"A".to_owned()));
         assert!(!has_user_file(&config, &world));
         assert!(reads_back_same(&config, &set, &LoadOptions::default(), false, &world));
     }
@@ -153,16 +154,15 @@ mod tests {
         let options = LoadOptions { user_file: false, ..LoadOptions::default() };
         // Read again, A would be `1 2 2`.
         assert!(!reads_back_same(&config, &set, &options, false, &world));
-        let RoundTripDump { lines, disables_user_file: without_user_file } =
-            build_dump(&config, &set, &options, false, &world);
-        let told: Vec<(String, bool)> = lines
+        let RoundTripDump { lines, disables_user_file } = build_dump(&config, &set, &options, false, &world);
+        let statements: Vec<(String, bool)> = lines
             .iter()
             .map(|line| match line {
                 DumpLine::Statement(row) => (row.name.to_string(), true),
                 DumpLine::AlreadyIncluded(row) => (row.name.to_string(), false),
             })
             .collect();
-        assert_eq!(told, [("A".to_owned(), true), ("LOCAL_CONFIG_FILE".to_owned(), false)]);
-        assert!(!without_user_file);
+        assert_eq!(statements, [("A".to_owned(), true), ("LOCAL_CONFIG_FILE".to_owned(), false)]);
+        assert!(!disables_user_file);
     }
 }

@@ -11,7 +11,7 @@ pub struct SettingOrigin {
     pub name: BString,
     /// The file or command, or `<Default>`, `<Detected>`, `<Environment>`, `<Over>`.
     pub source: BString,
-    /// The line as the reference counts.
+    /// The line number that the reference reports, or `None` in sources without lines.
     pub line: Option<u32>,
     /// The template that sets it: `CATEGORY:NAME+K`.
     pub template: Option<BString>,

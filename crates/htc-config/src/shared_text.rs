@@ -1,4 +1,5 @@
-//! Names, values and lines of a configuration, which are parts of the text of a source where this text is kept.
+//! Names, values and lines of a configuration. If the text of their source is kept, they refer to it instead of copying
+//! it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,18 +8,18 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// Text of a source that its parts share. The second pointer keeps a part as small as a text that is not
-/// shared.
+/// Text of a source to which [`SharedText`] values refer. The outer pointer is one word long, which makes a reference
+/// as small as an owned text.
 pub(crate) type WholeText = Arc<Arc<[u8]>>;
 
-/// Separate text, or a part of the text of a source that is not copied. A large configuration has a name and a value for
-/// each line, which take twice the memory of the file if they are copied.
+/// Owned text, or a reference to a part of a source's text. A large configuration has a name and a value for each line;
+/// copies of them would take twice the memory of the file.
 #[derive(Clone)]
 pub struct SharedText(Storage);
 
 #[derive(Clone)]
 enum Storage {
-    Own(BString),
+    Owned(BString),
     Part { whole: WholeText, start: u32, length: u32 },
 }
 
@@ -48,7 +49,7 @@ impl SharedText {
     /// Takes the bytes out of the text to change them; they are copied only if they are shared.
     pub(crate) fn take(&mut self) -> BString {
         match std::mem::take(self).0 {
-            Storage::Own(text) => text,
+            Storage::Owned(text) => text,
             Storage::Part { whole, start, length } => part(&whole, start, length).into(),
         }
     }
@@ -64,7 +65,7 @@ impl Deref for SharedText {
 
     fn deref(&self) -> &BStr {
         match &self.0 {
-            Storage::Own(text) => BStr::new(text),
+            Storage::Owned(text) => BStr::new(text),
             Storage::Part { whole, start, length } => BStr::new(part(whole, *start, *length)),
         }
     }
@@ -72,7 +73,7 @@ impl Deref for SharedText {
 
 impl Default for SharedText {
     fn default() -> Self {
-        SharedText(Storage::Own(BString::default()))
+        SharedText(Storage::Owned(BString::default()))
     }
 }
 
@@ -134,37 +135,37 @@ impl Hash for SharedText {
 
 impl From<BString> for SharedText {
     fn from(text: BString) -> Self {
-        SharedText(Storage::Own(text))
+        SharedText(Storage::Owned(text))
     }
 }
 
 impl From<Vec<u8>> for SharedText {
     fn from(text: Vec<u8>) -> Self {
-        SharedText(Storage::Own(text.into()))
+        SharedText(Storage::Owned(text.into()))
     }
 }
 
 impl From<&[u8]> for SharedText {
     fn from(text: &[u8]) -> Self {
-        SharedText(Storage::Own(text.into()))
+        SharedText(Storage::Owned(text.into()))
     }
 }
 
 impl From<&BStr> for SharedText {
     fn from(text: &BStr) -> Self {
-        SharedText(Storage::Own(text.into()))
+        SharedText(Storage::Owned(text.into()))
     }
 }
 
 impl From<&str> for SharedText {
     fn from(text: &str) -> Self {
-        SharedText(Storage::Own(text.into()))
+        SharedText(Storage::Owned(text.into()))
     }
 }
 
 impl From<String> for SharedText {
     fn from(text: String) -> Self {
-        SharedText(Storage::Own(text.into()))
+        SharedText(Storage::Owned(text.into()))
     }
 }
 

@@ -12,15 +12,15 @@ use htc_base::text::Span;
 /// A place in a source, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// The source.
+    /// Id of the source.
     pub source: SourceId,
     /// Name of the source.
     pub name: SharedText,
     /// The physical line, from 1.
     pub line: u32,
-    /// Text of the source.
+    /// Text of that line.
     pub text: SharedText,
-    /// The place within that line.
+    /// Range within that line.
     pub span: Span,
 }
 
@@ -50,7 +50,7 @@ pub fn locate_definition(
     })
 }
 
-/// Returns the range within a text that begins with the definition's statement.
+/// Returns the range of the part in a text that begins with the definition's statement.
 fn find_span(text: &[u8], definition: &Definition, part: Option<(usize, usize)>) -> Span {
     let mut lines = LogicalLines::new(text);
     let Some(first) = lines.next_line() else {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::macro_definition::DefinitionPlace;
 
-    fn found(text: &str, raw: &str, part: &str) -> String {
+    fn located(text: &str, raw: &str, part: &str) -> String {
         let definition = Definition {
             name: "A".into(),
             raw: raw.into(),
@@ -118,10 +118,10 @@ mod tests {
 
     #[test]
     fn parts_of_values_are_found_through_continuations_and_blocks() {
-        assert_eq!(found("A = one $(b c)\n", "one $(b c)", "$(b c)"), "$(b c)");
-        assert_eq!(found("A = one \\\n   two bad\n", "one two bad", "bad"), "bad");
-        assert_eq!(found("A @=end\n # x\n  one\n\n  two bad\n@end\n", "one\ntwo bad", "bad"), "bad");
-        assert_eq!(found("A += bad\n", "old bad", "bad"), "bad");
-        assert_eq!(found("A = $(A) bad x\n", "old bad x", "bad"), "bad");
+        assert_eq!(located("A = one $(b c)\n", "one $(b c)", "$(b c)"), "$(b c)");
+        assert_eq!(located("A = one \\\n   two bad\n", "one two bad", "bad"), "bad");
+        assert_eq!(located("A @=end\n # x\n  one\n\n  two bad\n@end\n", "one\ntwo bad", "bad"), "bad");
+        assert_eq!(located("A += bad\n", "old bad", "bad"), "bad");
+        assert_eq!(located("A = $(A) bad x\n", "old bad x", "bad"), "bad");
     }
 }

@@ -33,8 +33,8 @@ pub(crate) struct OpenedSource {
     exit: Option<Exit>,
 }
 
-/// Returns the root file in one of the places that are tried if none is named, or `None` if there is none.
-fn find_usual_root(world: &dyn World) -> Option<BString> {
+/// Returns the first readable root file in the default places, or `None` if there is none.
+fn find_default_root(world: &dyn World) -> Option<BString> {
     let mut places: Vec<BString> =
         vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];
     if let Some(condor) = world.account_by_name(b"condor") {
@@ -44,12 +44,12 @@ fn find_usual_root(world: &dyn World) -> Option<BString> {
 }
 
 impl crate::Config {
-    /// Returns true if [`crate::Config::load`] would find no configuration, because none is named and there is none in the usual
-    /// places. Nothing of a configuration is read or executed.
+    /// Returns true if [`crate::Config::load`] would find no configuration, because none is named and there is
+    /// none in the default places. No part of a configuration is read or executed.
     pub fn is_missing(world: &dyn World, options: &LoadOptions) -> bool {
         options.file.is_none()
             && world.env(OsStr::new("CONDOR_CONFIG")).is_none()
-            && find_usual_root(world).is_none()
+            && find_default_root(world).is_none()
     }
 }
 
@@ -112,9 +112,9 @@ impl Loader<'_> {
             self.read_config_directories(directories.as_ref())?;
         }
         self.read_local_files()?;
-        let now = self.expanded_value("LOCAL_CONFIG_DIR")?;
-        if let Some(now) = now.filter(|now| !only_env && Some(now) != directories.as_ref()) {
-            self.read_config_directories(now.as_ref())?;
+        let changed = self.expanded_value("LOCAL_CONFIG_DIR")?;
+        if let Some(changed) = changed.filter(|value| !only_env && Some(value) != directories.as_ref()) {
+            self.read_config_directories(changed.as_ref())?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Loader<'_> {
     /// Returns an expanded value, as `param()` reads it, or `None` if it is empty.
     pub(crate) fn expanded_value(&mut self, name: &str) -> Result<Option<BString>, LoadFailure> {
         let source = self.macro_source();
-        let reading = self.set.set_lookup_purpose(LookupPurpose::Parameter);
+        let purpose_guard = self.set.set_lookup_purpose(LookupPurpose::Parameter);
         let Some(raw) = crate::MacroSource::raw(&source, name.as_bytes()).map(|raw| raw.into_owned()) else {
             return Ok(None);
         };
@@ -131,7 +131,7 @@ impl Loader<'_> {
         let value = Expander::new(&source, self.world, &mut report)
             .for_value_of(name.as_bytes())
             .expand_file_mode(&raw);
-        drop(reading);
+        drop(purpose_guard);
         self.warn_messages(messages);
         match value {
             Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -180,15 +180,15 @@ impl Loader<'_> {
         if let Some(file) = self.world.env(OsStr::new("CONDOR_CONFIG")) {
             let file = BString::from(file.into_vec());
             if !caseless::eq(&file, b"ONLY_ENV")
-                && let Some((about, text)) = self.explain_invalid_root(&file)
+                && let Some((subject, text)) = self.explain_invalid_root(&file)
             {
-                self.push_error_line(format!("{about} specified in CONDOR_CONFIG environment variable:"));
+                self.push_error_line(format!("{subject} specified in CONDOR_CONFIG environment variable:"));
                 self.push_error_line(text);
                 return Err(LoadFailure::new(0));
             }
             return Ok(Some(file));
         }
-        if let Some(place) = find_usual_root(self.world) {
+        if let Some(place) = find_default_root(self.world) {
             return Ok(Some(place));
         }
         for line in [
@@ -238,14 +238,14 @@ impl Loader<'_> {
     ) -> Result<(), LoadFailure> {
         let opened = self.open_file_or_command(name, false, None);
         if opened.is_err() && SourceTarget::new(name, false).command.is_none() {
-            let why = std::mem::take(&mut self.stale_reason);
-            // The reference checks whether a file can be read before it counts as a source.
+            let open_error = std::mem::take(&mut self.stale_reason);
+            // The reference adds a file to its sources only after checking that it can be read.
             self.set.remove_last_source();
             if !required {
                 return Ok(());
             }
             if self.options.continue_after_errors && depth > 0 {
-                let (name, reason) = (name.to_owned(), why.to_string());
+                let (name, reason) = (name.to_owned(), open_error.to_string());
                 self.unread_sources.push(UnreadSource {
                     kind: UnreadSourceKind::File,
                     name,
@@ -255,7 +255,7 @@ impl Loader<'_> {
                 return Ok(());
             }
             self.push_error_line(format!("ERROR: Can't read {kind} {name}"));
-            return Err(LoadFailure::new(0).with_hint(why.to_string()));
+            return Err(LoadFailure::new(0).with_hint(open_error.to_string()));
         }
         self.last_line = 0;
         let result = match opened {
@@ -275,22 +275,22 @@ impl Loader<'_> {
             Err(reason) => Err(LoadFailure::new(0).with_reason(reason)),
         };
         let stale = std::mem::take(&mut self.stale_reason);
-        result.map_err(|mut stop| {
+        result.map_err(|mut failure| {
             self.push_error_line(format!(
                 "Configuration Error Line {} while reading {kind} {name}",
-                stop.line
+                failure.line
             ));
-            if stop.reason.is_empty() {
-                stop.reason = stale;
+            if failure.reason.is_empty() {
+                failure.reason = stale;
             }
-            if !stop.reason.is_empty() {
-                self.push_error_line(stop.reason.clone());
+            if !failure.reason.is_empty() {
+                self.push_error_line(failure.reason.clone());
             }
-            stop
+            failure
         })
     }
 
-    /// Reads a file; a directory counts as an empty file.
+    /// Reads a file. A directory is read as an empty file.
     fn read_text(&self, name: &BStr) -> Result<Vec<u8>, String> {
         let is_root = self.root.as_ref().is_some_and(|root| root == name);
         if let Some(text) = self.options.root_text.as_ref().filter(|_| is_root) {
@@ -308,7 +308,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Opens a file or runs a command. The error has the words of the reference.
+    /// Opens a file or runs a command. The error is the reference's message.
     fn open_file_or_command(
         &mut self,
         name: &BStr,
@@ -338,8 +338,8 @@ impl Loader<'_> {
             }
             Some(line) => {
                 self.record_skipped_command(line, included_from);
-                let ran = command::run_command(line, self.options.commands, self.world);
-                let (text, exit) = ran.map_err(|error| BString::from(error.to_string()))?;
+                let result = command::run_command(line, self.options.commands, self.world);
+                let (text, exit) = result.map_err(|error| BString::from(error.to_string()))?;
                 (text, Some(exit))
             }
         };
@@ -393,8 +393,8 @@ impl Loader<'_> {
                 return Ok((source, Arc::default()));
             }
             Some(line) => {
-                let ran = command::run_command(line, self.options.commands, self.world);
-                let (text, exit) = ran.map_err(|error| match error {
+                let result = command::run_command(line, self.options.commands, self.world);
+                let (text, exit) = result.map_err(|error| match error {
                     command::CommandError::NotStarted { .. } => BString::from("not a valid command"),
                     other => BString::from(other.to_string()),
                 })?;
@@ -410,7 +410,7 @@ impl Loader<'_> {
         };
         let written = self.world.write_file(bytes_to_path(into), &text);
         written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
-        // The file that was just written counts as a source, although messages name the command.
+        // The reference adds the file that was just written to its sources, although messages name the command.
         let cache = ConfigSource::new(into.clone(), SourceKind::File, included_from);
         self.set.add_source(cache);
         let source = self.set.add_source(ConfigSource::new(from.shown.clone(), kind, included_from));
@@ -423,7 +423,7 @@ impl Loader<'_> {
     fn read_config_directories(&mut self, directories: &BStr) -> Result<(), LoadFailure> {
         let required = self.requires_local_files()?;
         for directory in list::split(directories) {
-            for file in self.config_files_in(directory.as_bstr())? {
+            for file in self.list_config_files(directory.as_bstr())? {
                 self.read_config_source(file.as_ref(), 1, "config source", required)?;
                 self.local_sources.push(file);
             }
@@ -432,7 +432,7 @@ impl Loader<'_> {
     }
 
     /// Returns the configuration files of a directory, in the order in which they are read.
-    fn config_files_in(&mut self, directory: &BStr) -> Result<Vec<BString>, LoadFailure> {
+    fn list_config_files(&mut self, directory: &BStr) -> Result<Vec<BString>, LoadFailure> {
         let name = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP";
         let exclude = match self.expanded_value(name)? {
             None => None,
@@ -469,7 +469,7 @@ impl Loader<'_> {
         Ok(files)
     }
 
-    /// Reads the sources of LOCAL_CONFIG_FILE (`process_locals`), which may change the list.
+    /// Reads the sources of LOCAL_CONFIG_FILE (`process_locals`). They may change this list.
     fn read_local_files(&mut self) -> Result<(), LoadFailure> {
         let required = self.requires_local_files()?;
         let Some(mut value) = self.expanded_value("LOCAL_CONFIG_FILE")? else {
@@ -481,21 +481,21 @@ impl Loader<'_> {
                 None => list::split(value).map(BString::from).collect(),
             }
         };
-        let mut waiting = sources(&value);
-        waiting.extend(self.options.extra_local_file.clone());
-        waiting.reverse();
+        let mut remaining = sources(&value);
+        remaining.extend(self.options.extra_local_file.clone());
+        remaining.reverse();
         let mut done: Vec<BString> = Vec::new();
-        while let Some(source) = waiting.pop() {
+        while let Some(source) = remaining.pop() {
             self.local_sources.push(source.clone());
             self.read_config_source(source.as_ref(), 1, "config source", required)?;
             done.push(source);
-            if let Some(now) = self.expanded_value("LOCAL_CONFIG_FILE")?
-                && now != value
+            if let Some(changed) = self.expanded_value("LOCAL_CONFIG_FILE")?
+                && changed != value
             {
-                waiting = sources(&now);
-                waiting.retain(|source| !done.contains(source));
-                waiting.reverse();
-                value = now;
+                remaining = sources(&changed);
+                remaining.retain(|source| !done.contains(source));
+                remaining.reverse();
+                value = changed;
             }
         }
         Ok(())
@@ -575,16 +575,20 @@ impl Loader<'_> {
     /// Reads one file of persistent settings, which must belong to the user. The reference exits on any
     /// failure without a message.
     fn read_persistent_file(&mut self, name: &BStr) -> Result<(), LoadFailure> {
-        let silent =
-            |why: String| LoadFailure::new(0).with_hint(format!("the persistent configuration {name} {why}"));
-        let status =
-            self.world.stat(bytes_to_path(name)).map_err(|error| silent(command::error_text(&error)))?;
-        let wanted = self.world.effective_uid();
-        if status.uid != wanted {
-            return Err(silent(format!("belongs to user {} where {wanted} is needed", status.uid)));
+        let silent_failure = |reason: String| {
+            LoadFailure::new(0).with_hint(format!("the persistent configuration {name} {reason}"))
+        };
+        let status = self
+            .world
+            .stat(bytes_to_path(name))
+            .map_err(|error| silent_failure(command::error_text(&error)))?;
+        let effective_uid = self.world.effective_uid();
+        if status.uid != effective_uid {
+            return Err(silent_failure(format!("belongs to user {} instead of {effective_uid}", status.uid)));
         }
-        let opened =
-            self.open_file_or_command(name, false, None).map_err(|reason| silent(reason.to_string()))?;
+        let opened = self
+            .open_file_or_command(name, false, None)
+            .map_err(|reason| silent_failure(reason.to_string()))?;
         self.parse_source(opened.source, &opened.text, 0)
     }
 }

@@ -5,7 +5,7 @@ use htc_base::text::space::{is_space, trim, trim_end, trim_start};
 
 pub use crate::lines::{CommentMode, LogicalLine, LogicalLines};
 
-/// Operators between a name and its value.
+/// Operator between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementOperator {
     /// `=`
@@ -61,7 +61,7 @@ pub fn split_line(line: &[u8]) -> Result<SplitLine<'_>, LineWithoutOperator> {
     if is_space(line[at]) {
         // Text before the first of `= : @ +` is dropped without a message.
         at = match line[at..].iter().position(|&b| matches!(b, b'=' | b':' | b'@' | b'+')) {
-            Some(more) => at + more,
+            Some(offset) => at + offset,
             None => return Err(LineWithoutOperator::Missing(trim_end(line).len())),
         };
     }

@@ -18,15 +18,15 @@ pub fn push_statement(name: &[u8], raw: &[u8], out: &mut Vec<u8>) -> bool {
         return false;
     }
     // Nearly all values are a single line without any of these characters.
-    let is_odd = memchr::memchr3(0, b'\n', b'\\', raw).is_some();
-    let is_block = is_odd && raw.contains(&b'\n');
+    let has_special_bytes = memchr::memchr3(0, b'\n', b'\\', raw).is_some();
+    let is_block = has_special_bytes && raw.contains(&b'\n');
     let lines = || raw.split(|&b| b == b'\n');
-    if is_odd {
-        let cannot_begin = |line: &[u8]| match line.first() {
+    if has_special_bytes {
+        let has_bad_start = |line: &[u8]| match line.first() {
             Some(&first) => is_space(first) || (is_block && first == b'#'),
             None => is_block,
         };
-        if raw.contains(&0) || lines().any(cannot_begin) {
+        if raw.contains(&0) || lines().any(has_bad_start) {
             return false;
         }
         if lines().any(|line| line.last() == Some(&b'\\')) {

@@ -1,11 +1,11 @@
-//! The texts that the reference copies for its table, in order. `-stats` reports their size
+//! The strings that the reference copies into its string pool, in order. `-stats` reports their size
 //! (`condor_config.cpp`, `_allocation_pool`; `config.cpp`, `insert_macro`).
 
 use bstr::{BStr, BString};
 
 use crate::defaults;
 
-/// The copied texts. Each needs its length plus a zero byte; empty ones are not copied.
+/// The copied strings. Each takes its length plus a zero byte; empty strings are not copied.
 #[derive(Clone, Debug, Default)]
 pub struct StringPool(Vec<BString>);
 

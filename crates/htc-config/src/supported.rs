@@ -22,7 +22,7 @@ static ATTRIBUTE_STARTS: [u32; count_lines(include_bytes!("supported/attributes.
 static ATTRIBUTE_FAMILIES: [u32; count_families(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS)] =
     family_line_numbers(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS);
 
-/// A table of names.
+/// Table of parameters or attributes with their levels of support.
 #[derive(Clone, Copy)]
 struct SupportTable {
     text: &'static [u8],
@@ -60,7 +60,7 @@ impl SupportLevel {
     }
 }
 
-/// A row of a table.
+/// One row of a support table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupportEntry {
     /// The name, or the pattern of a family.
@@ -70,28 +70,31 @@ pub struct SupportEntry {
     /// The daemons that read it in a pool, separated by commas; for a supported name, `$()` if it is only
     /// expanded.
     pub readers: &'static str,
-    /// Behaviour in a pool, worded to follow "would".
+    /// Behaviour in a pool, as a phrase that follows "would".
     pub pool_behavior: &'static str,
-    /// Value that has the same effect as a setting that is missing.
+    /// Value that has the same effect as leaving the setting out.
     pub neutral_value: &'static str,
 }
 
 impl SupportEntry {
     /// Returns true if one of `daemons` reads the setting.
     pub fn is_read_by(&self, daemons: &[&str]) -> bool {
-        self.readers.split(',').any(|of| daemons.contains(&of))
+        self.readers.split(',').any(|reader| daemons.contains(&reader))
     }
 
     /// Describes the row for a parameter or attribute called `name`, or for several names separated by
     /// commas.
     pub fn describe(&self, name: &str) -> String {
-        let of = self.readers.split(',').next().unwrap_or_default();
-        let then = match self.level {
-            SupportLevel::RefusesJob => ", so that jobs which want it do not start",
+        let daemon = self.readers.split(',').next().unwrap_or_default();
+        let consequence = match self.level {
+            SupportLevel::RefusesJob => ", so jobs that use it do not start",
             SupportLevel::IgnoredWithWarning | SupportLevel::Supported | SupportLevel::OutOfScope => "",
         };
-        let are = if name.contains(", ") { "are" } else { "is" };
-        format!("{name} {are} unsupported here: the {of} of a pool would {}{then}", self.pool_behavior)
+        let verb = if name.contains(", ") { "are" } else { "is" };
+        format!(
+            "{name} {verb} unsupported here: the {daemon} of a pool would {}{consequence}",
+            self.pool_behavior
+        )
     }
 }
 
@@ -128,12 +131,15 @@ pub fn attribute_entries() -> impl Iterator<Item = SupportEntry> {
     (0..ATTRIBUTE_STARTS.len()).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
 }
 
-/// Returns the rows of job attributes with that level. Each starter calls this.
-pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = SupportEntry> {
-    let is = move |index: &usize| {
-        table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == standing.support_word()
+/// Returns the rows of job attributes with that level. Every starter calls this function, so
+/// other rows are not parsed.
+pub fn attributes_with_level(level: SupportLevel) -> impl Iterator<Item = SupportEntry> {
+    let has_level = move |index: &usize| {
+        table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == level.support_word()
     };
-    (0..ATTRIBUTE_STARTS.len()).filter(is).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
+    (0..ATTRIBUTE_STARTS.len())
+        .filter(has_level)
+        .map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
 }
 
 /// Maximum length of a name; a longer one is not looked up.
@@ -162,11 +168,11 @@ fn parse_entry(text: &'static [u8], starts: &[u32], index: usize) -> SupportEntr
     let row = table_row(text, starts, index);
     let field = |number| std::str::from_utf8(row.field(number)).unwrap_or_default();
     let all = [SupportLevel::Supported, SupportLevel::IgnoredWithWarning, SupportLevel::RefusesJob];
-    let standing =
+    let level =
         all.into_iter().find(|one| one.support_word() == row.field(1)).unwrap_or(SupportLevel::OutOfScope);
     SupportEntry {
         name: field(0),
-        level: standing,
+        level,
         readers: field(2),
         pool_behavior: field(3),
         neutral_value: field(4),
@@ -177,23 +183,23 @@ fn parse_entry(text: &'static [u8], starts: &[u32], index: usize) -> SupportEntr
 mod tests {
     use super::*;
 
-    fn standing(name: &str) -> Option<SupportLevel> {
+    fn level_of(name: &str) -> Option<SupportLevel> {
         find_parameter(name.as_bytes()).map(|row| row.level)
     }
 
     #[test]
     fn a_setting_has_its_own_row_or_that_of_its_family() {
-        assert_eq!(standing("start"), Some(SupportLevel::Supported));
-        assert_eq!(standing("STARTD.START"), Some(SupportLevel::Supported));
-        assert_eq!(standing("SLOT_TYPE_12_START"), Some(SupportLevel::Supported));
-        assert_eq!(standing("SLOT_TYPE_12"), Some(SupportLevel::Supported));
-        assert_eq!(standing("SLOT3_2_PREEMPT"), Some(SupportLevel::Supported));
-        assert_eq!(standing("SLOT_TYPE_1_CONSUMPTION_POLICY"), Some(SupportLevel::Supported));
-        assert_eq!(standing("FARM_HOOK_FETCH_WORK"), Some(SupportLevel::Supported));
-        assert_eq!(standing("BENCHMARKS_MIPS_EXECUTABLE"), Some(SupportLevel::Supported));
-        assert_eq!(standing("STARTD_CRON_GPU_EXECUTABLE"), Some(SupportLevel::Supported));
-        assert_eq!(standing("NEGOTIATOR_INTERVAL"), Some(SupportLevel::OutOfScope));
-        assert_eq!(standing("MY_OWN_KNOB"), None);
+        assert_eq!(level_of("start"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("STARTD.START"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("SLOT_TYPE_12_START"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("SLOT_TYPE_12"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("SLOT3_2_PREEMPT"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("SLOT_TYPE_1_CONSUMPTION_POLICY"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("FARM_HOOK_FETCH_WORK"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("BENCHMARKS_MIPS_EXECUTABLE"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("STARTD_CRON_GPU_EXECUTABLE"), Some(SupportLevel::Supported));
+        assert_eq!(level_of("NEGOTIATOR_INTERVAL"), Some(SupportLevel::OutOfScope));
+        assert_eq!(level_of("MY_OWN_KNOB"), None);
         assert_eq!(find_attribute(b"toolDaemonCmd").map(|row| row.level), Some(SupportLevel::RefusesJob));
     }
 

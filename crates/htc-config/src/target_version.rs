@@ -1,7 +1,7 @@
 //! Versions of HTCondor that `lint --for` checks, as differences from 25.14.
 //!
-//! Names come from [`parameter_versions`]; changed defaults compare `param_info.in` at the tags v24.0.23, v25.0.13 and at
-//! 25.14.0.
+//! Names come from [`parameter_versions`]; changed defaults compare `param_info.in` at the tags v24.0.23, v25.0.13 and
+//! at 25.14.0.
 
 use std::fmt;
 
@@ -50,13 +50,13 @@ impl TargetVersion {
         }
     }
 
-    /// True if a later version than this one introduced a parameter.
+    /// Returns true if a later version than this one introduced a parameter.
     pub fn lacks_parameter(self, name: &[u8]) -> bool {
         let versions = parameter_versions::find(name);
         versions.is_some_and(|versions| versions.since.is_some_and(|since| since > self.release()))
     }
 
-    /// True if this version reads a parameter that 25.14 no longer reads.
+    /// Returns true if this version reads a parameter that 25.14 no longer reads.
     pub fn still_reads(self, name: &[u8]) -> bool {
         let versions = parameter_versions::find(name);
         versions.is_some_and(|versions| versions.until.is_some_and(|until| until >= self.release()))
@@ -79,7 +79,7 @@ impl TargetVersion {
         if self == TargetVersion::V24_0 && is_tristate { &["auto"] } else { &[] }
     }
 
-    /// True if routes in `JOB_ROUTER_ENTRIES` still work, with JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES.
+    /// Returns true if routes in `JOB_ROUTER_ENTRIES` still work, with JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES.
     pub fn reads_router_entries(self) -> bool {
         self == TargetVersion::V24_0
     }
@@ -91,7 +91,7 @@ impl fmt::Display for TargetVersion {
     }
 }
 
-/// Defaults of 24.0 and of 25.0 that differ from 25.14's; `None` where they are the same.
+/// Name of a parameter and its defaults in 24.0 and 25.0; `None` if a default is the same as in 25.14.
 type ChangedDefault = (&'static str, Option<&'static str>, Option<&'static str>);
 
 /// Parameters whose defaults changed.

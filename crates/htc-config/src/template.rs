@@ -57,7 +57,7 @@ pub fn find_category(name: &[u8]) -> Option<&'static [u8]> {
     all().map(Template::category).find(|known| caseless::eq(known, name))
 }
 
-/// Returns the template of that category and name.
+/// Returns the template with this category and name.
 pub fn find(category: &[u8], name: &[u8]) -> Option<Template> {
     all().find(|template| caseless::eq(template.category(), category) && caseless::eq(template.name(), name))
 }
@@ -156,9 +156,9 @@ struct ArgumentReference {
     dollar: usize,
     end: usize,
     number: i64,
-    /// `?`
+    /// True for `$(n?)`: 1 if the argument is not empty, otherwise 0.
     asks_empty: bool,
-    /// `#` or `+`
+    /// True for `$(n#)` and `$(n+)`: argument n and all that follow it, or for n = 0 the number of arguments.
     includes_following: bool,
     /// Range of the default text.
     default: Option<(usize, usize)>,
@@ -195,15 +195,15 @@ fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
             .iter()
             .fold(0i64, |n, b| n.saturating_mul(10).saturating_add(i64::from(b - b'0')));
         let mark = inner.get(digits).copied();
-        let (asks_empty, rest) = (mark == Some(b'?'), matches!(mark, Some(b'#' | b'+')));
-        let colon = digits + usize::from(asks_empty || rest);
+        let (asks_empty, includes_following) = (mark == Some(b'?'), matches!(mark, Some(b'#' | b'+')));
+        let colon = digits + usize::from(asks_empty || includes_following);
         let default = (inner.get(colon) == Some(&b':')).then_some((body + colon + 1, close));
         return Some(ArgumentReference {
             dollar,
             end: close + 1,
             number,
             asks_empty,
-            includes_following: rest,
+            includes_following,
             default,
         });
     }
@@ -309,12 +309,12 @@ mod tests {
     #[test]
     fn a_use_list_is_split_at_blanks_and_commas() {
         let mut rest: &[u8] = b" , A(1,(2)) B, C ( x ) ";
-        let mut seen = Vec::new();
+        let mut used = Vec::new();
         while let Some((found, after)) = next_used_template(rest) {
-            seen.push(format!("{}|{}", bstr::BStr::new(found.name), bstr::BStr::new(found.arguments)));
+            used.push(format!("{}|{}", bstr::BStr::new(found.name), bstr::BStr::new(found.arguments)));
             rest = after;
         }
-        assert_eq!(seen, ["A|1,(2)", "B|", "C| x "]);
+        assert_eq!(used, ["A|1,(2)", "B|", "C| x "]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Unsupported settings of a configuration, according to the table of [`supported`].
 //!
-//! Only settings that people wrote themselves or get through a template count, and only if they differ from
-//! the defaults.
+//! A setting of an unsupported feature is included if the site sets it, directly or through a template, and its value
+//! differs from the default. A setting of another daemon is included only if it is written directly.
 
 use bstr::{BString, ByteSlice};
 
@@ -13,9 +13,9 @@ use htc_base::text::{caseless, unqualified_name};
 /// An unsupported parameter that is set.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsupportedSetting<'a> {
-    /// The entry.
+    /// Definitions of the parameter.
     pub entry: &'a MacroEntry,
-    /// Row of the unsupported setting in the table.
+    /// Row of the parameter in the support table.
     pub row: SupportEntry,
 }
 
@@ -53,8 +53,8 @@ impl<'a> UnsupportedSettings<'a> {
         found
     }
 
-    /// Returns the warnings of a run in place of `daemons`: a line for each unsupported setting or family of
-    /// settings that these daemons read, and a summary of settings that are out of scope.
+    /// Returns the warnings for a program that runs in place of `daemons`: a line for each unsupported setting or
+    /// family of settings that these daemons read, and a summary of settings that are out of scope.
     pub fn warning_lines(&self, view: &ConfigView<'_>, daemons: &[&str]) -> Vec<String> {
         let mut families: Vec<(SupportEntry, Vec<&UnsupportedSetting<'_>>)> = Vec::new();
         for setting in self.unsupported.iter().filter(|setting| setting.row.is_read_by(daemons)) {
@@ -69,16 +69,16 @@ impl<'a> UnsupportedSettings<'a> {
             format!("{} ({place})", row.describe(&names.join(", ")))
         };
         let mut lines: Vec<String> = families.iter().map(line).collect();
-        let (here, not_here): (Vec<&UnsupportedSetting<'_>>, Vec<&UnsupportedSetting<'_>>) =
+        let (read_here, others): (Vec<&UnsupportedSetting<'_>>, Vec<&UnsupportedSetting<'_>>) =
             self.out_of_scope.iter().partition(|setting| setting.row.is_read_by(daemons));
-        for setting in here {
+        for setting in read_here {
             let name = setting.entry.name.as_bstr();
             lines.push(format!(
                 "{name} has no effect here: its use by the {} is unsupported",
                 setting.row.readers
             ));
         }
-        lines.extend(report_out_of_scope(&not_here));
+        lines.extend(report_out_of_scope(&others));
         lines
     }
 }

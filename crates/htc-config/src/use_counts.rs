@@ -1,9 +1,8 @@
 //! Counts of look-ups (`config.cpp`, `lookup_macro`), printed by `-verbose:use`, `-used` and `-stats`.
 //!
-//! Each look-up counts for the entry that it finds. A look-up that reads a parameter, and every reference
-//! expanded in its value, counts as a use and a reference; a look-up while sources are read, or for `-macro`
-//! and `-check-if`, counts as a reference only. Look-ups that find nothing are not counted. A macro set
-//! counts only on request.
+//! A look-up is counted at the entry that it finds, and not at all if it finds none. A look-up that reads a parameter,
+//! or that expands a reference in its value, is counted as a use and as a reference. A look-up while sources are read,
+//! or for `-macro` and `-check-if`, is counted only as a reference. A macro set counts look-ups only on request.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -39,8 +38,8 @@ impl EntryUses {
         i32::from(self.parameter_reads) + i32::from(self.all_reads) > 0
     }
 
-    fn count(&mut self, reading: LookupPurpose) {
-        if reading == LookupPurpose::Parameter {
+    fn count(&mut self, purpose: LookupPurpose) {
+        if purpose == LookupPurpose::Parameter {
             self.parameter_reads = self.parameter_reads.wrapping_add(1);
         }
         self.all_reads = self.all_reads.wrapping_add(1);
@@ -59,10 +58,11 @@ impl std::fmt::Display for EntryUses {
 
 #[derive(Clone, Debug, Default)]
 struct UseCountTables {
-    reading: LookupPurpose,
+    purpose: LookupPurpose,
     /// Counts of parameters that sources set and of detected ones, by name in lower case.
     table: FxHashMap<BString, EntryUses>,
-    /// Counts of the table of defaults, by index; the default of a subsystem counts for the general one.
+    /// Counts of the table of defaults, by index; a use of the default of a subsystem is counted as a use of the
+    /// general default.
     defaults: FxHashMap<usize, EntryUses>,
 }
 
@@ -106,36 +106,36 @@ impl UseCounts {
     }
 
     /// Counts a look-up.
-    pub(crate) fn count(&self, at: Option<CountKey>) {
+    pub(crate) fn count(&self, key: Option<CountKey>) {
         let mut counts = self.lock();
-        let reading = counts.reading;
-        if reading == LookupPurpose::Uncounted {
+        let purpose = counts.purpose;
+        if purpose == LookupPurpose::Uncounted {
             return;
         }
-        match at {
-            Some(CountKey::Name(name)) => counts.table.entry(name).or_default().count(reading),
-            Some(CountKey::Default(place)) => counts.defaults.entry(place).or_default().count(reading),
+        match key {
+            Some(CountKey::Name(name)) => counts.table.entry(name).or_default().count(purpose),
+            Some(CountKey::Default(index)) => counts.defaults.entry(index).or_default().count(purpose),
             None => {}
         }
     }
 
     /// Returns the counts of an entry.
-    pub(crate) fn uses_of(&self, at: Option<CountKey>) -> EntryUses {
+    pub(crate) fn uses_of(&self, key: Option<CountKey>) -> EntryUses {
         let counts = self.lock();
-        let uses = match at {
+        let uses = match key {
             Some(CountKey::Name(name)) => counts.table.get(&name),
-            Some(CountKey::Default(place)) => counts.defaults.get(&place),
+            Some(CountKey::Default(index)) => counts.defaults.get(&index),
             None => None,
         };
         uses.copied().unwrap_or_default()
     }
 
     /// Restores the counts of an entry.
-    pub(crate) fn restore(&self, at: Option<CountKey>, uses: EntryUses) {
+    pub(crate) fn restore(&self, key: Option<CountKey>, uses: EntryUses) {
         let mut counts = self.lock();
-        match at {
+        match key {
             Some(CountKey::Name(name)) => counts.table.insert(name, uses),
-            Some(CountKey::Default(place)) => counts.defaults.insert(place, uses),
+            Some(CountKey::Default(index)) => counts.defaults.insert(index, uses),
             None => None,
         };
     }
@@ -147,10 +147,10 @@ impl UseCounts {
         (all().filter(|one| one.parameter_reads != 0).count(), all().filter(|one| one.all_reads != 0).count())
     }
 
-    /// Counts look-ups as `reading` until the guard is dropped.
-    pub(crate) fn set_purpose(&self, reading: LookupPurpose) -> LookupPurposeGuard<'_> {
-        let before = std::mem::replace(&mut self.lock().reading, reading);
-        LookupPurposeGuard { counts: self, before }
+    /// Counts look-ups as `purpose` until the guard is dropped.
+    pub(crate) fn set_purpose(&self, purpose: LookupPurpose) -> LookupPurposeGuard<'_> {
+        let previous = std::mem::replace(&mut self.lock().purpose, purpose);
+        LookupPurposeGuard { counts: self, previous }
     }
 }
 
@@ -158,11 +158,11 @@ impl UseCounts {
 #[must_use = "look-ups are counted only during its lifetime"]
 pub struct LookupPurposeGuard<'a> {
     counts: &'a UseCounts,
-    before: LookupPurpose,
+    previous: LookupPurpose,
 }
 
 impl Drop for LookupPurposeGuard<'_> {
     fn drop(&mut self) {
-        self.counts.lock().reading = self.before;
+        self.counts.lock().purpose = self.previous;
     }
 }

@@ -50,7 +50,7 @@ pub enum UserMapError {
 
 /// Reads the map of that name.
 fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<UserMap, UserMapError> {
-    let beginnings = view.flag(&format!("CLASSAD_USER_MAP_PREFIX_{name}"), false);
+    let matches_prefixes = view.flag(&format!("CLASSAD_USER_MAP_PREFIX_{name}"), false);
     let file = view.text(&format!("CLASSAD_USER_MAPFILE_{name}"));
     let (source, text) = match file {
         Some(file) => {
@@ -65,7 +65,7 @@ fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<Use
     let mut map = UserMap::default();
     let directory = Path::new(&source).parent().map(Path::to_path_buf).unwrap_or_default();
     let mut include = |path: &[u8]| read_included_maps(&directory.join(path.to_path_lossy()), view, world);
-    map.read(&source, &text, beginnings, Some(&mut include));
+    map.read(&source, &text, matches_prefixes, Some(&mut include));
     Ok(map)
 }
 
@@ -92,22 +92,26 @@ fn read_included_maps(
     world: &dyn World,
 ) -> Result<Vec<(String, Vec<u8>)>, String> {
     let is_directory = world.stat(path).is_ok_and(|status| status.kind == FileKind::Directory);
-    let paths = if is_directory { map_files_in(path, view, world)? } else { vec![path.to_owned()] };
+    let paths = if is_directory { list_map_files(path, view, world)? } else { vec![path.to_owned()] };
     let text = |path: &Path| read_map_file(path.as_os_str().as_encoded_bytes(), world);
     paths.into_iter().map(|path| Ok((path.display().to_string(), text(&path)?))).collect()
 }
 
 /// Returns the files of a directory that LOCAL_CONFIG_DIR_EXCLUDE_REGEXP does not exclude.
-fn map_files_in(directory: &Path, view: &ConfigView<'_>, world: &dyn World) -> Result<Vec<PathBuf>, String> {
+fn list_map_files(
+    directory: &Path,
+    view: &ConfigView<'_>,
+    world: &dyn World,
+) -> Result<Vec<PathBuf>, String> {
     let pattern = view.text("LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap_or_default();
     let exclude = Regex::compile(&pattern, RegexOptions::NONE).map_err(|error| error.to_string())?;
     let names = world
         .list_dir(directory)
         .map_err(|error| format!("cannot read '{}': {error}", directory.display()))?;
-    let is_left_out =
+    let is_excluded =
         |name: &OsString| !pattern.is_empty() && exclude.is_match(name.as_encoded_bytes()).unwrap_or(false);
     let mut paths: Vec<PathBuf> =
-        names.into_iter().filter(|name| !is_left_out(name)).map(|name| directory.join(name)).collect();
+        names.into_iter().filter(|name| !is_excluded(name)).map(|name| directory.join(name)).collect();
     paths.retain(|path| world.stat(path).is_ok_and(|status| status.kind != FileKind::Directory));
     paths.sort();
     Ok(paths)

@@ -17,7 +17,7 @@ use self::times::{is_period, is_throttle, is_timespan};
 use crate::evaluate::{self, NumberResult};
 use crate::registry::{RegisteredParameter, ValueType};
 
-/// Reason why a value is not what the readers of its parameter need.
+/// Reason why a value is not valid for its parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueFault {
     /// The value is not an integer or an integer expression.
@@ -42,31 +42,31 @@ pub enum ValueFault {
     NotPeriod,
     /// The value is not a load or a range of loads.
     NotThrottle,
-    /// A word that is not one of the choices, and a similar one.
+    /// Unknown word, with the most similar valid one.
     UnknownWord(Option<&'static str>),
-    /// A category of messages that does not exist, and a similar one.
+    /// Unknown debug level, with the most similar valid one.
     UnknownDebugLevel(Option<&'static str>),
-    /// An authentication method that does not exist, and a similar one.
+    /// Unknown authentication method, with the most similar valid one.
     UnknownMethod(Option<&'static str>),
-    /// An encryption method that does not exist, and a similar one.
+    /// Unknown encryption method, with the most similar valid one.
     UnknownCrypto(Option<&'static str>),
-    /// A level of security that does not exist.
+    /// Unknown security level.
     UnknownLevel,
-    /// A misspelled level of security, and the one that its first letter selects.
+    /// Misspelled security level, with the level that its first letter selects.
     MisspelledLevel(&'static str),
     /// The value is not a pair of numeric ids.
     NotIds,
     /// A port of a host that is not a number from 0 to 65535.
     NotPort,
-    /// Item of a list of hosts that is only a port: a blank is in place of the colon.
+    /// Item of a list of hosts that is only a port, because there is a blank instead of the colon.
     LonePort,
-    /// Neither a host nor a user of a permission.
+    /// Entry of a permission that is neither a host nor a user.
     NotPermission,
-    /// Not a period with a name and a number of seconds.
+    /// Item that is not a name, a colon and a number of seconds.
     NotTimespan,
     /// The text after the colon of a debug level is not a number.
     NotVerbosity,
-    /// Not a regular expression.
+    /// The value is not a valid regular expression.
     NotRegex,
     /// An address or network that no host has.
     NotNetwork,
@@ -74,27 +74,27 @@ pub enum ValueFault {
     NotInterface,
     /// Quotes that are not closed, or text after them.
     UnbalancedQuotes,
-    /// Variables that blanks separate, in the language V1, in which only ';' does.
+    /// Variables separated by blanks in the V1 syntax, which requires semicolons.
     UnquotedEnvironment,
     /// A semicolon in the name of a host.
     Semicolon,
     /// A URL in place of a host.
     Url,
-    /// Neither a number of digits nor a percentage.
+    /// The value is neither a number of digits nor a percentage.
     NotRounding,
 }
 
 /// One fault and the part of the value that has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultyPart {
-    /// Reason.
+    /// The fault.
     pub fault: ValueFault,
     /// Part of the expanded value.
     pub span: Range<usize>,
 }
 
-/// Categories and flags of messages (`_condor_DebugCategoryNames`, `_condor_parse_merge_debug_flags`; the last two
-/// groups are of former versions and have no effect).
+/// Debug levels: categories and flags of log messages (`_condor_DebugCategoryNames`,
+/// `_condor_parse_merge_debug_flags`). The last ones are from earlier versions and have no effect.
 const DEBUG_LEVELS: [&str; 56] = [
     "D_ALWAYS",
     "D_ERROR",
@@ -176,15 +176,15 @@ const AUTHENTICATION_METHODS: [&str; 15] = [
 /// Encryption methods.
 const CRYPTO_METHODS: [&str; 4] = ["AES", "BLOWFISH", "3DES", "TRIPLEDES"];
 
-/// Levels of security; only the first letter counts.
+/// Security levels. Only the first letter is significant.
 const SECURITY_LEVELS: [&str; 8] =
     ["REQUIRED", "YES", "TRUE", "PREFERRED", "OPTIONAL", "FALSE", "NEVER", "NO"];
 
-/// Modes of cron jobs; only the start counts (`CronJobModeTable::Find`).
+/// Modes of cron jobs (`CronJobModeTable::Find`).
 const CRON_MODES: [&str; 4] = ["Periodic", "WaitForExit", "OneShot", "OnDemand"];
 
-/// Returns what is wrong with an expanded value; nothing for types that are checked elsewhere. An empty value is as if the
-/// parameter were not set.
+/// Returns the faults of an expanded value; none for types that are checked elsewhere. An empty value is treated as if
+/// the parameter were not set.
 pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn World) -> Vec<FaultyPart> {
     let text = value.trim();
     if text.is_empty() {
@@ -282,8 +282,8 @@ fn nearest<'a>(text: &[u8], words: impl IntoIterator<Item = &'a str>) -> Option<
 
 fn check_range(parameter: &RegisteredParameter, value: f64) -> Option<ValueFault> {
     match parameter.range() {
-        (Some(least), _) if value < least => Some(ValueFault::TooLow(least)),
-        (_, Some(most)) if value > most => Some(ValueFault::TooHigh(most)),
+        (Some(min), _) if value < min => Some(ValueFault::TooLow(min)),
+        (_, Some(max)) if value > max => Some(ValueFault::TooHigh(max)),
         _ => None,
     }
 }
@@ -315,7 +315,7 @@ fn check_boolean(parameter: &RegisteredParameter, text: &[u8], world: &dyn World
     (!is_word && evaluate::to_boolean(text, world).is_none()).then_some(ValueFault::NotBoolean)
 }
 
-/// True if `parse_int64_bytes` reads the whole text: a number and K, M, G, T or P, with an optional B or iB.
+/// Returns true if `parse_int64_bytes` reads the whole text: a number and K, M, G, T or P, with an optional B or iB.
 pub fn is_size(text: &[u8]) -> bool {
     let Some((_, end)) = real_prefix(text) else { return false };
     let unit = text[end..].trim_start();
@@ -325,7 +325,8 @@ pub fn is_size(text: &[u8]) -> bool {
     is_unit && ends(rest) || first.eq_ignore_ascii_case(&b'b') && rest.is_empty()
 }
 
-/// Reads the size of a log as `dprintf_parse_log_size` does; only the first letters of a unit count.
+/// Checks the size of a log in the way `dprintf_parse_log_size` reads it. Only the first letters of a unit are
+/// significant.
 fn check_log_size(parameter: &RegisteredParameter, text: &[u8]) -> Option<ValueFault> {
     let Some((value, end)) = integer_prefix(text) else { return Some(ValueFault::NotLogSize) };
     let unit = text[end..].trim_start().to_ascii_uppercase();
@@ -342,7 +343,7 @@ fn check_log_size(parameter: &RegisteredParameter, text: &[u8]) -> Option<ValueF
     (is_time && parameter.name.eq_ignore_ascii_case("MAX_DEFAULT_LOG")).then_some(ValueFault::TimeNotSize)
 }
 
-/// True for two numbers separated by a dot, which are the ids of a user and a group.
+/// Returns true for two numbers separated by a dot, which are the ids of a user and a group.
 fn is_pair_of_ids(text: &[u8]) -> bool {
     let Some(point) = text.find_byte(b'.') else { return false };
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
@@ -356,7 +357,7 @@ fn check_environment(text: &[u8]) -> Option<ValueFault> {
     }
 }
 
-/// True for a percentage up to 1000, or a number from 0 to 9.
+/// Returns true for a percentage up to 1000, or a number from 0 to 9.
 fn is_rounding(text: &[u8], world: &dyn World) -> bool {
     if text.contains(&b'%') {
         let number = real_prefix(text).filter(|(_, end)| &text[*end..] == b"%");

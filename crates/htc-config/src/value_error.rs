@@ -44,11 +44,11 @@ impl std::ops::Deref for ValueError {
 /// Details of a [`ValueError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueErrorDetails {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: BString,
     /// Expanded value of the parameter.
     pub value: BString,
-    /// The problem.
+    /// Why the value is not valid.
     pub problem: ValueProblem,
     /// Minimum and maximum as text.
     pub range: (String, String),
@@ -85,22 +85,22 @@ impl ValueError {
     /// Creates an error for a text that is not a boolean. Its fallback is the boolean at the beginning of the
     /// text, or else the default.
     pub fn not_boolean(name: &[u8], text: Setting<BString>, default: bool) -> Self {
-        let taken = evaluate::boolean_prefix(&text.value).unwrap_or(default);
+        let fallback = evaluate::boolean_prefix(&text.value).unwrap_or(default);
         let mut failure =
             ValueErrorDetails::new(name, text.value, ValueProblem::NotBoolean, Some(text.origin));
         failure.default = if default { "True".into() } else { "False".into() };
-        failure.fallback = taken.to_string().into();
+        failure.fallback = fallback.to_string().into();
         failure.into()
     }
 
     /// Returns the same error with a range from the caller.
     #[must_use]
-    pub fn with_range(mut self, least: &str, most: &str) -> Self {
-        self.0.range = (least.to_owned(), most.to_owned());
+    pub fn with_range(mut self, min: &str, max: &str) -> Self {
+        self.0.range = (min.to_owned(), max.to_owned());
         self
     }
 
-    /// Returns the error with the caller's default, which counts if the table has none.
+    /// Returns the error with the caller's default, which is used if the table of defaults has no entry.
     #[must_use]
     pub fn with_default(mut self, default: &str) -> Self {
         let found = self.0.origin.as_ref().map_or(&b""[..], |origin| origin.name.as_slice());
@@ -111,8 +111,8 @@ impl ValueError {
         match self.0.problem {
             ValueProblem::NotBoolean => {
                 let truth = default.eq_ignore_ascii_case("true");
-                let taken = evaluate::boolean_prefix(&self.0.value).unwrap_or(truth);
-                self.0.fallback = taken.to_string().into();
+                let fallback = evaluate::boolean_prefix(&self.0.value).unwrap_or(truth);
+                self.0.fallback = fallback.to_string().into();
             }
             ValueProblem::NotExpression(_) | ValueProblem::NotNumber(_) | ValueProblem::Expansion(_) => {
                 self.0.fallback = default.into();
@@ -148,8 +148,8 @@ impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ValueErrorDetails { name, value, problem, range: (min, max), default, .. } = &**self;
         let article = |kind: &str| if kind.starts_with('i') { "an" } else { "a" };
-        let rest = |what: String| {
-            format!("Please set it to {what} in the range {min} to {max} (default {default}).")
+        let rest = |expected: String| {
+            format!("Please set it to {expected} in the range {min} to {max} (default {default}).")
         };
         match problem {
             ValueProblem::Expansion(error) => write!(f, "{name}: {error}"),

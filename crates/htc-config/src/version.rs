@@ -20,9 +20,9 @@ pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     if negated {
         rest = &rest[1..];
     }
-    let mut wanted = 0;
+    let mut wanted_order = 0;
     if let Some(&byte) = rest.first().filter(|byte| (b'<'..=b'>').contains(byte)) {
-        wanted = i32::from(byte) - i32::from(b'=');
+        wanted_order = i32::from(byte) - i32::from(b'=');
         rest = &rest[1..];
     }
     let or_equal = rest.first() == Some(&b'=');
@@ -38,10 +38,10 @@ pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     if major < 6 {
         return None;
     }
-    let scalar = comparable_number(major, minor, sub.unwrap_or(i64::from(VERSION.2)));
-    let own = i64::from(VERSION.0) * 1_000_000 + i64::from(VERSION.1) * 1_000 + i64::from(VERSION.2);
-    let order = own.cmp(&scalar) as i32;
-    let holds = order == wanted || or_equal && order == 0;
+    let compared = comparable_number(major, minor, sub.unwrap_or(i64::from(VERSION.2)));
+    let current = i64::from(VERSION.0) * 1_000_000 + i64::from(VERSION.1) * 1_000 + i64::from(VERSION.2);
+    let order = current.cmp(&compared) as i32;
+    let holds = order == wanted_order || or_equal && order == 0;
     Some(holds != negated)
 }
 

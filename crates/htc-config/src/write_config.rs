@@ -98,8 +98,8 @@ struct RowSelection {
 
 /// Returns the mark of a row of a kind that is selected, or `None` if the kind is not selected; empty if the
 /// row is not commented out.
-fn mark_if(asked: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
-    asked.then_some(if commented { mark } else { "" })
+fn mark_if(is_selected: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
+    is_selected.then_some(if commented { mark } else { "" })
 }
 
 impl RowSelection {
@@ -107,7 +107,7 @@ impl RowSelection {
     fn row_mark(&self, row: &ParameterRow<'_>, source: SourceId) -> Option<&'static str> {
         let filter = &self.filter;
         let default = || mark_if(filter.defaults, filter.comment_defaults, "#def#");
-        let as_by_default = || mark_if(filter.matches_default, filter.comment_matches, "#");
+        let matching_default = || mark_if(filter.matches_default, filter.comment_matches, "#");
         if source == SourceId::DETECTED {
             let mark = if filter.comment_detected { "#detected#" } else { "#def#" };
             return mark_if(
@@ -120,13 +120,13 @@ impl RowSelection {
         let has_no_default = || entry.parameter.is_some_and(|parameter| parameter.default().is_empty());
         match source {
             SourceId::DEFAULT => default(),
-            _ if entry.current.matches_default => as_by_default(),
+            _ if entry.current.matches_default => matching_default(),
             SourceId::ENVIRONMENT => {
                 mark_if(!filter.only || filter.environment, filter.comment_environment, "#env#")
             }
             _ if filter.only && filter.has_kind_filter() => None,
             _ if self.obsolete.as_ref().is_some_and(|names| names.is_obsolete(&row.name, &row.raw)) => None,
-            _ if row.raw.is_empty() && has_no_default() => as_by_default(),
+            _ if row.raw.is_empty() && has_no_default() => matching_default(),
             _ => Some(""),
         }
     }
@@ -220,9 +220,9 @@ fn write_by_source(mut rows: Vec<SelectedRow<'_>>, set: &MacroSet, filter: RowFi
         out.extend_from_slice(format!("# condor_config_val {VERSION_LINE}\n").as_bytes());
     }
     rows.sort_by_key(SelectedRow::sort_key);
-    let mut before = None;
+    let mut previous_source = None;
     for row in rows {
-        if before.replace(row.source) != Some(row.source) {
+        if previous_source.replace(row.source) != Some(row.source) {
             let name = &set.source(row.source).name;
             out.extend_from_slice(&[b"\n#\n# from ", &name[..], b"\n#\n"].concat());
         }

@@ -153,7 +153,7 @@ impl RouterParameters {
         let mirror_lag = seconds("MAX_JOB_MIRROR_UPDATE_LAG", 600, note);
         let periodic_interval = seconds("PERIODIC_EXPR_INTERVAL", 60, note);
         read_int(view, "MAX_PERIODIC_EXPR_INTERVAL", 1200, note);
-        let timeslice = view.real_in("PERIODIC_EXPR_TIMESLICE", Some((0.0, 1.0)));
+        let timeslice = view.real_in_range("PERIODIC_EXPR_TIMESLICE", Some((0.0, 1.0)));
         let _ = read_value(view, timeslice, "0.01", note);
         let polling_period = seconds("JOB_ROUTER_POLLING_PERIOD", 10, note);
         let mut or_empty = |name: &str| read_text(view, name, note).unwrap_or_default();

@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::environment::EnvironmentInputs;
 use super::start_failure::StartFailure;
 use htc_classad::{Context, Dialect, Expr, Value};
-use htc_config::evaluate::{NumberResult, parse_integer_in};
+use htc_config::evaluate::{NumberResult, parse_integer_in_context};
 use htc_config::value_error::{ValueError, ValueErrorDetails, ValueProblem};
 use htc_config::{Setting, SettingOrigin};
 
@@ -57,7 +57,8 @@ pub(super) fn eval_integer(
     setting: &Setting<BString>,
     least: i64,
 ) -> Result<i64, StartFailure> {
-    let problem = match parse_integer_in(&setting.value, &slot_and_job_context(inputs), inputs.world) {
+    let problem = match parse_integer_in_context(&setting.value, &slot_and_job_context(inputs), inputs.world)
+    {
         NumberResult::Value(number) => return Ok(number),
         NumberResult::Unparsable => ValueProblem::NotExpression("integer"),
         NumberResult::NotNumber => ValueProblem::NotNumber("integer"),

@@ -242,7 +242,7 @@ impl ParameterReader<'_> {
         default: i64,
     ) -> Result<i64, ValueError> {
         let read = match least {
-            Some(least) => self.view.int_in(name, Some((least, i64::from(i32::MAX)))),
+            Some(least) => self.view.int_in_range(name, Some((least, i64::from(i32::MAX)))),
             None => self.view.int(name),
         };
         let read = read.map_err(|error| error.with_default(&default.to_string()));
@@ -290,7 +290,7 @@ impl ParameterReader<'_> {
                 let read = match self.late {
                     // 25.14 does not check the range of ports, and fails in other ways.
                     Some(_) => self.view.int(name),
-                    None => self.view.int_in(name, Some((0, 65_535))),
+                    None => self.view.int_in_range(name, Some((0, 65_535))),
                 };
                 let read = read.map(|set| set.and_then(|setting| u16::try_from(setting.value).ok()));
                 self.value_or_deferred_fault(read, moment, None)

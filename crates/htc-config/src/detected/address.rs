@@ -27,9 +27,9 @@ fn desirability(address: &IpAddr) -> u8 {
 /// Minimum rank of an address that other machines can reach.
 const MIN_REACHABLE_DESIRABILITY: u8 = 4;
 
-/// Returns the best address in the kernel's table of IPv6 addresses (`/proc/net/if_inet6`), whose lines
-/// contain 32 hexadecimal digits and the number of the interface, also hexadecimal. Interfaces with lower
-/// numbers come first.
+/// Returns the best address in the kernel's table of IPv6 addresses (`/proc/net/if_inet6`), whose lines contain 32
+/// hexadecimal digits and the number of the interface, also hexadecimal. Of several best addresses, the one of the
+/// interface with the lowest number is returned.
 fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
     let mut found: Vec<(u32, IpAddr)> = table
         .lines()
@@ -68,15 +68,15 @@ pub(crate) struct AddressSettings {
 /// The chosen addresses of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostAddresses {
-    /// IPv4 and IPv6.
+    /// The IPv4 and the IPv6 address.
     pub(crate) families: [Option<IpAddr>; 2],
     /// The address with the highest rank.
     pub(crate) best: Option<IpAddr>,
 }
 
 impl HostAddresses {
-    /// Chooses again (`ipv6_hostname.cpp`, `init_local_hostname_impl`). If NETWORK_INTERFACE is an address,
-    /// the address of the other family is unchanged.
+    /// Chooses the addresses again after a change of the settings (`ipv6_hostname.cpp`, `init_local_hostname_impl`). If
+    /// NETWORK_INTERFACE is an address, the address of the other family is unchanged.
     pub(super) fn choose(&mut self, settings: &AddressSettings, world: &dyn World) {
         match &settings.interface {
             NetworkInterface::Address(address) => {
@@ -92,9 +92,9 @@ impl HostAddresses {
         let wanted = settings.enabled_families;
         match &settings.interface {
             NetworkInterface::Any => {
-                let ours = world.ip_address();
+                let host_address = world.ip_address();
                 HostAddresses::from_candidates(
-                    best_of_each_family(&ours, &read_or_empty(world, IPV6_TABLE_PATH), wanted),
+                    best_of_each_family(&host_address, &read_or_empty(world, IPV6_TABLE_PATH), wanted),
                     wanted,
                 )
             }
@@ -156,8 +156,12 @@ fn best_matching(
 pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn World) -> bool {
     let found = match &settings.interface {
         NetworkInterface::Any => {
-            let ours = world.ip_address();
-            best_of_each_family(&ours, &read_or_empty(world, IPV6_TABLE_PATH), settings.enabled_families)
+            let host_address = world.ip_address();
+            best_of_each_family(
+                &host_address,
+                &read_or_empty(world, IPV6_TABLE_PATH),
+                settings.enabled_families,
+            )
         }
         NetworkInterface::Patterns(patterns) => {
             best_matching(patterns, &world.interfaces(), settings.enabled_families)
@@ -168,9 +172,9 @@ pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn Wor
 }
 
 /// Returns the best address of each family that is not disabled.
-fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
-    let own: Option<IpAddr> = ours.parse().ok();
-    let mut found = [own.filter(IpAddr::is_ipv4), best_ipv6(table).or(own.filter(IpAddr::is_ipv6))];
+fn best_of_each_family(host_address: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
+    let address: Option<IpAddr> = host_address.parse().ok();
+    let mut found = [address.filter(IpAddr::is_ipv4), best_ipv6(table).or(address.filter(IpAddr::is_ipv6))];
     for (address, wanted) in found.iter_mut().zip(wanted) {
         if wanted == Some(false) {
             *address = None;
@@ -179,7 +183,7 @@ fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [
     found
 }
 
-/// True for each of the two addresses that other machines can reach.
+/// Returns a flag for each family, true if other machines can reach its address; `None` unless both families have one.
 fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
     match found {
         [Some(v4), Some(v6)] => {
@@ -214,12 +218,12 @@ mod tests {
         00000000000000000000000000000001 01 80 10 80       lo\n\
         fd000000000000000000000000000002 04 40 00 82     eth0\n";
 
-    fn chosen(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> HostAddresses {
-        HostAddresses::from_candidates(best_of_each_family(ours, table, wanted), wanted)
+    fn chosen(host_address: &str, table: &[u8], wanted: [Option<bool>; 2]) -> HostAddresses {
+        HostAddresses::from_candidates(best_of_each_family(host_address, table, wanted), wanted)
     }
 
-    fn texts(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> Vec<String> {
-        let families = chosen(ours, table, wanted).families;
+    fn texts(host_address: &str, table: &[u8], wanted: [Option<bool>; 2]) -> Vec<String> {
+        let families = chosen(host_address, table, wanted).families;
         families.iter().flatten().map(ToString::to_string).collect()
     }
 
@@ -244,8 +248,8 @@ mod tests {
 
     #[test]
     fn without_a_name_service_the_best_address_is_the_name() {
-        let name = |ours: &str, table: &[u8]| {
-            hostname_from_address(chosen(ours, table, [None; 2]).best, b"x.y").to_string()
+        let name = |host_address: &str, table: &[u8]| {
+            hostname_from_address(chosen(host_address, table, [None; 2]).best, b"x.y").to_string()
         };
         assert_eq!(name("192.0.2.2", TABLE), "192-0-2-2.x.y");
         assert_eq!(name("10.0.0.2", TABLE), "10-0-0-2.x.y");

@@ -44,17 +44,17 @@ impl Loader<'_> {
         let mut inner_line = 0;
         let result = self.read_included_source(&include, frame, line.line, &mut inner_line);
         self.last_line = line.line;
-        result.map_err(|stop| {
+        result.map_err(|failure| {
             let stale = std::mem::take(&mut self.stale_reason);
-            let reason = if stop.reason.is_empty() { stale } else { stop.reason };
+            let reason = if failure.reason.is_empty() { stale } else { failure.reason };
             self.push_error_line(format!(
                 "Config source Error \"{}\", Line {inner_line}, Include Depth {}: {reason}",
                 include.target,
                 frame.depth + 1
             ));
             let mut outer = LoadFailure::new(line.line);
-            outer.hint = stop.hint;
-            outer.place = stop
+            outer.hint = failure.hint;
+            outer.place = failure
                 .place
                 .or_else(|| Some(Box::new(self.line_location(frame, line, target_at.0, target_at.1))));
             if let Some(place) = &mut outer.place
@@ -67,9 +67,9 @@ impl Loader<'_> {
     }
 
     /// Adds an error line about the statement itself.
-    fn report_include_error(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, what: &str) {
+    fn report_include_error(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, text: &str) {
         let name = self.source_name(frame.source);
-        self.push_error_line(format!("Config source Error \"{name}\", Line {}{what}", line.line));
+        self.push_error_line(format!("Config source Error \"{name}\", Line {}{text}", line.line));
     }
 
     fn parse_include<'a>(
@@ -78,12 +78,12 @@ impl Loader<'_> {
         line: &LogicalLine<'_>,
         split: &SplitLine<'a>,
     ) -> Result<IncludeStatement<'a>, LoadFailure> {
-        let options = statement::parse_include_options(split.words).map_err(|more| {
+        let options = statement::parse_include_options(split.words).map_err(|detail| {
             let words = BStr::new(split.words);
             self.report_include_error(
                 frame,
                 line,
-                &format!(": unexpected keyword(s) '{words}' after include {more}"),
+                &format!(": unexpected keyword(s) '{words}' after include {detail}"),
             );
             let start = split.name.len() + 1;
             let at = self.line_location(frame, line, start, split.operator_at.max(start + 1));

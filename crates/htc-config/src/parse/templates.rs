@@ -50,7 +50,7 @@ impl Loader<'_> {
         let category = self.expand_in_frame(frame, line, category)?;
         let place = frame.place(line.line, line.locate(0, 0).start);
         let used = TemplateUse { place, depth: frame.depth + 1 };
-        if let Err(stop) = self.apply_templates(category.as_ref(), split.value, used) {
+        if let Err(failure) = self.apply_templates(category.as_ref(), split.value, used) {
             let name = self.source_name(frame.source);
             self.push_error_line(format!(
                 "Config source Error \"{name}\", Line {}: at use {category}:{}",
@@ -64,7 +64,7 @@ impl Loader<'_> {
                 start,
                 line.text.len(),
             ));
-            outer.hint = stop.hint;
+            outer.hint = failure.hint;
             return Err(outer);
         }
         Ok(())
@@ -83,8 +83,10 @@ impl Loader<'_> {
         }
         let plain = category.split(|&b| b == b':').next().unwrap_or_default();
         let Some(known) = template::find_category(plain) else {
-            let known = "EXPERIMENTAL, FEATURE, POLICY, ROLE, SECURITY";
-            return Err(LoadFailure::new(0).with_hint(format!("the categories of templates are {known}")));
+            let categories = "EXPERIMENTAL, FEATURE, POLICY, ROLE, SECURITY";
+            return Err(
+                LoadFailure::new(0).with_hint(format!("the categories of templates are {categories}"))
+            );
         };
         let mut rest = names;
         let mut last: Option<template::UsedTemplate<'_>> = None;
@@ -109,10 +111,10 @@ impl Loader<'_> {
                     BStr::new(found.name)
                 ));
                 let hint = nearest_template(known, found.name);
-                let stop = LoadFailure::new(0);
+                let failure = LoadFailure::new(0);
                 return Err(match hint {
-                    Some(name) => stop.with_hint(format!("did you mean {}?", BStr::new(&name))),
-                    None => stop,
+                    Some(name) => failure.with_hint(format!("did you mean {}?", BStr::new(&name))),
+                    None => failure,
                 });
             };
             self.apply_template(category, template, &found, used)?;
@@ -226,8 +228,8 @@ impl Loader<'_> {
             if used.depth >= MAX_NESTING {
                 return Err(TemplateFailure::TooDeep);
             }
-            let within = TemplateUse { depth: used.depth + 1, ..used };
-            self.apply_templates(name.into(), text, within).map_err(|stop| stop.template)?;
+            let nested = TemplateUse { depth: used.depth + 1, ..used };
+            self.apply_templates(name.into(), text, nested).map_err(|failure| failure.template)?;
             return Ok(None);
         }
         if !statement::is_valid_name(name) {
@@ -254,7 +256,7 @@ impl Loader<'_> {
     }
 }
 
-/// Returns the template of a category whose name is most similar.
+/// Returns the name of the template in a category that is most similar to `name`.
 fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let names = template::all().filter(|template| template.category() == category).map(Template::name);
     htc_base::text::similar_names::nearest(name, names).map(<[u8]>::to_vec)

@@ -45,11 +45,11 @@ impl Loader<'_> {
         }
         let found = HostAddresses::from_settings(&settings, self.world);
         let [has4, has6] = found.families.map(|address| address.is_some());
-        let no_choice = |text: &BString| !caseless::eq(text, b"auto");
-        let wrong = |kind: &str, text: &BString| {
+        let is_not_auto = |text: &BString| !caseless::eq(text, b"auto");
+        let invalid_setting = |kind: &str, text: &BString| {
             format!("ENABLE_{kind} is '{text}', must be 'true', 'false', or 'auto'.")
         };
-        let missing = |kind: &str, other: &str| {
+        let missing_address = |kind: &str, other: &str| {
             format!(
                 "ENABLE_{kind} is TRUE, but no {kind2} address was detected.  Ensure that your NETWORK_INTERFACE \
                  parameter is not set to an {other} address.",
@@ -63,10 +63,10 @@ impl Loader<'_> {
             () if found.best.is_none() => {
                 (2, format!("Failed to determine my IP address using NETWORK_INTERFACE={interface}"))
             }
-            () if !has4 && want4 == Some(true) => (3, missing("IPV4", "IPv6")),
-            () if want4.is_none() && no_choice(&v4) => (4, wrong("IPV4", &v4)),
-            () if !has6 && want6 == Some(true) => (5, missing("IPV6", "IPv4")),
-            () if want6.is_none() && no_choice(&v6) => (6, wrong("IPV6", &v6)),
+            () if !has4 && want4 == Some(true) => (3, missing_address("IPV4", "IPv6")),
+            () if want4.is_none() && is_not_auto(&v4) => (4, invalid_setting("IPV4", &v4)),
+            () if !has6 && want6 == Some(true) => (5, missing_address("IPV6", "IPv4")),
+            () if want6.is_none() && is_not_auto(&v6) => (6, invalid_setting("IPV6", &v6)),
             () if has4 && want4 == Some(false) => {
                 (7, "ENABLE_IPV4 is false, yet we found an IPv4 address.  Ensure that NETWORK_INTERFACE is set appropriately.".to_owned())
             }

@@ -69,7 +69,7 @@ pub(super) fn parse_interface(value: &BStr) -> NetworkInterface {
 }
 
 impl Loader<'_> {
-    /// Returns a boolean, with the reference's warning if it is invalid; `default` is for names without a
+    /// Returns a boolean, with the reference's warning if it is invalid; `default` is used for names that have no
     /// default in the table.
     pub(super) fn read_flag(&mut self, name: &str, default: bool) -> bool {
         let view = ConfigView::new(&self.set, self.context.clone(), self.world);
@@ -129,12 +129,13 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns true if look-ups are counted; then look-ups whose values are not needed are made too.
+    /// Returns true if look-ups are counted. All look-ups of the reference are then made, even if their values are not
+    /// needed.
     pub(super) fn counts_uses(&self) -> bool {
         self.set.use_counts.is_some()
     }
 
-    /// Returns true if each step of inserting detected values matters, not only the result.
+    /// Returns true if each step of inserting detected values must be recorded, not only the result.
     fn records_replacements(&self) -> bool {
         self.set.record_replacements || self.set.string_pool.is_some()
     }
@@ -157,13 +158,13 @@ impl Loader<'_> {
             && let Some((_, value)) = self.set.detected.find(name, self.world)
         {
             shown = Cow::Owned(self.set.display_spelling(known).to_vec());
-            let was = value.to_owned();
+            let old_value = value.to_owned();
             pool = self.set.string_pool.take();
-            if let Some(pool) = pool.as_mut().filter(|_| was != *raw) {
+            if let Some(pool) = pool.as_mut().filter(|_| old_value != *raw) {
                 pool.push(&raw);
             }
             if self.set.record_replacements {
-                self.record_replacement(name, was, DefinitionPlace::without_line(SourceId::DETECTED));
+                self.record_replacement(name, old_value, DefinitionPlace::without_line(SourceId::DETECTED));
             }
         }
         self.set.insert_as(&shown, name, raw, place);
@@ -172,12 +173,12 @@ impl Loader<'_> {
         }
     }
 
-    fn record_replacement(&mut self, name: &[u8], was: BString, place: DefinitionPlace) {
-        self.set.replacements.push(ValueReplacement { name: name.into(), old_raw: was, place });
+    fn record_replacement(&mut self, name: &[u8], old_value: BString, place: DefinitionPlace) {
+        self.set.replacements.push(ValueReplacement { name: name.into(), old_raw: old_value, place });
     }
 
-    /// Inserts values before any source is read (`fill_attributes`): SUBSYSTEM and LOCALNAME, and if the
-    /// texts are counted, those of all detected values.
+    /// Inserts values before any source is read (`fill_attributes`): SUBSYSTEM and LOCALNAME, and all detected values
+    /// if the strings that the reference copies are counted.
     pub(super) fn insert_initial_values(&mut self) {
         self.record_detected_strings(&MACHINE_NAMES);
         self.insert_identity();
@@ -289,7 +290,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Reads the settings that choosing an address depends on (`my_hostname.cpp`,
+    /// Reads the settings on which the choice of an address depends (`my_hostname.cpp`,
     /// `network_interface_to_sockaddr`).
     pub(super) fn read_families(&mut self, settings: &AddressSettings) -> Result<(), LoadFailure> {
         if matches!(settings.interface, NetworkInterface::Address(_)) {
@@ -309,7 +310,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Returns the current detected values, if replacements are recorded.
+    /// Returns the current detected values, or nothing unless replacements are recorded.
     fn snapshot_detected(&self) -> Vec<(&'static str, BString)> {
         if !self.records_replacements() {
             return Vec::new();
@@ -320,32 +321,33 @@ impl Loader<'_> {
     /// Removes definitions of detected names from the table if there is a detected value.
     fn remove_for_detected(&mut self, names: &[&'static str], before: &[(&'static str, BString)]) {
         for name in names {
-            let steps = self.records_replacements();
+            let records_steps = self.records_replacements();
             let set = self
                 .set
                 .find_exact(name.as_bytes())
                 .map(|entry| (BString::from(&entry.current.raw), entry.current.place));
-            if !steps && set.is_none() {
+            if !records_steps && set.is_none() {
                 continue;
             }
-            let Some((_, now)) = self.set.detected.find(name.as_bytes(), self.world) else {
+            let Some((_, new_value)) = self.set.detected.find(name.as_bytes(), self.world) else {
                 continue;
             };
-            if steps {
-                let now = now.to_owned();
-                let was = before.iter().find(|(known, _)| known == name);
-                let was =
-                    was.map(|(_, was)| (was.clone(), DefinitionPlace::without_line(SourceId::DETECTED)));
-                let was = set.clone().or(was);
+            if records_steps {
+                let new_value = new_value.to_owned();
+                let old_value = before.iter().find(|(known, _)| known == name);
+                let old_value = old_value.map(|(_, old_value)| {
+                    (old_value.clone(), DefinitionPlace::without_line(SourceId::DETECTED))
+                });
+                let old_value = set.clone().or(old_value);
                 if let Some(pool) = &mut self.set.string_pool {
-                    match &was {
-                        Some((was, _)) if *was == now => {}
-                        Some(_) => pool.push(&now),
-                        None => pool.push_entry(name.as_bytes(), &now, false),
+                    match &old_value {
+                        Some((old_value, _)) if *old_value == new_value => {}
+                        Some(_) => pool.push(&new_value),
+                        None => pool.push_entry(name.as_bytes(), &new_value, false),
                     }
                 }
-                if let Some((was, place)) = was.filter(|_| self.set.record_replacements) {
-                    self.record_replacement(name.as_bytes(), was, place);
+                if let Some((old_value, place)) = old_value.filter(|_| self.set.record_replacements) {
+                    self.record_replacement(name.as_bytes(), old_value, place);
                 }
             }
             if set.is_some() {
@@ -354,7 +356,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Makes detected values override the sources. The host's names are detected again only the last time.
+    /// Makes detected values override the sources. If `is_last`, the host's names are detected again.
     pub(super) fn force_detected(&mut self, is_last: bool) -> Result<(), LoadFailure> {
         let before = self.snapshot_detected();
         if is_last {
@@ -406,8 +408,8 @@ mod tests {
         let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
         let world = RealWorld::new();
         let load = |subsystem: &str| {
-            let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
-            Config::load(&world, &who, &options).unwrap().0
+            let context = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
+            Config::load(&world, &context, &options).unwrap().0
         };
         let number = |config: &Config| {
             config.view(&world).int("NUMBER").map(|number| number.map(|number| number.value)).ok().flatten()

@@ -2,7 +2,7 @@
 
 use bstr::ByteSlice;
 
-/// True for `host:port` whose port is not valid; addresses in brackets and sinful strings are not examined.
+/// Returns true for `host:port` whose port is not valid; addresses in brackets and sinful strings are not examined.
 pub(super) fn has_bad_port(word: &[u8]) -> bool {
     let Some((_, port)) = word.split_once_str(":") else { return false };
     let port = port.split(|&byte| byte == b'?').next().unwrap_or_default();
@@ -17,8 +17,8 @@ pub(super) fn has_bad_port(word: &[u8]) -> bool {
     std::str::from_utf8(port).ok().is_none_or(|port| port.parse::<u16>().is_err())
 }
 
-/// True for a network whose mask is too long (`condor_netaddr::from_net_string`), and for an address of more than four
-/// numbers or with one above 255.
+/// Returns true for a network whose mask is too long (`condor_netaddr::from_net_string`), and for an address of more
+/// than four numbers or with one above 255.
 pub(super) fn has_bad_network(word: &[u8]) -> bool {
     let host = word.rsplit(|byte| *byte == b'@').next().unwrap_or_default();
     let has_user = host.len() < word.len();
@@ -32,9 +32,9 @@ pub(super) fn has_bad_network(word: &[u8]) -> bool {
     let parts: Vec<&[u8]> = address.split(|byte| *byte == b'.').collect();
     let is_numeric =
         parts.len() > 1 && parts.iter().all(|part| is_part(part)) && parts[0].iter().all(u8::is_ascii_digit);
-    let is_above = |text: &[u8], most: u32| {
+    let is_above = |text: &[u8], max: u32| {
         let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<u32>().ok());
-        number.is_some_and(|number| number > most)
+        number.is_some_and(|number| number > max)
     };
     if is_numeric {
         return parts.len() > 4
@@ -46,12 +46,12 @@ pub(super) fn has_bad_network(word: &[u8]) -> bool {
     is_version_6 && mask.is_some_and(|mask| is_above(mask, 128))
 }
 
-/// True for digits alone, which are no host.
+/// Returns true for digits alone, which cannot be a host.
 pub(super) fn is_port(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_digit) && !word.is_empty()
 }
 
-/// True for a network, and for an address that is not complete or has a number above 255
+/// Returns true for a network, and for an address that is not complete or has a number above 255
 /// (`network_interface_to_sockaddr`, my_hostname.cpp).
 pub(super) fn is_impossible_interface(word: &[u8]) -> bool {
     let is_address = word.contains(&b'.') && word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
@@ -61,10 +61,10 @@ pub(super) fn is_impossible_interface(word: &[u8]) -> bool {
     word.contains(&b'/') || is_address && !is_complete()
 }
 
-/// True for a host, an address, a network or a user with a host (`IpVerify::split_entry`, condor_ipverify.cpp).
+/// Returns true for a host, an address, a network or a user with a host (`IpVerify::split_entry`, condor_ipverify.cpp).
 pub(super) fn is_permission(word: &[u8]) -> bool {
     let is_address = |text: &[u8]| text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-    let is_mark =
+    let is_punctuation =
         word.iter().all(u8::is_ascii_punctuation) && !word.iter().any(|byte| b"*$:[".contains(byte));
     let slashes = word.iter().filter(|byte| **byte == b'/').count();
     let last = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -74,7 +74,7 @@ pub(super) fn is_permission(word: &[u8]) -> bool {
     let is_other =
         word.contains(&b'$') || word.starts_with(b"<") || word.contains(&b'#') || word.contains(&b'"');
     is_other
-        || !(is_mark
+        || !(is_punctuation
             || word.contains(&b'\\')
             || word.starts_with(b"!")
             || word.ends_with(b":") && !word.ends_with(b"::")

@@ -3,13 +3,13 @@
 use bstr::ByteSlice;
 use htc_base::text::number::{integer_prefix, real_prefix};
 
-/// True for a number that is followed by nothing or directly by s, m or h.
+/// Returns true for a number that is followed by nothing or directly by s, m or h.
 pub(super) fn is_period(text: &[u8]) -> bool {
     let Some((_, end)) = integer_prefix(text) else { return false };
     text.get(end).is_none_or(|unit| b"smh".contains(&unit.to_ascii_lowercase()))
 }
 
-/// True for a name, a colon and a number.
+/// Returns true for a name, a colon and a number.
 pub(super) fn is_timespan(word: &[u8]) -> bool {
     word.split_once_str(":")
         .is_some_and(|(_, seconds)| !seconds.is_empty() && seconds.iter().all(u8::is_ascii_digit))

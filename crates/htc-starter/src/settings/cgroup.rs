@@ -113,7 +113,7 @@ impl CgroupParameters {
         let text = |name: &str| -> Result<Option<BString>, ValueError> {
             Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
         };
-        let polling = match view.int_in(POLLING_INTERVAL, Some((1, i64::from(i32::MAX)))) {
+        let polling = match view.int_in_range(POLLING_INTERVAL, Some((1, i64::from(i32::MAX)))) {
             Ok(polling) => polling,
             Err(error) => wrong(POLLING_INTERVAL, error).map(|()| None)?,
         };
