@@ -9,17 +9,17 @@
 //! The engine compares jobs with slots. A [`matching::SlotSet`] supplies the slots: the ads of a pool
 //! ([`matching::AdPool`]), the slots of a configuration, or anything else that accepts or refuses jobs.
 //!
-//! 1. Jobs that no slot can distinguish form one [`matching::JobGroup`], and slots that no job can distinguish form one
-//!    [`matching::SlotGroup`]. Two jobs are in the same group if they have the same expressions for all attributes that
-//!    the conditions of slots and their own Requirements read, directly or through other attributes.
+//! 1. Jobs that are equivalent for every slot form one [`matching::JobGroup`], and slots that are equivalent for every
+//!    job form one [`matching::SlotGroup`]. Two jobs are in the same group if they have the same expressions for all
+//!    attributes that the conditions of slots and their own Requirements read, directly or through other attributes.
 //! 2. Requirements of both sides are split into clauses at `&&`; names of the same ad, such as START and
 //!    WithinResourceLimits, are replaced by their definitions. A clause is evaluated once for each combination of the
 //!    values that it reads.
 //! 3. For each group of jobs, a [`matching::Cause`] counts the slots that a clause refuses, and those that it *alone*
 //!    refuses. It has the values of these slots, the attributes that are missing, and the place where a configuration
 //!    sets the clause.
-//! 4. A [`matching::Suggestion`] is a small change of the job that gains slots. It is found at the boundary of a comparison
-//!    and is verified by evaluating the changed job against every group of slots.
+//! 4. A [`matching::Suggestion`] is a small change to the job that makes more slots accept it. It is found at the
+//!    boundary of a comparison and is verified by evaluating the changed job against every group of slots.
 //! 5. The other direction, [`matching::SlotView`], counts for a group of slots the jobs that it accepts and the clauses
 //!    that refuse the others.
 //!

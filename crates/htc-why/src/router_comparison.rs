@@ -54,20 +54,20 @@ pub struct RouterDifference {
 }
 
 impl<'a> RouterComparison<'a> {
-    /// Creates the comparison of two routers without observations.
+    /// Creates a comparison of two routers. Nothing has been observed yet.
     pub fn new(left: RouterSide<'a>, right: RouterSide<'a>, world: &'a dyn World, quirks: QuirkMode) -> Self {
         let renamed = route_names::find_renamed(left.table, right.table);
         let [mut left, mut right] = [left, right];
         [left.umbrella_order, right.umbrella_order] =
             route_names::routes_in_name_order(left.table, right.table, &renamed);
-        let is_config_alike = equality::is_config_equal(left.config, right.config);
+        let is_config_equal = equality::is_config_equal(left.config, right.config);
         let mut both = RouterComparison {
             left,
             right,
             world,
             quirks,
             renamed_routes: renamed,
-            is_config_equal: is_config_alike,
+            is_config_equal,
             is_frame_equal: false,
         };
         both.is_frame_equal = both.has_equal_frame();
@@ -102,7 +102,7 @@ impl RouterComparison<'_> {
         };
         let mut ad = job.clone();
         let watcher = &mut *side.observations.borrow_mut();
-        let made = if route.edit_job_in_place.is_true(job, world) {
+        let outcome = if route.edit_job_in_place.is_true(job, world) {
             translator
                 .apply_transforms(route, &mut ad, watcher)
                 .map(|()| RouterOutcome::Edited(route.name.clone(), ad))
@@ -119,10 +119,10 @@ impl RouterComparison<'_> {
                 ad,
             })
         };
-        match made {
-            Ok(made) => {
+        match outcome {
+            Ok(outcome) => {
                 watcher.chosen_routes.insert(at, None);
-                made
+                outcome
             }
             Err(error) => {
                 watcher.chosen_routes.entry(at).or_insert_with(|| Some(error.to_string()));
@@ -173,8 +173,8 @@ impl RouterComparison<'_> {
         })
     }
 
-    /// Describes the routes that are compared although their names differ, so that RouteName differs in every job routed by them,
-    /// one per line.
+    /// Describes the routes that are compared although their names differ, so that RouteName differs in every job
+    /// routed by them, one per line.
     pub fn describe_renamed_routes(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for route in &self.left.table.routes {
@@ -203,7 +203,7 @@ impl RouterComparison<'_> {
             ) => {
                 let name = right.get("RouteName");
                 let mut left = left.clone();
-                // Names that differ only in characters that are invalid in parameter names count as the same.
+                // Names that differ only in characters that are invalid in parameter names are treated as equal.
                 if let Some(name) = name.filter(|_| self.is_same_route_name(a, b)) {
                     left.insert("RouteName", name);
                 }
@@ -233,51 +233,54 @@ impl RouterComparison<'_> {
             )
         };
         let may_fail = fails(&found);
-        let may_be_odd = !possible_job::is_possible_job(&ad);
+        let may_be_impossible = !possible_job::is_possible_job(&ad);
         let is_wanted = |found: &RouterDifference| may_fail || !fails(found);
         shrink_ad(&ad, found, &|ad| {
-            if !may_be_odd && !possible_job::is_possible_job(ad) {
+            if !may_be_impossible && !possible_job::is_possible_job(ad) {
                 return None;
             }
             self.find_difference(ad).filter(is_wanted)
         })
     }
 
-    /// Collects everything that both routers evaluate for a job, to generate idle, unmanaged jobs.
+    /// Collects everything that both routers evaluate for a job. Jobs that are generated from it are idle and
+    /// unmanaged.
     pub fn build_coverage(&self) -> ConditionCoverage<'_> {
         let mut base = ClassAd::new();
         for (name, value) in [("ClusterId", 1), ("ProcId", 0), ("JobStatus", 1), ("JobUniverse", 5)] {
             base.set(name, value);
         }
         base.set("Owner", "user");
-        let mut cover = ConditionCoverage::new(base, self.world).with_ad_test(possible_job::is_possible_job);
-        [&self.left, &self.right].into_iter().for_each(|side| side.add_conditions_to(self, &mut cover));
-        self.add_opposed_goals(&mut cover);
-        cover
+        let mut coverage =
+            ConditionCoverage::new(base, self.world).with_ad_test(possible_job::is_possible_job);
+        [&self.left, &self.right].into_iter().for_each(|side| side.add_conditions_to(self, &mut coverage));
+        self.add_opposed_goals(&mut coverage);
+        coverage
     }
 
-    /// Adds the conditions that were evaluated meanwhile, with their macros expanded.
-    pub fn add_evaluated_conditions(&self, cover: &mut ConditionCoverage<'_>) {
+    /// Adds the conditions that were evaluated in the meantime, with their macros expanded.
+    pub fn add_evaluated_conditions(&self, coverage: &mut ConditionCoverage<'_>) {
         for side in [&self.left, &self.right] {
-            let met = side.observations.borrow();
-            let first = side.reachable_routes().next().map(|(_, _, within)| within).unwrap_or_default();
-            let around = side.table.pre_transforms.iter().chain(&side.table.post_transforms);
-            for transform in around.filter(|_| !self.is_frame_equal) {
-                met.transform_observations.add_conditions_to(
+            let observations = side.observations.borrow();
+            let first =
+                side.reachable_routes().next().map(|(_, _, preconditions)| preconditions).unwrap_or_default();
+            let transforms = side.table.pre_transforms.iter().chain(&side.table.post_transforms);
+            for transform in transforms.filter(|_| !self.is_frame_equal) {
+                observations.transform_observations.add_conditions_to(
                     &transform.name,
                     &side.qualified_name("transform", &transform.name),
                     &first,
-                    cover,
+                    coverage,
                 );
             }
-            for (_, route, within) in
+            for (_, route, preconditions) in
                 side.reachable_routes().filter(|(_, route, _)| !self.has_equal_effect(route))
             {
-                met.transform_observations.add_conditions_to(
+                observations.transform_observations.add_conditions_to(
                     &route.name,
                     &side.qualified_name("route", &route.name),
-                    &within,
-                    cover,
+                    &preconditions,
+                    coverage,
                 );
             }
         }
@@ -285,11 +288,11 @@ impl RouterComparison<'_> {
 
     /// Returns descriptions of the parts for which no job was found: differences in them were not searched
     /// for.
-    pub fn unreached_parts(&self, cover: &ConditionCoverage<'_>) -> Vec<String> {
-        let mut lines = cover.unreached_parts();
-        let is_alike = |route: &Route| self.has_equal_effect(route);
+    pub fn unreached_parts(&self, coverage: &ConditionCoverage<'_>) -> Vec<String> {
+        let mut lines = coverage.unreached_parts();
+        let is_equal = |route: &Route| self.has_equal_effect(route);
         for side in [&self.left, &self.right] {
-            side.add_unreached(self.is_frame_equal, &is_alike, &mut lines);
+            side.add_unreached(self.is_frame_equal, &is_equal, &mut lines);
         }
         lines.dedup();
         lines

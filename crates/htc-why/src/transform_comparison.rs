@@ -53,21 +53,21 @@ impl<'a> TransformSide<'a> {
         let mut ads = Vec::new();
         let mut failed = None;
         session.world.reseed(1);
-        let mut once = |session: &mut TransformSession<'a>| match self.apply_all(session, ad) {
+        let mut run_once = |session: &mut TransformSession<'a>| match self.apply_all(session, ad) {
             Ok(ad) => {
                 ads.push(ad);
-                ads.len() < MAX_TURNS
+                ads.len() < MAX_RUNS
             }
-            Err(stopped) => {
-                failed = Some(stopped);
+            Err(failure) => {
+                failed = Some(failure);
                 false
             }
         };
         match &self.iteration_plan {
-            Some(plan) => session.run_for_each_item(plan, |session| once(session)),
+            Some(plan) => session.run_for_each_item(plan, |session| run_once(session)),
             None => {
                 let start = session.macros.mark();
-                once(session);
+                run_once(session);
                 session.macros.rewind(start);
             }
         }
@@ -90,10 +90,10 @@ impl<'a> TransformSide<'a> {
         ad: &ClassAd,
     ) -> Result<ClassAd, FailedTransform> {
         let mut ad = ad.clone();
-        let seen = &mut *self.observations.borrow_mut();
+        let observations = &mut *self.observations.borrow_mut();
         for transform in self.transforms {
             if session.meets_requirements(transform, &ad) {
-                session.apply(transform, &mut ad, seen.begin_transform(&transform.name)).map_err(
+                session.apply(transform, &mut ad, observations.begin_transform(&transform.name)).map_err(
                     |failure| FailedTransform {
                         transform: transform.name.clone(),
                         failure: Box::new(failure),
@@ -140,14 +140,14 @@ pub struct TransformDifference {
 }
 
 /// Maximum number of runs compared for each ad if a rule set iterates.
-const MAX_TURNS: usize = 1000;
+const MAX_RUNS: usize = 1000;
 
 impl<'a> TransformComparison<'a> {
     /// Returns the numbers of runs for each ad if they differ between the rule sets, else `None`.
     pub fn differing_turn_counts(&self) -> Option<(u64, u64)> {
-        let turns =
+        let run_count =
             |side: &TransformSide<'_>| side.iteration_plan.as_ref().map_or(1, IterationPlan::runs_per_ad);
-        let (left, right) = (turns(&self.left), turns(&self.right));
+        let (left, right) = (run_count(&self.left), run_count(&self.right));
         (left != right).then_some((left, right))
     }
 
@@ -184,12 +184,12 @@ impl<'a> TransformComparison<'a> {
     /// Collects everything that both rule sets evaluate for an ad, to generate ads. `names` are the names of
     /// the rule sets in messages.
     pub fn build_coverage(&self, names: [&str; 2], world: &'a dyn World) -> ConditionCoverage<'a> {
-        let mut cover = ConditionCoverage::new(ClassAd::new(), world);
+        let mut coverage = ConditionCoverage::new(ClassAd::new(), world);
         for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
             for transform in side.transforms {
                 let requirements = transform.envelope.requirements.as_ref();
                 if let Some(requirements) = requirements {
-                    cover.add_condition(Condition {
+                    coverage.add_condition(Condition {
                         name: format!("{name}: REQUIREMENTS"),
                         expr: requirements.expr.clone(),
                         is_condition: true,
@@ -197,12 +197,12 @@ impl<'a> TransformComparison<'a> {
                         is_same_in_both: false,
                     });
                 }
-                let within =
+                let preconditions =
                     requirements.map(|requirements| Goal::new(&requirements.expr, WantedOutcomes::TRUE));
-                let within = Vec::from_iter(within);
-                cover.add_attributes(ReferencedAttributes {
+                let preconditions = Vec::from_iter(preconditions);
+                coverage.add_attributes(ReferencedAttributes {
                     attributes: attributes_mentioned_by(transform),
-                    preconditions: within,
+                    preconditions,
                     is_same_in_both: false,
                 });
             }
@@ -219,25 +219,25 @@ impl<'a> TransformComparison<'a> {
                     all_of: vec![one.clone()],
                     one_of: vec![other.to_opposite()],
                 };
-                cover.add_opposed_goals(oppose(names[0], &left, &right));
-                cover.add_opposed_goals(oppose(names[1], &right, &left));
+                coverage.add_opposed_goals(oppose(names[0], &left, &right));
+                coverage.add_opposed_goals(oppose(names[1], &right, &left));
             }
         }
-        cover
+        coverage
     }
 
-    /// Adds the expressions that were evaluated meanwhile, with their macros expanded.
-    pub fn add_evaluated_conditions(&self, names: [&str; 2], cover: &mut ConditionCoverage<'_>) {
+    /// Adds the expressions that were evaluated in the meantime, with their macros expanded.
+    pub fn add_evaluated_conditions(&self, names: [&str; 2], coverage: &mut ConditionCoverage<'_>) {
         for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
             for transform in side.transforms {
                 let requirements = transform.envelope.requirements.as_ref();
-                let within =
+                let preconditions =
                     requirements.map(|requirements| Goal::new(&requirements.expr, WantedOutcomes::TRUE));
                 side.observations.borrow().add_conditions_to(
                     &transform.name,
                     name,
-                    &Vec::from_iter(within),
-                    cover,
+                    &Vec::from_iter(preconditions),
+                    coverage,
                 );
             }
         }
@@ -265,10 +265,10 @@ pub fn shrink_ad<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Optio
         });
         let next = smaller.or_else(|| {
             names.iter().find_map(|name| {
-                let now = ad.get(name.as_bytes())?.unparse();
+                let current = ad.get(name.as_bytes())?.unparse();
                 [&b"0"[..], b"1", b"\"\"", b"\"a\"", b"true"]
                     .iter()
-                    .take_while(|text| now != ***text)
+                    .take_while(|text| current != ***text)
                     .find_map(|text| {
                         let mut ad = ad.clone();
                         ad.insert(name.as_bytes(), Expr::parse(text).ok()?);

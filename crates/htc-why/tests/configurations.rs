@@ -61,8 +61,8 @@ fn random_machine(random: &mut Random) -> Machine {
         text += "CONSUMPTION_POLICY = True\nCONSUMPTION_MEMORY = quantize(TARGET.RequestMemory,{512})\n";
     }
     let (config, world) = config_of("STARTD", &text);
-    let around = HostMeasurements::default();
-    let made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default())
+    let host = HostMeasurements::default();
+    let made = configure(&config, &world, &host, QuirkMode::Manual, ExitLimits::default())
         .unwrap_or_else(|error| panic!("{text}: {error}"));
     let now = ClockReading::from_epoch(1_800_000_000);
     let mut point = ExecutionPoint::new(made.settings, Rc::new(world), now);

@@ -279,7 +279,7 @@ fn a_term_that_is_zero_for_the_job_is_left_out_of_the_sentence() {
     let analysis = analyse(&two, &[ad("[ Owner = \"ann\" ]")]);
     let suggestions: Vec<String> = analysis.suggestions(0, 3).iter().map(ToString::to_string).collect();
     assert_eq!(suggestions, ["with RequestDisk = 100: 2 more slots"]);
-    // The term counts for a job that uses catalogs.
+    // The term is not zero for a job that uses catalogs.
     let catalogs = ad("[ RequestDisk = 9000; RequestedCatalogs = \"a\"; catalogs = \"a\"; CatalogSize = 1 ]");
     let analysis = analyse(&pool, &[catalogs]);
     assert!(analysis.causes(0)[0].sentence.contains("CatalogSize"), "{}", analysis.causes(0)[0].sentence);
@@ -472,7 +472,7 @@ fn reasons_are_sentences_with_the_values_of_both_sides() {
     let job = "[ RequestMemory = 10; RequestCpus = 1; Requirements = TARGET.HasDocker ]";
     let (_, changes) = explain(&[(&small, 3), (&large, 2)], job);
     assert_eq!(changes, ["without TARGET.HasDocker: 3 more slots"]);
-    // Both sides state the same condition, so that it counts as one.
+    // Both sides state the same condition, so it is reported once.
     let job = "[ RequestMemory = 8000; RequestCpus = 1; Requirements = TARGET.Memory >= RequestMemory ]";
     let (causes, changes) = explain(&[(&large, 2)], job);
     assert_eq!(causes.len(), 1);

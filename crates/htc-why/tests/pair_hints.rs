@@ -89,8 +89,8 @@ fn hints_about_many_pairs_are_those_of_each_pair() {
         for (number, job) in jobs.iter().enumerate() {
             let mut alone = PairHints::new(&pool, std::slice::from_ref(job));
             for slot in 0..8 {
-                let expected = alone.of_pair(0, slot);
-                assert_eq!(together.of_pair(number, slot), expected, "{job} {slot}");
+                let expected = alone.hints_for_pair(0, slot);
+                assert_eq!(together.hints_for_pair(number, slot), expected, "{job} {slot}");
                 (pairs, hints) = (pairs + 1, hints + expected.len());
             }
         }

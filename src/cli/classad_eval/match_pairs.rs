@@ -387,5 +387,5 @@ fn ad_name(ad: &ClassAd, number: usize, world: &RealWorld) -> String {
 fn hints_of_pair(pair: &AdPair<'_>, world: &RealWorld) -> Vec<String> {
     let right = vec![(pair.right_name.to_owned(), pair.right.clone())];
     let pool = AdPool::new(right, world).symmetric();
-    PairHints::new(&pool, std::slice::from_ref(pair.left)).of_pair(0, 0)
+    PairHints::new(&pool, std::slice::from_ref(pair.left)).hints_for_pair(0, 0)
 }

@@ -209,7 +209,7 @@ fn print_answers(
                 writeln!(output, "    {line}").context("standard output")?;
             }
             let hints = hints.as_mut().filter(|_| !accepted && set.name(at) == slot);
-            let hints = hints.map(|hints| hints.of_pair(at_job % HINTED_JOBS, at));
+            let hints = hints.map(|hints| hints.hints_for_pair(at_job % HINTED_JOBS, at));
             for hint in hints.unwrap_or_default() {
                 writeln!(output, "    hint: {hint}").context("standard output")?;
             }

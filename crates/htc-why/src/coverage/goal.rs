@@ -6,7 +6,7 @@ use htc_base::world::World;
 use htc_classad::references::AttrNames;
 use htc_classad::{ClassAd, Context, Expr, ExprKind, Truth, Value, references};
 
-/// Set of wanted outcomes of an expression, one of which is to occur.
+/// Set of outcomes of an expression of which one is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedOutcomes(u8);
 
@@ -15,12 +15,12 @@ const ALL_OUTCOMES: [Truth; 4] = [Truth::True, Truth::False, Truth::Undefined, T
 impl WantedOutcomes {
     /// The expression must be true.
     pub const TRUE: WantedOutcomes = WantedOutcomes(1);
-    /// The expression counts as false or is undefined, so that the other operand of `||` determines the
+    /// The truth value is false or undefined, so that the other operand of `||` determines the
     /// result.
     pub const FALSE_OR_UNDEFINED: WantedOutcomes = WantedOutcomes(0b110);
     /// The expression is anything but true.
     pub const NOT_TRUE: WantedOutcomes = WantedOutcomes(0b1110);
-    /// The expression counts as false; undefined is not accepted.
+    /// The truth value is false; undefined is not accepted.
     pub(super) const FALSE: WantedOutcomes = WantedOutcomes(0b10);
     const NO_OUTCOME: WantedOutcomes = WantedOutcomes(0);
     const ANY_OUTCOME: WantedOutcomes = WantedOutcomes(0b1111);
@@ -44,7 +44,7 @@ pub struct Goal {
     pub(super) wanted: WantedOutcomes,
     pub(super) attributes: Rc<AttrNames>,
     /// Number of known alternatives to meet the goal; 0 for a goal without parts.
-    pub(super) way_count: usize,
+    pub(super) alternative_count: usize,
 }
 
 /// Goals for the parts of an expression.
@@ -58,18 +58,23 @@ pub(super) enum GoalSplit {
 }
 
 impl GoalSplit {
-    /// Creates the split from alternatives, each with wanted outcomes of parts. Parts with any outcome need
-    /// no goal, and alternatives with an impossible outcome are dropped.
-    fn from_alternatives(ways: Vec<Vec<(&Expr, WantedOutcomes)>>) -> GoalSplit {
-        let is_possible = |way: &Vec<(&Expr, WantedOutcomes)>| {
-            way.iter().all(|(_, want)| *want != WantedOutcomes::NO_OUTCOME)
+    /// Creates the split from alternatives, each with wanted outcomes of parts. A part that may have any
+    /// outcome needs no goal, and alternatives with an impossible outcome are dropped.
+    fn from_alternatives(alternatives: Vec<Vec<(&Expr, WantedOutcomes)>>) -> GoalSplit {
+        let is_possible = |alternative: &Vec<(&Expr, WantedOutcomes)>| {
+            alternative.iter().all(|(_, want)| *want != WantedOutcomes::NO_OUTCOME)
         };
-        let goals = |way: Vec<(&Expr, WantedOutcomes)>| {
-            let wanted = way.into_iter().filter(|(_, want)| *want != WantedOutcomes::ANY_OUTCOME);
+        let goals = |alternative: Vec<(&Expr, WantedOutcomes)>| {
+            let wanted = alternative.into_iter().filter(|(_, want)| *want != WantedOutcomes::ANY_OUTCOME);
             wanted.map(|(expr, want)| Goal::new(expr, want)).collect()
         };
-        let mut ways: Vec<Vec<Goal>> = ways.into_iter().filter(is_possible).map(goals).collect();
-        if ways.len() == 1 { GoalSplit::AllOf(ways.remove(0)) } else { GoalSplit::AnyOf(ways) }
+        let mut alternatives: Vec<Vec<Goal>> =
+            alternatives.into_iter().filter(is_possible).map(goals).collect();
+        if alternatives.len() == 1 {
+            GoalSplit::AllOf(alternatives.remove(0))
+        } else {
+            GoalSplit::AnyOf(alternatives)
+        }
     }
 }
 
@@ -80,11 +85,11 @@ impl Goal {
             expr: expr.clone(),
             wanted: want,
             attributes: Rc::new(references::mentioned_attributes(expr)),
-            way_count: 0,
+            alternative_count: 0,
         }
     }
 
-    /// Returns the goal with all other outcomes.
+    /// Returns the goal for which exactly the other outcomes are wanted.
     pub fn to_opposite(&self) -> Self {
         Goal { wanted: WantedOutcomes(!self.wanted.0 & WantedOutcomes::ANY_OUTCOME.0), ..self.clone() }
     }
@@ -94,7 +99,7 @@ impl Goal {
         self.wanted == other.wanted && self.expr == other.expr
     }
 
-    /// Returns true if the goal is met by this ad, which is the only one that the expression refers to.
+    /// Returns true if `ad` meets the goal. The expression is evaluated with this ad as MY and without a TARGET.
     pub(super) fn is_met_by(&self, ad: &ClassAd, world: &dyn World) -> bool {
         self.wanted.contains(Truth::of_value(&evaluate(&self.expr, ad, world)))
     }
@@ -144,13 +149,13 @@ impl Goal {
         }
     }
 
-    /// Adds the goals that must all be met for this one, as far as there are no alternatives. Returns false
-    /// if two goals contradict each other.
+    /// Adds to `out` the goals that must all be met for this one, down to parts with alternatives. Returns false if two
+    /// goals contradict each other.
     pub(super) fn flatten_into(mut self, out: &mut Vec<Goal>) -> bool {
         match self.split() {
             GoalSplit::AllOf(parts) => return parts.into_iter().all(|part| part.flatten_into(out)),
-            GoalSplit::AnyOf(ways) if ways.is_empty() => return false,
-            GoalSplit::AnyOf(ways) => self.way_count = ways.len(),
+            GoalSplit::AnyOf(alternatives) if alternatives.is_empty() => return false,
+            GoalSplit::AnyOf(alternatives) => self.alternative_count = alternatives.len(),
             GoalSplit::Leaf => {}
         }
         self.expr = self.expr.without_parentheses();
@@ -166,7 +171,7 @@ impl Goal {
     }
 }
 
-/// Returns the alternatives to get a wanted result from two operands. Outcomes of the left operand that
+/// Returns the combinations of outcomes of two operands that give a wanted result. Outcomes of the left operand that
 /// require the same outcomes of the right one are combined.
 fn operand_alternatives<'e>(
     left: &'e Expr,
@@ -174,15 +179,15 @@ fn operand_alternatives<'e>(
     want: WantedOutcomes,
     join: impl Fn(Truth, Truth) -> Truth,
 ) -> Vec<Vec<(&'e Expr, WantedOutcomes)>> {
-    let mut ways: Vec<(WantedOutcomes, WantedOutcomes)> = Vec::new();
+    let mut alternatives: Vec<(WantedOutcomes, WantedOutcomes)> = Vec::new();
     for (at, one) in ALL_OUTCOMES.into_iter().enumerate() {
         let other = WantedOutcomes::from_predicate(|other| want.contains(join(one, other)));
-        match ways.iter_mut().find(|(_, known)| *known == other) {
-            Some((together, _)) => together.0 |= 1 << at,
-            None => ways.push((WantedOutcomes(1 << at), other)),
+        match alternatives.iter_mut().find(|(_, known)| *known == other) {
+            Some((left_outcomes, _)) => left_outcomes.0 |= 1 << at,
+            None => alternatives.push((WantedOutcomes(1 << at), other)),
         }
     }
-    ways.into_iter().map(|(one, other)| vec![(left, one), (right, other)]).collect()
+    alternatives.into_iter().map(|(one, other)| vec![(left, one), (right, other)]).collect()
 }
 
 fn negate_truth(truth: Truth) -> Truth {
@@ -193,8 +198,9 @@ fn negate_truth(truth: Truth) -> Truth {
     }
 }
 
-/// Evaluates an expression in an ad without an enclosing ad. `random()` begins with the same number each time, as for the
-/// routers that are compared: only one outcome of a condition that chance alone decides is then seen.
+/// Evaluates an expression with `ad` as MY and without an enclosing ad. The random numbers begin with the same seed
+/// each time, as for the routers that are compared, so a condition that depends only on `random()` has only one
+/// outcome.
 pub(super) fn evaluate(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Value {
     world.reseed(1);
     Context::new(world).my(ad).without_enclosing_ad().eval(expr)

@@ -46,18 +46,23 @@ impl PatternGoal {
             .get(1)
             .is_some_and(|part| htc_classad::references::mentioned_attributes(part).contains(name));
         (function.eq_ignore_ascii_case(b"regexp") && is_about).then_some(())?;
-        let (found, missed) = (goal.wanted.contains(Truth::True), goal.wanted.contains(Truth::False));
-        (found != missed).then_some(())?;
-        Some(PatternGoal { pattern: text(0)?, options: text(2).unwrap_or_default(), must_match: found })
+        let (accepts_match, accepts_mismatch) =
+            (goal.wanted.contains(Truth::True), goal.wanted.contains(Truth::False));
+        (accepts_match != accepts_mismatch).then_some(())?;
+        Some(PatternGoal {
+            pattern: text(0)?,
+            options: text(2).unwrap_or_default(),
+            must_match: accepts_match,
+        })
     }
 
     fn build_automaton(&self) -> Option<dense::DFA<Vec<u32>>> {
-        let has = |letter: u8| self.options.iter().any(|it| it.eq_ignore_ascii_case(&letter));
+        let has_option = |letter: u8| self.options.iter().any(|it| it.eq_ignore_ascii_case(&letter));
         let mut options = ParserBuilder::new();
-        options.case_insensitive(has(b'i')).multi_line(has(b'm'));
-        options.dot_matches_new_line(has(b's')).ignore_whitespace(has(b'x'));
+        options.case_insensitive(has_option(b'i')).multi_line(has_option(b'm'));
+        options.dot_matches_new_line(has_option(b's')).ignore_whitespace(has_option(b'x'));
         let hir = pattern_texts::parse_pattern(&self.pattern, options)?;
-        let around = || {
+        let any_bytes = || {
             Hir::repetition(Repetition {
                 min: 0,
                 max: None,
@@ -65,7 +70,7 @@ impl PatternGoal {
                 sub: Box::new(Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(0, 0xff)])))),
             })
         };
-        let whole = if has(b'f') { hir } else { Hir::concat(vec![around(), hir, around()]) };
+        let whole = if has_option(b'f') { hir } else { Hir::concat(vec![any_bytes(), hir, any_bytes()]) };
         let whole = Hir::concat(vec![whole, Hir::look(Look::End)]);
         let config = thompson::Config::new().utf8(false).nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
         let nfa = thompson::Compiler::new().configure(config).build_from_hir(&whole).ok()?;
@@ -78,8 +83,8 @@ impl PatternGoal {
     }
 }
 
-/// States of all automata after the same text, with the index of the states before its last byte, and this
-/// byte.
+/// States of all automata after a text; then the index of the states before the last byte of the text, and this byte,
+/// or `None` for the empty text.
 type ReachedStates = (Vec<StateID>, Option<(usize, u8)>);
 
 /// Returns the shortest texts with the wanted results; empty if a pattern is too large or no text was found.
@@ -91,7 +96,7 @@ pub(super) fn find_joint_texts(wanted: &[PatternGoal]) -> Vec<Vec<u8>> {
     let Ok(first) = automata.iter().map(|it| it.start_state(&start)).collect::<Result<Vec<_>, _>>() else {
         return Vec::new();
     };
-    let ends_well = |states: &[StateID]| {
+    let has_wanted_results = |states: &[StateID]| {
         automata.iter().zip(states).zip(wanted).all(|((automaton, state), wanted)| {
             automaton.is_match_state(automaton.next_eoi_state(*state)) == wanted.must_match
         })
@@ -100,29 +105,29 @@ pub(super) fn find_joint_texts(wanted: &[PatternGoal]) -> Vec<Vec<u8>> {
     let mut reached: Vec<ReachedStates> = vec![(first.clone(), None)];
     let mut known: FxHashSet<Vec<StateID>> = FxHashSet::from_iter([first]);
     let mut todo = VecDeque::from([0]);
-    let mut made = Vec::new();
+    let mut texts = Vec::new();
     while let Some(at) = todo.pop_front() {
-        if ends_well(&reached[at].0) {
-            made.push(text_to_state(&reached, at));
+        if has_wanted_results(&reached[at].0) {
+            texts.push(text_to_state(&reached, at));
         }
-        if made.len() >= MAX_JOINT_TEXTS || reached.len() >= MAX_STATES {
+        if texts.len() >= MAX_JOINT_TEXTS || reached.len() >= MAX_STATES {
             break;
         }
         for &byte in &bytes {
             let states = reached[at].0.iter().zip(&automata);
             let next: Vec<StateID> = states.map(|(state, it)| it.next_state(*state, byte)).collect();
-            let is_lost = automata
+            let cannot_match = automata
                 .iter()
                 .zip(&next)
                 .zip(wanted)
                 .any(|((automaton, state), wanted)| wanted.must_match && automaton.is_dead_state(*state));
-            if !is_lost && known.insert(next.clone()) {
+            if !cannot_match && known.insert(next.clone()) {
                 todo.push_back(reached.len());
                 reached.push((next, Some((at, byte))));
             }
         }
     }
-    made
+    texts
 }
 
 /// Returns the text that leads to a combination of states.
@@ -136,19 +141,19 @@ fn text_to_state(reached: &[ReachedStates], mut at: usize) -> Vec<u8> {
     text
 }
 
-/// Returns a byte of each class that the automata distinguish, preferably a letter or digit.
+/// Returns one byte of each class of bytes that the automata distinguish, preferably a letter or digit.
 fn representative_bytes(automata: &[dense::DFA<Vec<u32>>]) -> Vec<u8> {
     let mut known: FxHashSet<Vec<u8>> = FxHashSet::default();
-    let usual = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z').chain(b' '..=b'~').chain(1..=0xff);
+    let preferred = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z').chain(b' '..=b'~').chain(1..=0xff);
     let classes = |byte: u8| automata.iter().map(|it| it.byte_classes().get(byte)).collect::<Vec<u8>>();
-    usual.filter(|byte| known.insert(classes(*byte))).collect()
+    preferred.filter(|byte| known.insert(classes(*byte))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn made(patterns: &[(&str, bool)]) -> Vec<String> {
+    fn texts_of(patterns: &[(&str, bool)]) -> Vec<String> {
         let wanted: Vec<PatternGoal> = patterns
             .iter()
             .map(|(pattern, is_found)| PatternGoal {
@@ -162,12 +167,12 @@ mod tests {
 
     #[test]
     fn texts_that_match_only_some_patterns_are_found() {
-        assert_eq!(made(&[("^cms", true), ("prod$", true)])[0], "cmsprod");
-        assert_eq!(made(&[("^a.*b$", true), ("ccc", true), ("d{3}", true)])[0], "acccdddb");
-        assert_eq!(made(&[("^(aa)*$", true), ("^(aaa)*$", true), ("a", true)])[0], "aaaaaa");
-        assert_eq!(made(&[("^[ab]+$", true), ("a", false)])[0], "b");
-        assert!(made(&[("^a", true), ("^b", true)]).is_empty());
-        assert!(made(&[("(", true)]).is_empty());
-        assert!(made(&[("((a{300}){300}){5}", true)]).is_empty());
+        assert_eq!(texts_of(&[("^cms", true), ("prod$", true)])[0], "cmsprod");
+        assert_eq!(texts_of(&[("^a.*b$", true), ("ccc", true), ("d{3}", true)])[0], "acccdddb");
+        assert_eq!(texts_of(&[("^(aa)*$", true), ("^(aaa)*$", true), ("a", true)])[0], "aaaaaa");
+        assert_eq!(texts_of(&[("^[ab]+$", true), ("a", false)])[0], "b");
+        assert!(texts_of(&[("^a", true), ("^b", true)]).is_empty());
+        assert!(texts_of(&[("(", true)]).is_empty());
+        assert!(texts_of(&[("((a{300}){300}){5}", true)]).is_empty());
     }
 }

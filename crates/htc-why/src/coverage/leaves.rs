@@ -3,15 +3,14 @@
 use super::goal::{Goal, WantedOutcomes, comparison_with_boolean, is_logical_operator};
 use htc_classad::{Expr, ExprKind, explain};
 
-/// Part of a condition without logical operators, with goals for the other parts so that it decides the
-/// condition.
+/// Part of a condition without logical operators. The goals are those for the other parts: if an ad meets them, this
+/// part decides the result of the condition.
 #[derive(Clone, Debug)]
 pub(super) struct ConditionLeaf {
     /// Goal for this part; its wanted outcomes are replaced when it is used.
     pub(super) goal: Goal,
     pub(super) sibling_goals: Vec<Goal>,
-    /// True if the part is meant to be true or false, false if it is a string or number used in a
-    /// computation.
+    /// True if the part is used as a condition, false if it is a string or number used in a computation.
     pub(super) is_condition: bool,
 }
 
@@ -82,12 +81,12 @@ impl ConditionLeaves {
         self.depth -= 1;
     }
 
-    /// Visits each operand, with goals for the others so that it decides.
+    /// Visits each operand. Goals for the other operands ensure that this operand decides the result.
     fn walk_operands(&mut self, operands: &[Expr], others: WantedOutcomes) {
         let goals: Vec<Goal> = operands.iter().map(|expr| Goal::new(expr, others)).collect();
         for (at, operand) in operands.iter().enumerate() {
-            let beside = [&goals[..at], &goals[at + 1..]].concat();
-            self.walk_with_siblings(&beside, operand, true);
+            let other_goals = [&goals[..at], &goals[at + 1..]].concat();
+            self.walk_with_siblings(&other_goals, operand, true);
         }
     }
 
@@ -98,7 +97,7 @@ impl ConditionLeaves {
         self.sibling_goals.truncate(before);
     }
 
-    /// Adds a part with logical operators as a whole: it must be true and false itself, which its parts do
+    /// Adds a part with logical operators as a whole: tests must make it true and false, which tests of its parts do
     /// not guarantee.
     fn add_unsplit(&mut self, expr: &Expr) {
         if self.depth > 1 {
@@ -118,13 +117,13 @@ impl ConditionLeaves {
     }
 }
 
-/// Returns true if the value depends on time or chance, so that no ad determines it.
+/// Returns true if the value depends on the time or on random numbers, so that the ad alone does not determine it.
 fn is_volatile(expr: &Expr) -> bool {
     match expr.kind() {
         ExprKind::Call(name, parts) => {
-            let by_itself = name.eq_ignore_ascii_case(b"time") || name.eq_ignore_ascii_case(b"random");
-            let now = name.eq_ignore_ascii_case(b"formatTime") && parts.is_empty();
-            by_itself || now || parts.iter().any(is_volatile)
+            let is_volatile_call = name.eq_ignore_ascii_case(b"time") || name.eq_ignore_ascii_case(b"random");
+            let formats_current_time = name.eq_ignore_ascii_case(b"formatTime") && parts.is_empty();
+            is_volatile_call || formats_current_time || parts.iter().any(is_volatile)
         }
         ExprKind::And(a, b) | ExprKind::Or(a, b) | ExprKind::Compare(_, a, b) => {
             is_volatile(&a) || is_volatile(&b)

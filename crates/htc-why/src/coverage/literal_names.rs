@@ -14,25 +14,25 @@ use htc_transform::{CommandAttribute, CommandKeyword, TransformCommand};
 /// Returns the attributes that a transform's statements read or change, including some that its patterns may
 /// match.
 pub fn attributes_mentioned_by(transform: &Transform) -> BTreeSet<AttrName> {
-    let mut spoken = LiteralNames::default();
+    let mut collector = LiteralNames::default();
     for (line, statement) in transform.statements() {
-        spoken.add_macros(&line.text);
+        collector.add_macros(&line.text);
         match statement {
-            TransformStatement::Command(Ok(command)) => spoken.add_names_of_command(&command),
+            TransformStatement::Command(Ok(command)) => collector.add_names_of_command(&command),
             TransformStatement::Condition => {
                 let condition = line.text.splitn(2, |byte| *byte == b' ').nth(1).unwrap_or_default();
-                spoken.add_expression(condition);
+                collector.add_expression(condition);
                 // Handles `if defined MY.x`.
                 let words = condition.split(u8::is_ascii_whitespace);
                 words
                     .filter(|word| caseless::starts_with(word, b"MY."))
-                    .for_each(|word| spoken.add_name(&word[3..]));
+                    .for_each(|word| collector.add_name(&word[3..]));
             }
-            TransformStatement::Assign(assignment) => spoken.add_expression(&assignment.value),
+            TransformStatement::Assign(assignment) => collector.add_expression(&assignment.value),
             _ => {}
         }
     }
-    spoken.names
+    collector.names
 }
 
 #[derive(Default)]
@@ -84,15 +84,17 @@ impl LiteralNames {
         }
     }
 
-    /// Adds names that a pattern may match, and some that it may not.
+    /// Adds names that a pattern may match, and some that it probably does not match.
     fn add_pattern(&mut self, regex: &[u8]) {
         const MAX_PATTERN_NAMES: usize = 16;
         let names = pattern_texts::generate_texts(regex).into_iter().filter(|text| is_attribute_name(text));
         names.take(MAX_PATTERN_NAMES).for_each(|name| self.add_name(&name));
-        for run in regex.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).filter(|run| !run.is_empty()) {
-            self.add_name(run);
-            self.add_name(&[run, b"X1"].concat());
-            self.add_name(&[b"Y", run].concat());
+        for word in
+            regex.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).filter(|word| !word.is_empty())
+        {
+            self.add_name(word);
+            self.add_name(&[word, b"X1"].concat());
+            self.add_name(&[b"Y", word].concat());
         }
         self.add_name(b"Z");
     }

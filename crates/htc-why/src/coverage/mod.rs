@@ -47,11 +47,11 @@ use htc_classad::{AttrName, ClassAd, Expr, format};
 pub struct Condition {
     /// Name in messages, such as `route A: REQUIREMENTS`.
     pub name: String,
-    /// Expression, which is evaluated in one ad.
+    /// Expression. It is evaluated with the job ad as MY and without a TARGET.
     pub expr: Expr,
     /// True if the expression is a condition itself, false if it is a value that contains conditions.
     pub is_condition: bool,
-    /// Preconditions for the expression to be evaluated.
+    /// Goals that an ad must meet for the expression to be evaluated.
     pub preconditions: Vec<Goal>,
     /// True if both sides are known to evaluate the same expression with the same consequences, so that no ad
     /// has to reach it.
@@ -63,7 +63,7 @@ pub struct Condition {
 pub struct ReferencedAttributes {
     /// Names of the attributes.
     pub attributes: BTreeSet<AttrName>,
-    /// Preconditions for the attributes to be read.
+    /// Goals that an ad must meet for the attributes to be read.
     pub preconditions: Vec<Goal>,
     /// True if both sides are known to treat the attributes in the same way.
     pub is_same_in_both: bool,
@@ -81,7 +81,7 @@ pub struct OpposedGoals {
     pub one_of: Vec<Goal>,
 }
 
-/// Conditions, with the outcomes of their parts so far.
+/// Conditions, with the outcomes of their parts that were observed so far.
 pub struct ConditionCoverage<'a> {
     world: &'a dyn World,
     base: ClassAd,
@@ -119,9 +119,8 @@ struct TrackedCondition {
 
 /// Maximum number of values from other conditions to try for each attribute of a condition.
 const MAX_TRIALS: usize = 10_000;
-/// Maximum total number of parts for which conditions that are equal on both sides are tried, too: a
-/// difference elsewhere may have an effect on them that is not visible in the text. With more parts this
-/// would take minutes.
+/// Maximum total number of parts up to which conditions that are equal on both sides are tried as well. A difference
+/// elsewhere may affect them although their text is the same. With more parts, this would take minutes.
 const MAX_PARTS_TO_TRY_SHARED: usize = 200;
 /// Maximum number of ads kept as a base for random ads.
 const MAX_KEPT_ADS: usize = 400;
@@ -148,8 +147,8 @@ impl<'a> ConditionCoverage<'a> {
 
     /// Restricts the ads to those that pass the test.
     #[must_use]
-    pub fn with_ad_test(mut self, possible: fn(&ClassAd) -> bool) -> Self {
-        self.is_possible = possible;
+    pub fn with_ad_test(mut self, is_possible: fn(&ClassAd) -> bool) -> Self {
+        self.is_possible = is_possible;
         self
     }
 
@@ -162,13 +161,14 @@ impl<'a> ConditionCoverage<'a> {
         }
         self.condition_by_hash.insert(hash_bytes(text.as_bytes()), self.conditions.len());
         let leaves = ConditionLeaves::from_expr(&condition.expr, condition.is_condition);
-        let own = leaves.leaves.iter().map(|leaf| self.value_pool.add_part(&leaf.goal, self.world)).collect();
-        let seen = vec![[false; 2]; leaves.leaves.len() + 1];
+        let leaf_values =
+            leaves.leaves.iter().map(|leaf| self.value_pool.add_part(&leaf.goal, self.world)).collect();
+        let outcomes_seen = vec![[false; 2]; leaves.leaves.len() + 1];
         self.conditions.push(TrackedCondition {
             condition,
             leaves,
-            leaf_values: own,
-            outcomes_seen: seen,
+            leaf_values,
+            outcomes_seen,
             is_shared: false,
         });
     }
@@ -197,11 +197,11 @@ impl<'a> ConditionCoverage<'a> {
                 return;
             }
         }
-        let leaves_out = self.skips_shared_parts();
+        let skips_shared = self.skips_shared_parts();
         while self.tried_counts.0 < self.conditions.len() {
             let at = self.tried_counts.0;
             self.tried_counts.0 += 1;
-            if leaves_out && self.conditions[at].condition.is_same_in_both {
+            if skips_shared && self.conditions[at].condition.is_same_in_both {
                 continue;
             }
             for leaf in 0..self.conditions[at].leaves.leaves.len() {
@@ -214,7 +214,7 @@ impl<'a> ConditionCoverage<'a> {
         while self.tried_counts.1 < self.names.len() {
             let at = self.tried_counts.1;
             self.tried_counts.1 += 1;
-            if leaves_out && self.names[at].is_same_in_both {
+            if skips_shared && self.names[at].is_same_in_both {
                 continue;
             }
             let ads = self.attribute_sweep_ads(at);
@@ -251,7 +251,7 @@ impl<'a> ConditionCoverage<'a> {
         })
     }
 
-    /// Records the outcomes of the conditions in an ad.
+    /// Records the outcomes of the conditions for an ad.
     pub fn record_ad(&mut self, ad: &ClassAd) {
         for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &mut self.conditions {
             let exprs =
@@ -263,64 +263,70 @@ impl<'a> ConditionCoverage<'a> {
         }
     }
 
-    /// Returns ads in which one part of a condition decides: it is true and not true, and its attributes have
-    /// each of their values.
+    /// Returns ads in which one part decides the result of a condition: ads for which the part is true, ads for which
+    /// it is not, and variants of them with each trial value of the part's attributes.
     fn deciding_ads(&mut self, condition: usize, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
-        let TrackedCondition { condition, leaves, leaf_values: own, is_shared, .. } =
-            &self.conditions[condition];
+        let TrackedCondition { condition, leaves, leaf_values, is_shared, .. } = &self.conditions[condition];
         let leaf = &leaves.leaves[at];
-        let around = [&condition.preconditions[..], &leaf.sibling_goals].concat();
-        let with = |want| {
+        let context_goals = [&condition.preconditions[..], &leaf.sibling_goals].concat();
+        let solve_for = |want| {
             let wanted = [Goal { wanted: want, ..leaf.goal.clone() }];
             // If the rest of the condition cannot be satisfied, only the part is tried.
-            [&around[..], &leaf.sibling_goals, &[]].into_iter().find_map(|beside| {
-                solver.solve(&[beside, &wanted].concat(), &self.base, &[], SearchStrategy::Usual).into_ad()
+            [&context_goals[..], &leaf.sibling_goals, &[]].into_iter().find_map(|other_goals| {
+                solver
+                    .solve(&[other_goals, &wanted].concat(), &self.base, &[], SearchStrategy::Usual)
+                    .into_ad()
             })
         };
         let mut ads: Vec<ClassAd> =
-            [WantedOutcomes::TRUE, WantedOutcomes::NOT_TRUE].into_iter().filter_map(with).collect();
-        let found = ads.clone();
-        for (name, own) in own[at].iter() {
-            let own = own.plain.iter().chain(&own.near);
+            [WantedOutcomes::TRUE, WantedOutcomes::NOT_TRUE].into_iter().filter_map(solve_for).collect();
+        let base_ads = ads.clone();
+        for (name, values) in leaf_values[at].iter() {
+            let values = values.plain.iter().chain(&values.near);
             let trials: Vec<&TrialValue> = if *is_shared {
-                own.collect()
+                values.collect()
             } else {
                 // All conditions together may have too many values, so each part tries only a share of them.
                 let pool = self.value_pool.values_of(name);
                 let step = (pool.count() * leaves.leaves.len()).div_ceil(MAX_TRIALS).max(1);
-                own.chain(self.value_pool.values_of(name).skip(at % step).step_by(step)).collect()
+                values.chain(self.value_pool.values_of(name).skip(at % step).step_by(step)).collect()
             };
-            ads.extend(found.iter().flat_map(|ad| ads_with_each_value(&solver, &around, ad, name, &trials)));
+            ads.extend(
+                base_ads
+                    .iter()
+                    .flat_map(|ad| ads_with_each_value(&solver, &context_goals, ad, name, &trials)),
+            );
         }
         self.evaluations_spent = solver.evaluations_spent.take();
         ads
     }
 
     /// Returns ads with a value of each kind for each attribute.
-    fn attribute_sweep_ads(&mut self, names: usize) -> Vec<ClassAd> {
+    fn attribute_sweep_ads(&mut self, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
-        let ReferencedAttributes { attributes: names, preconditions: within, .. } = &self.names[names];
-        let Some(ad) = solver.solve(within, &self.base, &[], SearchStrategy::Usual).into_ad() else {
+        let ReferencedAttributes { attributes: names, preconditions, .. } = &self.names[at];
+        let Some(ad) = solver.solve(preconditions, &self.base, &[], SearchStrategy::Usual).into_ad() else {
             return Vec::new();
         };
         let trials = trial_values::one_of_each_kind();
         let trials: Vec<&TrialValue> = trials.iter().collect();
-        let swept = names.iter().flat_map(|name| ads_with_each_value(&solver, within, &ad, name, &trials));
+        let swept =
+            names.iter().flat_map(|name| ads_with_each_value(&solver, preconditions, &ad, name, &trials));
         let ads = std::iter::once(ad.clone()).chain(swept).collect();
         self.evaluations_spent = solver.evaluations_spent.take();
         ads
     }
 
-    /// Returns ads for which the condition has one value, and ads for which it has the other.
+    /// Returns an ad for each goal of the second list that can be met together with all goals of the first list.
     fn opposing_ads(&mut self, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
-        let OpposedGoals { name, all_of: all, one_of: one } = &self.opposed[at];
+        let OpposedGoals { name, all_of, one_of } = &self.opposed[at];
         let mut ads = Vec::new();
         let mut gave_up = false;
-        for goal in one {
+        for goal in one_of {
             match solver.solve(
-                &[&all[..], std::slice::from_ref(goal)].concat(),
+                &[&all_of[..], std::slice::from_ref(goal)].concat(),
                 &self.base,
                 &[],
                 SearchStrategy::Thorough,
@@ -336,27 +342,27 @@ impl<'a> ConditionCoverage<'a> {
         ads
     }
 
-    /// Tries the ads of all conditions and then `chance` random ads, until `try_out` returns false.
-    /// `evaluated` adds the conditions that were observed meanwhile; each round may reach further conditions.
+    /// Tries the ads of all conditions and then `random_count` random ads, until `try_out` returns false.
+    /// `add_observed` adds the conditions that were evaluated in the meantime; each round may reach further conditions.
     pub fn search(
         &mut self,
         seeds: &[ClassAd],
-        chance: usize,
+        random_count: usize,
         random: &mut SeededRandom,
         try_out: &mut dyn FnMut(&ClassAd) -> bool,
-        evaluated: &dyn Fn(&mut ConditionCoverage<'_>),
+        add_observed: &dyn Fn(&mut ConditionCoverage<'_>),
     ) {
         const ROUNDS: usize = 3;
-        let mut go_on = true;
+        let mut continues = true;
         for _ in 0..ROUNDS {
             self.try_each_part(&mut |ad| {
-                go_on = go_on && try_out(ad);
-                go_on
+                continues = continues && try_out(ad);
+                continues
             });
-            evaluated(self);
+            add_observed(self);
         }
-        for _ in 0..chance {
-            if !go_on {
+        for _ in 0..random_count {
+            if !continues {
                 return;
             }
             let ad = self.random_ad(seeds, &mut |end| random.number_below(end));
@@ -364,14 +370,14 @@ impl<'a> ConditionCoverage<'a> {
                 continue;
             }
             self.record_ad(&ad);
-            go_on = try_out(&ad);
+            continues = try_out(&ad);
         }
     }
 
     /// Returns a random ad: one that was tried, or one of `seeds`, with up to four attributes changed.
     fn random_ad(&self, seeds: &[ClassAd], below: &mut dyn FnMut(usize) -> usize) -> ClassAd {
-        let from = if !seeds.is_empty() && below(3) > 0 { seeds } else { &self.kept_ads };
-        let mut ad = from[below(from.len())].clone();
+        let bases = if !seeds.is_empty() && below(3) > 0 { seeds } else { &self.kept_ads };
+        let mut ad = bases[below(bases.len())].clone();
         let names: Vec<&AttrName> = self.value_pool.attributes().collect();
         for _ in 0..names.len().min(below(4) + 1) {
             let name = names[below(names.len())];
@@ -395,7 +401,7 @@ impl<'a> ConditionCoverage<'a> {
                     [true, true] => return true,
                     [false, true] => "true",
                     [true, false] => "anything but true",
-                    [false, false] => "asked",
+                    [false, false] => "evaluated",
                 };
                 lines.push(format!("{name}: {part}no job was found for which it is {missing}"));
                 false
@@ -424,9 +430,9 @@ impl<'a> ConditionCoverage<'a> {
     /// Returns the number of conditions that were skipped because they are equal on both sides and there are
     /// very many.
     pub fn skipped_count(&self) -> usize {
-        let alike = self.conditions.iter().filter(|tested| tested.condition.is_same_in_both);
+        let equal = self.conditions.iter().filter(|tested| tested.condition.is_same_in_both);
         if self.skips_shared_parts() {
-            alike.filter(|tested| !tested.leaves.leaves.is_empty()).count()
+            equal.filter(|tested| !tested.leaves.leaves.is_empty()).count()
         } else {
             0
         }
@@ -441,7 +447,7 @@ fn ads_with_each_value(
     name: &AttrName,
     trials: &[&TrialValue],
 ) -> Vec<ClassAd> {
-    let with = |trial| {
+    let with_trial = |trial| {
         let mut ad = ad.clone();
         assign_value(&mut ad, name, trial);
         if solver.are_all_met(goals, &ad) {
@@ -450,7 +456,7 @@ fn ads_with_each_value(
             solver.solve(goals, &ad, &[name], SearchStrategy::Quick).into_ad()
         }
     };
-    trials.iter().copied().filter_map(with).collect()
+    trials.iter().copied().filter_map(with_trial).collect()
 }
 
 /// Formats goals as a text that identifies them.

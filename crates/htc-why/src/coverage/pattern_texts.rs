@@ -15,18 +15,22 @@ const MAX_TOTAL_BYTES: usize = 1 << 22;
 
 /// Generates texts from a pattern: first matching ones that vary one part each, then near misses.
 pub(super) fn generate_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
-    let mut made = generate_varied_matches(pattern);
-    let around: Vec<Vec<u8>> =
-        made.iter().take(4).filter(|text| text.len() <= 4096).flat_map(|text| near_misses(text)).collect();
-    made.extend(around);
-    made
+    let mut generated = generate_varied_matches(pattern);
+    let near: Vec<Vec<u8>> = generated
+        .iter()
+        .take(4)
+        .filter(|text| text.len() <= 4096)
+        .flat_map(|text| near_misses(text))
+        .collect();
+    generated.extend(near);
+    generated
 }
 
 /// Generates a few matching texts.
-pub(super) fn usual_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
-    let mut made = generate_varied_matches(pattern);
-    made.truncate(4);
-    made
+pub(super) fn generate_matching_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let mut generated = generate_varied_matches(pattern);
+    generated.truncate(4);
+    generated
 }
 
 fn generate_varied_matches(pattern: &[u8]) -> Vec<Vec<u8>> {
@@ -66,73 +70,68 @@ struct TextGenerator {
 }
 
 impl TextGenerator {
-    fn push_parts(&mut self, made: &mut BoundedTexts, parts: &[&[u8]]) {
+    fn push_parts(&mut self, generated: &mut BoundedTexts, parts: &[&[u8]]) {
         let length: usize = parts.iter().map(|part| part.len()).sum();
-        if !made.is_full() && length <= MAX_TEXT_BYTES && length <= self.bytes_left {
+        if !generated.is_full() && length <= MAX_TEXT_BYTES && length <= self.bytes_left {
             self.bytes_left -= length;
-            made.texts.push(parts.concat());
+            generated.texts.push(parts.concat());
         }
     }
 
     /// Adds a text that repeats a part, after another part.
-    fn push_repeated(&mut self, made: &mut BoundedTexts, before: &[u8], part: &[u8], times: usize) {
+    fn push_repeated(&mut self, generated: &mut BoundedTexts, before: &[u8], part: &[u8], times: usize) {
         if before.len() + part.len().saturating_mul(times) <= MAX_TEXT_BYTES {
-            self.push_parts(made, &[before, &part.repeat(times)]);
+            self.push_parts(generated, &[before, &part.repeat(times)]);
         }
     }
 
     /// Returns the usual text of a part and then its variants, which differ in one place each.
     fn texts_for(&mut self, hir: &Hir) -> BoundedTexts {
-        let mut made = BoundedTexts::default();
+        let mut generated = BoundedTexts::default();
         match hir.kind() {
-            HirKind::Empty | HirKind::Look(_) => self.push_parts(&mut made, &[]),
-            HirKind::Literal(literal) => self.push_parts(&mut made, &[&literal.0]),
+            HirKind::Empty | HirKind::Look(_) => self.push_parts(&mut generated, &[]),
+            HirKind::Literal(literal) => self.push_parts(&mut generated, &[&literal.0]),
             HirKind::Class(class) => {
-                class_characters(class).iter().for_each(|text| self.push_parts(&mut made, &[text]))
+                class_characters(class).iter().for_each(|text| self.push_parts(&mut generated, &[text]))
             }
             HirKind::Capture(capture) => return self.texts_for(&capture.sub),
             HirKind::Alternation(parts) => {
                 let all: Vec<BoundedTexts> = parts.iter().map(|part| self.texts_for(part)).collect();
                 let first = all.iter().filter_map(|part| part.texts.first());
                 let texts = first.chain(all.iter().flat_map(|part| part.texts.iter().skip(1)));
-                texts.take(MAX_TEXTS).for_each(|text| self.push_parts(&mut made, &[text]));
+                texts.take(MAX_TEXTS).for_each(|text| self.push_parts(&mut generated, &[text]));
             }
             HirKind::Repetition(repetition) => {
-                let (least, most) = (repetition.min as usize, repetition.max.map(|most| most as usize));
-                let once = self.texts_for(&repetition.sub);
-                let usual = least.max(usize::from(most != Some(0)));
-                let counts = [
-                    Some(usual),
-                    Some(least),
-                    least.checked_sub(1),
-                    most,
-                    most.map(|most| most.saturating_add(1)),
-                ];
+                let (min, max) = (repetition.min as usize, repetition.max.map(|max| max as usize));
+                let single = self.texts_for(&repetition.sub);
+                let usual = min.max(usize::from(max != Some(0)));
+                let counts =
+                    [Some(usual), Some(min), min.checked_sub(1), max, max.map(|max| max.saturating_add(1))];
                 for count in counts.into_iter().flatten() {
-                    self.push_repeated(&mut made, b"", once.first_text(), count);
+                    self.push_repeated(&mut generated, b"", single.first_text(), count);
                 }
                 // Vary one of the repeated parts.
-                for part in once.texts.iter().skip(1) {
-                    self.push_repeated(&mut made, part, once.first_text(), usual.max(1) - 1);
+                for part in single.texts.iter().skip(1) {
+                    self.push_repeated(&mut generated, part, single.first_text(), usual.max(1) - 1);
                 }
             }
-            HirKind::Concat(parts) => self.push_concatenations(parts, &mut made),
+            HirKind::Concat(parts) => self.push_concatenations(parts, &mut generated),
         }
-        made
+        generated
     }
 
-    fn push_concatenations(&mut self, parts: &[Hir], made: &mut BoundedTexts) {
+    fn push_concatenations(&mut self, parts: &[Hir], generated: &mut BoundedTexts) {
         let all: Vec<BoundedTexts> = parts.iter().map(|part| self.texts_for(part)).collect();
         let usual: Vec<&[u8]> = all.iter().map(BoundedTexts::first_text).collect();
-        self.push_parts(made, &usual);
+        self.push_parts(generated, &usual);
         for (at, part) in all.iter().enumerate() {
             for other in part.texts.iter().skip(1) {
-                if made.is_full() {
+                if generated.is_full() {
                     return;
                 }
                 let mut texts = usual.clone();
                 texts[at] = other;
-                self.push_parts(made, &texts);
+                self.push_parts(generated, &texts);
             }
         }
     }
@@ -140,7 +139,7 @@ impl TextGenerator {
 
 /// Returns variants of a text with one character added, removed or changed, and with the case swapped.
 pub(super) fn near_misses(text: &[u8]) -> Vec<Vec<u8>> {
-    let mut made = vec![
+    let mut generated = vec![
         [text, b"x"].concat(),
         [b"x", text].concat(),
         [b"x", text, b"x"].concat(),
@@ -150,10 +149,10 @@ pub(super) fn near_misses(text: &[u8]) -> Vec<Vec<u8>> {
     for at in places.chain(text.len().checked_sub(1)) {
         let mut other = text.to_vec();
         other[at] = if other[at] == b'~' { b'}' } else { b'~' };
-        made.push(other);
-        made.push([&text[..at], &text[at + 1..]].concat());
+        generated.push(other);
+        generated.push([&text[..at], &text[at + 1..]].concat());
     }
-    made
+    generated
 }
 
 fn swap_case(byte: u8) -> u8 {
@@ -193,8 +192,8 @@ fn simplify_pattern(pattern: &str) -> String {
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
         let mut length = first.len_utf8();
-        let ahead = ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|mark| rest.starts_with(mark));
-        if let Some(mark) = ahead {
+        let lookaround = ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|mark| rest.starts_with(mark));
+        if let Some(mark) = lookaround {
             groups.push(true);
             out.push_str("(?:");
             length = mark.len();
@@ -235,7 +234,7 @@ fn simplify_pattern(pattern: &str) -> String {
 mod tests {
     use super::*;
 
-    fn made(pattern: &str) -> Vec<String> {
+    fn texts_of(pattern: &str) -> Vec<String> {
         generate_texts(pattern.as_bytes()).into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
     }
 
@@ -250,11 +249,11 @@ mod tests {
             (r"^a++b\Z", &["ab"]),
             (r"\.edu$", &[".edu", "x.edu", ".edux"]),
         ] {
-            let made = made(pattern);
+            let texts = texts_of(pattern);
             for text in expected {
-                assert!(made.iter().any(|other| other == text), "{text} of {pattern}: {made:?}");
+                assert!(texts.iter().any(|other| other == text), "{text} of {pattern}: {texts:?}");
             }
         }
-        assert!(made("(").is_empty());
+        assert!(texts_of("(").is_empty());
     }
 }

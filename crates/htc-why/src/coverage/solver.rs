@@ -35,7 +35,7 @@ pub(super) enum SearchStrategy {
 pub(super) enum SolveOutcome {
     /// The ad meets all goals.
     Found(ClassAd),
-    /// No combination of the tried values reaches the goal.
+    /// No combination of the tried values meets the goals.
     Impossible,
     /// There are too many combinations to try them all.
     GaveUp,
@@ -47,15 +47,16 @@ impl SolveOutcome {
     }
 }
 
-/// Maximum number of evaluations for one ad while the total is below `GENEROUS_EVALUATIONS`.
+/// Maximum number of evaluations for one ad while the total is below `GENEROUS_EVALUATIONS`. Afterwards, a
+/// third of it is the maximum.
 const MAX_EVALUATIONS: usize = 30_000;
 const GENEROUS_EVALUATIONS: usize = 2_000_000;
 /// Maximum number of other goals whose values are tried for an attribute.
 const MAX_OTHER_GOALS: usize = 64;
 /// Maximum number of patterns that are combined.
 const MAX_PATTERNS: usize = 8;
-/// Maximum number of alternatives for one part that are pursued.
-const MAX_WAYS: usize = 48;
+/// Maximum number of alternatives that are tried for one part.
+const MAX_ALTERNATIVES: usize = 48;
 
 /// State of a search; attributes that have been assigned keep their values.
 #[derive(Clone)]
@@ -68,10 +69,10 @@ struct SearchState {
 
 impl SearchState {
     /// Returns the goals with one of them replaced by others, or `None` if two of them contradict each other.
-    fn replace_goal(&self, at: usize, others: Vec<Goal>, left: &Cell<usize>) -> Option<Vec<Goal>> {
+    fn replace_goal(&self, at: usize, others: Vec<Goal>, budget: &Cell<usize>) -> Option<Vec<Goal>> {
         // Sorting the goals costs about as much as evaluating all of them.
-        left.set(left.get().saturating_sub(self.goals.len()));
-        if left.get() == 0 {
+        budget.set(budget.get().saturating_sub(self.goals.len()));
+        if budget.get() == 0 {
             return None;
         }
         let mut goals = self.goals.clone();
@@ -80,7 +81,7 @@ impl SearchState {
     }
 }
 
-/// Time at which a goal with several alternatives is split.
+/// Point of the search at which a goal with several alternatives is split.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GoalOrder {
     /// Split the goal when the current ad does not meet it.
@@ -101,47 +102,53 @@ pub(super) fn assign_value(ad: &mut ClassAd, name: &AttrName, trial: &TrialValue
 
 impl AdSolver<'_> {
     /// Searches for an ad that meets all goals. It is derived from `ad` with few changes; the attributes
-    /// `kept` are not changed.
+    /// `fixed` are not changed.
     pub(super) fn solve(
         &self,
         goals: &[Goal],
         ad: &ClassAd,
-        kept: &[&AttrName],
-        effort: SearchStrategy,
+        fixed: &[&AttrName],
+        strategy: SearchStrategy,
     ) -> SolveOutcome {
-        let mut flat = Vec::new();
-        if !goals.iter().cloned().all(|goal| goal.flatten_into(&mut flat)) {
+        let mut flat_goals = Vec::new();
+        if !goals.iter().cloned().all(|goal| goal.flatten_into(&mut flat_goals)) {
             return SolveOutcome::Impossible;
         }
-        let given: BTreeSet<AttrName> = kept.iter().map(|name| (*name).clone()).collect();
+        let fixed_attributes: BTreeSet<AttrName> = fixed.iter().map(|name| (*name).clone()).collect();
         let is_generous = self.evaluations_spent.get() < GENEROUS_EVALUATIONS;
-        if effort == SearchStrategy::Quick && !is_generous {
+        if strategy == SearchStrategy::Quick && !is_generous {
             return SolveOutcome::GaveUp;
         }
         let evaluations = if is_generous { MAX_EVALUATIONS } else { MAX_EVALUATIONS / 3 };
-        let mut is_all = true;
+        let mut is_exhaustive = true;
         let mut orders = vec![GoalOrder::AsNeeded, GoalOrder::ChoicesFirst];
-        match effort {
+        match strategy {
             SearchStrategy::Thorough => orders.reverse(),
             SearchStrategy::Quick => orders.truncate(1),
-            SearchStrategy::Usual if flat.iter().all(|goal| goal.way_count == 0) => orders.truncate(1),
+            SearchStrategy::Usual if flat_goals.iter().all(|goal| goal.alternative_count == 0) => {
+                orders.truncate(1)
+            }
             SearchStrategy::Usual => {}
         }
         for order in orders {
-            let search =
-                SearchState { goals: flat.clone(), ad: ad.clone(), fixed_attributes: given.clone(), order };
-            let left = Cell::new(evaluations);
-            let found = self.continue_search(search, &left);
-            self.evaluations_spent.set(self.evaluations_spent.get() + evaluations - left.get());
+            let search = SearchState {
+                goals: flat_goals.clone(),
+                ad: ad.clone(),
+                fixed_attributes: fixed_attributes.clone(),
+                order,
+            };
+            let budget = Cell::new(evaluations);
+            let found = self.continue_search(search, &budget);
+            self.evaluations_spent.set(self.evaluations_spent.get() + evaluations - budget.get());
             if let Some(ad) = found {
                 return SolveOutcome::Found(ad);
             }
-            is_all = left.get() > 0;
-            if is_all && order == GoalOrder::ChoicesFirst {
+            is_exhaustive = budget.get() > 0;
+            if is_exhaustive && order == GoalOrder::ChoicesFirst {
                 break;
             }
         }
-        if is_all { SolveOutcome::Impossible } else { SolveOutcome::GaveUp }
+        if is_exhaustive { SolveOutcome::Impossible } else { SolveOutcome::GaveUp }
     }
 
     /// Returns true if the ad meets all goals.
@@ -149,28 +156,28 @@ impl AdSolver<'_> {
         goals.iter().all(|goal| goal.is_met_by(ad, self.world))
     }
 
-    fn check_goal(&self, goal: &Goal, ad: &ClassAd, left: &Cell<usize>) -> bool {
-        left.set(left.get().saturating_sub(1));
+    fn check_goal(&self, goal: &Goal, ad: &ClassAd, budget: &Cell<usize>) -> bool {
+        budget.set(budget.get().saturating_sub(1));
         goal.is_met_by(ad, self.world)
     }
 
-    fn continue_search(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
+    fn continue_search(&self, search: SearchState, budget: &Cell<usize>) -> Option<ClassAd> {
         if search.order == GoalOrder::ChoicesFirst {
-            return self.search_alternatives(search, left);
+            return self.search_alternatives(search, budget);
         }
-        let at = search.goals.iter().position(|goal| !self.check_goal(goal, &search.ad, left));
+        let at = search.goals.iter().position(|goal| !self.check_goal(goal, &search.ad, budget));
         let Some(at) = at else { return Some(search.ad) };
         match search.goals[at].split() {
             GoalSplit::AllOf(parts) => {
-                let goals = search.replace_goal(at, parts, left)?;
-                self.continue_search(SearchState { goals, ..search }, left)
+                let goals = search.replace_goal(at, parts, budget)?;
+                self.continue_search(SearchState { goals, ..search }, budget)
             }
-            GoalSplit::AnyOf(ways) => ways.into_iter().find_map(|way| {
-                let goals = search.replace_goal(at, way, left)?;
-                if left.get() == 0 {
+            GoalSplit::AnyOf(alternatives) => alternatives.into_iter().find_map(|alternative| {
+                let goals = search.replace_goal(at, alternative, budget)?;
+                if budget.get() == 0 {
                     None
                 } else {
-                    self.continue_search(SearchState { goals, ..search.clone() }, left)
+                    self.continue_search(SearchState { goals, ..search.clone() }, budget)
                 }
             }),
             GoalSplit::Leaf => {
@@ -181,104 +188,110 @@ impl AdSolver<'_> {
                     .filter(|name| !search.fixed_attributes.contains(*name))
                     .cloned()
                     .collect();
-                let mut ways = Vec::new();
-                self.find_candidate_ads(&goal, &open, &mut search.clone(), left, &mut ways);
-                ways.into_iter().find_map(|(ad, given)| {
-                    let next = SearchState { ad, fixed_attributes: given, ..search.clone() };
-                    if left.get() == 0 { None } else { self.continue_search(next, left) }
+                let mut alternatives = Vec::new();
+                self.find_candidate_ads(&goal, &open, &mut search.clone(), budget, &mut alternatives);
+                alternatives.into_iter().find_map(|(ad, fixed_attributes)| {
+                    let next = SearchState { ad, fixed_attributes, ..search.clone() };
+                    if budget.get() == 0 { None } else { self.continue_search(next, budget) }
                 })
             }
         }
     }
 
-    /// Chooses the goal with the fewest alternatives, and pursues each alternative that no other goal
-    /// excludes.
-    fn search_alternatives(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
+    /// Chooses the goal with the fewest alternatives, and tries each alternative that no other goal excludes.
+    fn search_alternatives(&self, search: SearchState, budget: &Cell<usize>) -> Option<ClassAd> {
         let mut fewest: Option<Vec<Vec<Goal>>> = None;
-        for (at, goal) in search.goals.iter().enumerate().filter(|(_, goal)| goal.way_count > 0) {
-            let ways = match goal.split() {
-                GoalSplit::AnyOf(ways) => ways,
+        for (at, goal) in search.goals.iter().enumerate().filter(|(_, goal)| goal.alternative_count > 0) {
+            let alternatives = match goal.split() {
+                GoalSplit::AnyOf(alternatives) => alternatives,
                 GoalSplit::AllOf(parts) => vec![parts],
                 GoalSplit::Leaf => continue,
             };
-            let ways: Vec<Vec<Goal>> =
-                ways.into_iter().filter_map(|way| search.replace_goal(at, way, left)).collect();
-            let count = ways.len();
+            let alternatives: Vec<Vec<Goal>> = alternatives
+                .into_iter()
+                .filter_map(|alternative| search.replace_goal(at, alternative, budget))
+                .collect();
+            let count = alternatives.len();
             if fewest.as_ref().is_none_or(|fewest| count < fewest.len()) {
-                fewest = Some(ways);
+                fewest = Some(alternatives);
             }
             if count < 2 {
                 break;
             }
         }
-        let Some(ways) = fewest else { return self.solve_by_group(search, left) };
-        ways.into_iter().find_map(|goals| {
-            if left.get() == 0 {
+        let Some(alternatives) = fewest else { return self.solve_by_group(search, budget) };
+        alternatives.into_iter().find_map(|goals| {
+            if budget.get() == 0 {
                 None
             } else {
-                self.search_alternatives(SearchState { goals, ..search.clone() }, left)
+                self.search_alternatives(SearchState { goals, ..search.clone() }, budget)
             }
         })
     }
 
     /// Solves the goals in groups, one after the other: goals are in the same group if they share attributes,
     /// directly or through others.
-    fn solve_by_group(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
-        let SearchState { goals, mut ad, fixed_attributes: given, .. } = search;
+    fn solve_by_group(&self, search: SearchState, budget: &Cell<usize>) -> Option<ClassAd> {
+        let SearchState { goals, mut ad, fixed_attributes, .. } = search;
         let mut groups: Vec<(BTreeSet<AttrName>, Vec<Goal>)> = Vec::new();
         for goal in goals {
-            let mut names: BTreeSet<AttrName> = goal.attributes.difference(&given).cloned().collect();
+            let mut names: BTreeSet<AttrName> =
+                goal.attributes.difference(&fixed_attributes).cloned().collect();
             let (linked, others): (Vec<_>, Vec<_>) =
                 groups.into_iter().partition(|(known, _)| !known.is_disjoint(&names));
             groups = others;
-            let mut together = Vec::new();
+            let mut group_goals = Vec::new();
             for (known, goals) in linked {
                 names.extend(known);
-                together.extend(goals);
+                group_goals.extend(goals);
             }
-            together.push(goal);
-            groups.push((names, together));
+            group_goals.push(goal);
+            groups.push((names, group_goals));
         }
         groups.sort_by_key(|(names, goals)| (names.len(), goals.len()));
         for (_, goals) in groups {
-            let search =
-                SearchState { goals, ad, fixed_attributes: given.clone(), order: GoalOrder::AsNeeded };
-            ad = self.continue_search(search, left)?;
+            let search = SearchState {
+                goals,
+                ad,
+                fixed_attributes: fixed_attributes.clone(),
+                order: GoalOrder::AsNeeded,
+            };
+            ad = self.continue_search(search, budget)?;
         }
         Some(ad)
     }
 
-    /// Finds ads in which some of the open attributes have other values and the goal is met, together with
-    /// all goals that have no other attributes.
+    /// Finds ads that meet the goal because some of the open attributes have other values. All other goals whose
+    /// attributes are then fixed are met as well.
     fn find_candidate_ads(
         &self,
         goal: &Goal,
         open: &[AttrName],
         search: &mut SearchState,
-        left: &Cell<usize>,
+        budget: &Cell<usize>,
         found: &mut Vec<(ClassAd, BTreeSet<AttrName>)>,
     ) {
         for (at, name) in open.iter().enumerate() {
-            let before = search.ad.get(name.as_bytes());
+            let old_value = search.ad.get(name.as_bytes());
             search.fixed_attributes.insert(name.clone());
             for trial in self.values_to_try(goal, name, search, open.len()) {
-                if left.get() == 0 || found.len() >= MAX_WAYS {
+                if budget.get() == 0 || found.len() >= MAX_ALTERNATIVES {
                     break;
                 }
                 assign_value(&mut search.ad, name, &trial);
-                if self.check_goal(goal, &search.ad, left) {
-                    let closed = search
+                if self.check_goal(goal, &search.ad, budget) {
+                    let fixed_goals = search
                         .goals
                         .iter()
                         .filter(|goal| goal.attributes.is_subset(&search.fixed_attributes));
-                    if closed.into_iter().all(|goal| self.check_goal(goal, &search.ad, left)) {
+                    if fixed_goals.into_iter().all(|goal| self.check_goal(goal, &search.ad, budget)) {
                         found.push((search.ad.clone(), search.fixed_attributes.clone()));
                     }
                 } else if found.is_empty() && open.len() > 1 {
-                    self.find_candidate_ads(goal, &open[at + 1..], search, left, found);
+                    self.find_candidate_ads(goal, &open[at + 1..], search, budget, found);
                 }
             }
-            assign_value(&mut search.ad, name, &before);
+            assign_value(&mut search.ad, name, &old_value);
             search.fixed_attributes.remove(name);
         }
     }
@@ -292,21 +305,22 @@ impl AdSolver<'_> {
         search: &SearchState,
         open: usize,
     ) -> Vec<TrialValue> {
-        let about = || search.goals.iter().filter(|other| other.attributes.contains(name));
-        let own = self.value_pool.part_values(goal, self.world);
-        let others = about().filter(|other| other.way_count == 0);
+        let goals_with_name = || search.goals.iter().filter(|other| other.attributes.contains(name));
+        let own_values = self.value_pool.part_values(goal, self.world);
+        let others = goals_with_name().filter(|other| other.alternative_count == 0);
         let others: Vec<_> = others
             .take(MAX_OTHER_GOALS)
             .map(|other| self.value_pool.part_values(other, self.world))
             .collect();
-        let of =
-            |own: &PartValues| own.iter().find(|(other, _)| other == name).map(|(_, trials)| trials.clone());
+        let values_of_name = |own_values: &PartValues| {
+            own_values.iter().find(|(other, _)| other == name).map(|(_, trials)| trials.clone())
+        };
         let mut trials = Vec::new();
-        if let Some(own) = of(&own) {
-            trials.extend(own.plain.into_iter().chain(own.near));
+        if let Some(own_values) = values_of_name(&own_values) {
+            trials.extend(own_values.plain.into_iter().chain(own_values.near));
         }
         let mut patterns: Vec<PatternGoal> = Vec::new();
-        for wanted in about().filter_map(|other| PatternGoal::from_goal(other, name)) {
+        for wanted in goals_with_name().filter_map(|other| PatternGoal::from_goal(other, name)) {
             if patterns.len() < MAX_PATTERNS && !patterns.contains(&wanted) {
                 patterns.push(wanted);
             }
@@ -315,7 +329,7 @@ impl AdSolver<'_> {
             let texts = self.value_pool.joint_texts(&patterns);
             trials.extend(texts.iter().map(|text| Some(Expr::literal(BString::from(&text[..])))));
         }
-        trials.extend(others.iter().filter_map(of).flat_map(|trials| trials.plain));
+        trials.extend(others.iter().filter_map(values_of_name).flat_map(|trials| trials.plain));
         trials.extend(self.boundary_values(goal, name, &search.ad, open));
         trials.extend(self.value_pool.values_of(name).cloned());
         trials

@@ -30,23 +30,23 @@ impl TransformObservations {
         self
     }
 
-    /// Adds the expressions that a transform evaluated to `cover`. `name` is the transform's name in
+    /// Adds the expressions that a transform evaluated to `coverage`. `name` is the transform's name in
     /// messages.
     pub fn add_conditions_to(
         &self,
         transform: &BString,
         name: &str,
-        within: &[Goal],
-        cover: &mut ConditionCoverage<'_>,
+        preconditions: &[Goal],
+        coverage: &mut ConditionCoverage<'_>,
     ) {
         for (keyword, attribute, text) in self.evaluated_texts.get(transform).into_iter().flatten() {
             if let Ok((expr, _)) = Expr::parse_prefix(text, Dialect::new_syntax()) {
                 let name = format!("{name}: {keyword} {attribute}");
-                cover.add_condition(Condition {
+                coverage.add_condition(Condition {
                     name,
                     expr,
                     is_condition: false,
-                    preconditions: within.to_vec(),
+                    preconditions: preconditions.to_vec(),
                     is_same_in_both: false,
                 });
             }
@@ -54,12 +54,12 @@ impl TransformObservations {
     }
 
     /// Returns descriptions of the `if` lines that depend on the ad but had only one outcome. Transforms for
-    /// which `known` returns true, because they are equal in both rule sets, are omitted.
-    pub fn unreached_conditions(&self, name: &str, known: &dyn Fn(&BString) -> bool) -> Vec<String> {
-        let one_way = self.conditions.iter().filter(|((transform, _, text), seen)| {
-            depends_on_ad(text) && **seen != [true; 2] && !known(transform)
+    /// which `is_equal` returns true, because they are equal in both rule sets, are omitted.
+    pub fn unreached_conditions(&self, name: &str, is_equal: &dyn Fn(&BString) -> bool) -> Vec<String> {
+        let one_sided = self.conditions.iter().filter(|((transform, _, text), seen)| {
+            depends_on_ad(text) && **seen != [true; 2] && !is_equal(transform)
         });
-        one_way
+        one_sided
             .map(|((transform, number, text), seen)| {
                 let missing = if seen[0] { "false" } else { "true" };
                 format!(
@@ -73,8 +73,8 @@ impl TransformObservations {
 /// Returns true if a line of the `if` family refers to the ad.
 fn depends_on_ad(text: &[u8]) -> bool {
     let word = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
-    let asks = [&b"if"[..], b"elif"].into_iter().any(|keyword| caseless::eq(word, keyword));
-    asks && text.to_ascii_lowercase().contains_str("my.")
+    let is_condition = [&b"if"[..], b"elif"].into_iter().any(|keyword| caseless::eq(word, keyword));
+    is_condition && text.to_ascii_lowercase().contains_str("my.")
 }
 
 impl Observer for TransformObservations {

@@ -65,7 +65,7 @@ impl ExprLiterals {
     /// Returns the strings themselves, and texts that match the patterns.
     fn plain_texts(&self) -> Vec<Vec<u8>> {
         let mut texts: Vec<Vec<u8>> =
-            self.patterns.iter().flat_map(|it| pattern_texts::usual_texts(it)).collect();
+            self.patterns.iter().flat_map(|it| pattern_texts::generate_matching_texts(it)).collect();
         for string in &self.strings {
             texts.push(string.clone());
             let pieces = string.split(|byte| b", ;".contains(byte)).filter(|piece| !piece.is_empty());
@@ -105,7 +105,7 @@ impl ExprLiterals {
         for string in self.strings.iter().take(20) {
             texts.extend(pattern_texts::near_misses(string));
             texts.extend(adjacent_versions(string));
-            // Text of which `substr(x, 3)` returns the string.
+            // Texts of which `substr(x, 3)` returns the string.
             texts.extend(lengths.iter().map(|&length| [&b"x".repeat(length.min(300))[..], string].concat()));
             // Texts that yield the string in `strcat(x, "@here")` and `split(x, "@")[0]`.
             for other in self.strings.iter().take(20).filter(|other| *other != string) {
@@ -157,11 +157,11 @@ pub(super) fn values_for_part(
     let texts = |texts: Vec<Vec<u8>>| texts.into_iter().map(|it| text_literal(&it));
     let plain: Vec<Expr> = texts(literals.plain_texts()).chain(literals.plain_numbers()).collect();
     let near: Vec<Expr> = texts(literals.near_texts()).chain(literals.near_values(&plain)).collect();
-    let mut around = ClassAd::new();
-    names.iter().for_each(|name| around.set(name.clone(), 1));
+    let mut other_values = ClassAd::new();
+    names.iter().for_each(|name| other_values.set(name.clone(), 1));
     let selected = selected_fields(expr);
-    let of = |name: &AttrName| {
-        let numbers = boundaries(expr, name, &around, world);
+    let trials_for = |name: &AttrName| {
+        let numbers = boundaries(expr, name, &other_values, world);
         let numbers = numbers.into_iter().map(|number| Some(Expr::literal(number)));
         let mut trials = TrialValues {
             plain: one_of_each_kind()
@@ -177,7 +177,7 @@ pub(super) fn values_for_part(
         }
         trials
     };
-    names.iter().map(|name| (name.clone(), of(name))).collect()
+    names.iter().map(|name| (name.clone(), trials_for(name))).collect()
 }
 
 fn text_literal(bytes: &[u8]) -> Expr {
@@ -249,10 +249,10 @@ pub(super) fn boundaries(expr: &Expr, name: &AttrName, ad: &ClassAd, world: &dyn
         ad.set(name.clone(), number);
         classify(expr, &ad, world)
     };
-    let ladder: Vec<(i64, ValueClass)> =
+    let probes: Vec<(i64, ValueClass)> =
         probe_numbers(world.now().epoch()).into_iter().map(|number| (number, at(number))).collect();
     let mut found = Vec::new();
-    for pair in ladder.windows(2) {
+    for pair in probes.windows(2) {
         let [(mut from, mut below), (to, above)] = [pair[0], pair[1]];
         while below != above && from < to && found.len() < MAX_CHANGES * 4 {
             let (mut low, mut high) = (from, to);
@@ -267,7 +267,8 @@ pub(super) fn boundaries(expr: &Expr, name: &AttrName, ad: &ClassAd, world: &dyn
     found
 }
 
-/// Returns the initial numbers: powers of two and ten, and the same before and after the current time.
+/// Returns the numbers at which the search begins: powers of two and ten, positive and negative, and the current time
+/// plus and minus these powers.
 fn probe_numbers(now: i64) -> Vec<i64> {
     let powers = (0..53).map(|power| 1_i64 << power).chain((0..16).map(|power| 10_i64.pow(power)));
     let steps: Vec<i64> = powers.collect();

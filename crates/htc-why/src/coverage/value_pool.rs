@@ -31,7 +31,7 @@ pub(super) type PartValues = Rc<Vec<(AttrName, TrialValues)>>;
 
 /// Maximum number of values from conditions for an attribute.
 const MAX_PLAIN_VALUES: usize = 3000;
-/// Maximum number of values near those for an attribute.
+/// Maximum number of values for an attribute that are only near the values from conditions.
 const MAX_NEAR_VALUES: usize = 600;
 
 impl ValuePool {
@@ -55,37 +55,37 @@ impl ValuePool {
 
     fn add_value(&mut self, name: &AttrName, trial: TrialValue, is_plain: bool) {
         let trials = self.trials.entry(name.clone()).or_default();
-        let (trials, most) = if is_plain {
+        let (trials, max) = if is_plain {
             (&mut trials.plain, MAX_PLAIN_VALUES)
         } else {
             (&mut trials.near, MAX_NEAR_VALUES)
         };
         let text = trial.as_ref().map_or_else(BString::default, Expr::unparse);
-        if trials.len() < most && self.known_values.insert((name.clone(), text)) {
+        if trials.len() < max && self.known_values.insert((name.clone(), text)) {
             trials.push(trial);
         }
     }
 
     /// Adds the values of a part of a condition, and returns them for each of its attributes.
     pub(super) fn add_part(&mut self, part: &Goal, world: &dyn World) -> PartValues {
-        let own = self.part_values(part, world);
-        for (name, trials) in own.iter() {
+        let values = self.part_values(part, world);
+        for (name, trials) in values.iter() {
             self.add_attribute(name);
             trials.plain.iter().for_each(|trial| self.add_value(name, trial.clone(), true));
             trials.near.iter().for_each(|trial| self.add_value(name, trial.clone(), false));
         }
-        own
+        values
     }
 
     /// Returns the values of a part of a condition for each of its attributes.
     pub(super) fn part_values(&self, part: &Goal, world: &dyn World) -> PartValues {
         let text = part.expr.without_parentheses().unparse();
-        if let Some(own) = self.part_values.borrow().get(&text) {
-            return own.clone();
+        if let Some(values) = self.part_values.borrow().get(&text) {
+            return values.clone();
         }
-        let own = PartValues::new(trial_values::values_for_part(&part.expr, &part.attributes, world));
-        self.part_values.borrow_mut().insert(text, own.clone());
-        own
+        let values = PartValues::new(trial_values::values_for_part(&part.expr, &part.attributes, world));
+        self.part_values.borrow_mut().insert(text, values.clone());
+        values
     }
 
     /// Returns texts with the wanted results for several patterns.

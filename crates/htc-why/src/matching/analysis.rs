@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::bit_set::BitSet;
-use super::clause_table::{ClauseTable, SeenJob, TableInput};
+use super::clause_table::{ClauseTable, JobAdVariants, TableInput};
 use super::clauses::ClauseSide;
 use super::grouping::{JobGrouper, RawGroup};
 use super::name_closure::{NameGraph, ReadNames, close, definitions_key, definitions_read};
 use super::side_names::SideNames;
 use super::slot_set::{OtherRefusal, SlotSet};
 
-/// Clauses whose lengths differ by less than this keep their order.
+/// Clauses are sorted by length in steps of this number of bytes.
 const CLAUSE_LENGTH_STEP: usize = 120;
 
-/// Jobs that no slot can distinguish.
+/// Jobs that are equivalent for every slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobGroup {
     /// Name of the first job.
@@ -30,7 +30,7 @@ pub struct JobGroup {
     pub accepting_slots: usize,
 }
 
-/// Slots that no job can distinguish.
+/// Slots that are equivalent for every job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotGroup {
     /// Name of the first slot.
@@ -44,7 +44,7 @@ pub struct SlotGroup {
     pub accepted_jobs: usize,
 }
 
-/// Clause, or other condition, that refuses groups of slots to one group of jobs.
+/// Clause or other condition that rules out groups of slots for one group of jobs.
 pub(super) struct Refusal<'a> {
     pub(super) source: RefusalSource<'a>,
     /// Clauses about the same attributes that refuse the same slots, such as those of the other side.
@@ -81,11 +81,12 @@ pub struct Analysis<'s> {
     slot_groups: Vec<SlotGroup>,
     pub(super) representatives: Vec<usize>,
     pub(super) weights: Vec<usize>,
-    pub(super) jobs: Vec<SeenJob>,
+    pub(super) jobs: Vec<JobAdVariants>,
     pub(super) table: ClauseTable,
     /// Refusals by slots for which all clauses are true, for each group of jobs that has some.
     other: FxHashMap<usize, OtherRefusals>,
-    /// The same with refusals that do not depend on clauses, by all slots. Computed for the groups that are explained.
+    /// Refusals for reasons other than a clause by all slots, for each group of jobs; computed for groups that are
+    /// explained.
     all_other: Vec<OnceLock<OtherRefusals>>,
 }
 
@@ -100,15 +101,15 @@ impl<'s> Analysis<'s> {
         let representatives: Vec<usize> = slot_groups.iter().map(|group| group.members[0]).collect();
         let weights: Vec<usize> = slot_groups.iter().map(|group| group.count).collect();
         let mut job_groups = Vec::with_capacity(raw_groups.len());
-        let mut seen = Vec::with_capacity(raw_groups.len());
+        let mut job_ads = Vec::with_capacity(raw_groups.len());
         for RawGroup { ad, first, last, count, .. } in raw_groups {
             job_groups.push(JobGroup { first, last, count, accepting_slots: 0 });
-            seen.push(SeenJob::new(ad, slots));
+            job_ads.push(JobAdVariants::new(ad, slots));
         }
         let input = TableInput {
             slots,
             slot_groups: &representatives,
-            jobs: &seen,
+            jobs: &job_ads,
             graphs: [&slot_graph, &job_graph],
         };
         let table = ClauseTable::new(&input);
@@ -116,7 +117,7 @@ impl<'s> Analysis<'s> {
         for (at, group) in job_groups.iter_mut().enumerate() {
             let mut refused = BitSet::new(representatives.len());
             table.refusals(at).for_each(|(_, slots)| refused.union_with(slots));
-            let refusals = other_refusals(slots, &representatives, &seen[at], &refused);
+            let refusals = other_refusals(slots, &representatives, &job_ads[at], &refused);
             refusals.iter().for_each(|it| refused.union_with(&it.slots));
             if !refusals.is_empty() {
                 other.insert(at, refusals);
@@ -133,22 +134,23 @@ impl<'s> Analysis<'s> {
             slot_groups,
             representatives,
             weights,
-            jobs: seen,
+            jobs: job_ads,
             table,
             other,
             all_other,
         }
     }
 
-    /// Compares each job with each slot, without groups, and only by clauses. The graph has the names that slots and jobs
-    /// read; the result has it together with that of the definitions in jobs.
-    pub(super) fn of_pairs(
+    /// Compares each job with each slot, without groups, and only by clauses. `slot_graph` has the names that
+    /// slots and jobs read; it is returned together with the graph of the definitions in jobs.
+    pub(super) fn for_pairs(
         slots: &'s dyn SlotSet,
         jobs: &[ClassAd],
         slot_graph: NameGraph,
     ) -> (Self, [NameGraph; 2]) {
         let job_graph = definitions_graph(&slot_graph, jobs.iter());
-        let jobs: Vec<SeenJob> = jobs.iter().map(|job| SeenJob::new(job.clone(), slots)).collect();
+        let jobs: Vec<JobAdVariants> =
+            jobs.iter().map(|job| JobAdVariants::new(job.clone(), slots)).collect();
         let representatives: Vec<usize> = (0..slots.len()).collect();
         let graphs = [&slot_graph, &job_graph];
         let table =
@@ -223,7 +225,7 @@ impl<'s> Analysis<'s> {
         accepting
     }
 
-    /// Returns the conditions that refuse slots to a group of jobs; those that refuse most slots come first.
+    /// Returns the conditions that rule out slots for a group of jobs; those that rule out most slots come first.
     pub(super) fn refusals(&self, job: usize) -> Vec<Refusal<'_>> {
         let size = self.weights.len();
         let clauses = self.table.refusals(job).map(|(clause, slots)| (RefusalSource::Clause(clause), slots));
@@ -231,10 +233,10 @@ impl<'s> Analysis<'s> {
         let other = other.map(|it| (RefusalSource::Other(&it.refusal), &it.slots));
         let mut all: Vec<(RefusalSource<'_>, &BitSet, Vec<usize>)> = Vec::new();
         for (source, slots) in clauses.chain(other) {
-            let same = |known: &&mut (RefusalSource<'_>, &BitSet, Vec<usize>)| {
+            let is_equivalent = |known: &&mut (RefusalSource<'_>, &BitSet, Vec<usize>)| {
                 known.1 == slots && self.compare_same_attributes(known.0, source)
             };
-            match (all.iter_mut().find(same), source) {
+            match (all.iter_mut().find(is_equivalent), source) {
                 (Some((.., equivalent)), RefusalSource::Clause(clause)) => equivalent.push(clause),
                 _ => all.push((source, slots, Vec::new())),
             }
@@ -281,8 +283,8 @@ impl<'s> Analysis<'s> {
         }
     }
 
-    /// Returns the clauses that refuse every slot to a group of jobs: the side and the attribute that contain each, and its
-    /// text.
+    /// Returns the clauses that rule out every slot for a group of jobs: the side and the attribute that contain each,
+    /// and its text.
     pub fn clauses_refusing_all(&self, job: usize) -> Vec<(ClauseSide, String, String)> {
         let all = self.slot_count();
         let is_total = |slots: &BitSet| slots.total_weight(&self.weights) == all;
@@ -317,17 +319,17 @@ fn group_slots(slots: &dyn SlotSet, read: &ReadNames) -> Vec<SlotGroup> {
     groups
 }
 
-/// Returns the refusals of slots for which all clauses are true.
+/// Returns the refusals by slots for which all clauses are true.
 fn other_refusals(
     slots: &dyn SlotSet,
     representatives: &[usize],
-    job: &SeenJob,
+    job: &JobAdVariants,
     refused: &BitSet,
 ) -> OtherRefusals {
     let mut found: OtherRefusals = Vec::new();
     for at in refused.missing(representatives.len()) {
         let slot = representatives[at];
-        let ad = job.as_seen_by(slots, slot);
+        let ad = job.for_slot(slots, slot);
         if slots.has_other_conditions(slot, ad)
             && let Some(refusal) = slots.refusal_beyond_requirements(slot, ad)
         {
@@ -339,9 +341,9 @@ fn other_refusals(
 
 /// Adds a refusal by a group of slots, whose number and name are given; `size` is the number of groups of slots.
 fn add_refusal(found: &mut OtherRefusals, refusal: OtherRefusal, (at, name): (usize, &str), size: usize) {
-    let same =
+    let is_same =
         |it: &SharedRefusal| it.refusal.attribute == refusal.attribute && it.refusal.text == refusal.text;
-    let number = found.iter().position(same).unwrap_or_else(|| {
+    let number = found.iter().position(is_same).unwrap_or_else(|| {
         let first = (name.to_owned(), refusal.sentence.clone());
         found.push(SharedRefusal { refusal: refusal.clone(), slots: BitSet::new(size), first });
         found.len() - 1
@@ -360,12 +362,13 @@ impl Analysis<'_> {
         self.other.get(&job).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the refusals of a group of jobs for reasons other than a clause, also by slots for which a clause is not true.
+    /// Returns the refusals of a group of jobs for reasons other than a clause, also by slots for which a clause is not
+    /// true.
     fn all_other_refusals(&self, job: usize) -> &[SharedRefusal] {
         self.all_other[job].get_or_init(|| {
             let mut found = self.other_refusals(job).to_vec();
             for at in self.accepting_slots(job).missing(self.representatives.len()) {
-                if let Some(refusal) = self.refusal_anyway(job, at) {
+                if let Some(refusal) = self.refusal_despite_requirements(job, at) {
                     let name = self.slots.name(self.representatives[at]);
                     add_refusal(&mut found, refusal, (at, name), self.representatives.len());
                 }
@@ -375,14 +378,14 @@ impl Analysis<'_> {
     }
 
     /// Returns the refusal of a group of jobs by a group of slots that does not depend on Requirements, or `None`.
-    fn refusal_anyway(&self, job: usize, at: usize) -> Option<OtherRefusal> {
+    fn refusal_despite_requirements(&self, job: usize, at: usize) -> Option<OtherRefusal> {
         let slot = self.representatives[at];
-        self.slots.refusal_despite_requirements(slot, self.jobs[job].as_seen_by(self.slots, slot))
+        self.slots.refusal_despite_requirements(slot, self.jobs[job].for_slot(self.slots, slot))
     }
 
     /// True if a group of slots refuses a group of jobs even if all Requirements are true.
-    pub(super) fn is_refused_anyway(&self, job: usize, at: usize) -> bool {
-        self.refusal_anyway(job, at).is_some()
+    pub(super) fn is_refused_despite_requirements(&self, job: usize, at: usize) -> bool {
+        self.refusal_despite_requirements(job, at).is_some()
     }
 }
 

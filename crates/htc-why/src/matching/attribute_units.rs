@@ -1,4 +1,4 @@
-//! Units of the numbers of attributes, and numbers of the clock in words.
+//! Units of the values of attributes, and values of clock attributes as text.
 
 /// Attributes whose numbers have a unit.
 const UNITS: [(&str, &str); 37] = [
@@ -59,7 +59,7 @@ const MINUTES_OF_DAY: i64 = 24 * 60;
 /// Returns the unit of an attribute's numbers, or `None` if it has none or the unit is unknown.
 pub(super) fn unit_of(name: &str) -> Option<&'static str> {
     let known = UNITS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-    // A number of days is not a name such as `Holidays`: the ending begins with an upper-case letter.
+    // The case is significant: `MaxDays` is a number of days, but `Holidays` is not.
     let ending = || ENDINGS.iter().find(|(end, _)| name.len() > end.len() && name.ends_with(end));
     known.or_else(ending).map(|(_, unit)| *unit)
 }

@@ -1,4 +1,4 @@
-//! Clauses that refuse slots to jobs.
+//! Clauses that rule out slots for jobs.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::clauses::ClauseSide;
 /// Attribute that a clause reads and that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MissingAttribute {
-    /// The name.
+    /// Name of the missing attribute.
     pub name: String,
     /// Number of slots that have the attribute.
     pub slots_with: usize,
@@ -16,7 +16,7 @@ pub struct MissingAttribute {
     pub examples: Vec<String>,
 }
 
-/// Clause that refuses slots to a group of jobs.
+/// Clause that rules out slots for a group of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
     /// Side whose ad contains the clause.
@@ -46,16 +46,16 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Returns the longest form of the sentence that has at most `most` characters, or the shortest form.
-    pub fn sentence_within(&self, most: usize) -> &str {
-        longest_within(&self.sentence, &self.shorter_sentences, most)
+    /// Returns the longest form of the sentence that has at most `max` characters, or the shortest form.
+    pub fn sentence_within(&self, max: usize) -> &str {
+        longest_within(&self.sentence, &self.shorter_sentences, max)
     }
 }
 
-/// Returns the first of the forms of a sentence, from the longest to the shortest, that has at most `most` characters, or the
-/// shortest one.
-pub(super) fn longest_within<'a>(sentence: &'a str, shorter: &'a [String], most: usize) -> &'a str {
+/// Returns the first of the forms of a sentence, from the longest to the shortest, that has at most `max` characters,
+/// or the shortest one.
+pub(super) fn longest_within<'a>(sentence: &'a str, shorter: &'a [String], max: usize) -> &'a str {
     let mut forms = std::iter::once(sentence).chain(shorter.iter().map(String::as_str));
     let last = shorter.last().map_or(sentence, String::as_str);
-    forms.find(|form| form.chars().count() <= most).unwrap_or(last)
+    forms.find(|form| form.chars().count() <= max).unwrap_or(last)
 }

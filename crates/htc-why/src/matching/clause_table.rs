@@ -10,33 +10,34 @@ use super::name_closure::{CircleFinder, NameGraph, ReadNames, close, definitions
 use super::number_comparison::{NumberComparison, RefusedSlots};
 use super::slot_set::SlotSet;
 
-/// Job ad as slots see it.
+/// Job ad, with a variant that has default requests.
 #[derive(Clone, Debug)]
-pub(super) struct SeenJob {
+pub(super) struct JobAdVariants {
     pub(super) plain: ClassAd,
     /// The ad with default requests, for static slots; `None` if that is the same.
     with_defaults: Option<ClassAd>,
 }
 
-impl SeenJob {
+impl JobAdVariants {
     pub(super) fn new(job: ClassAd, slots: &dyn SlotSet) -> Self {
-        let lacks = ["RequestCpus", "RequestMemory", "RequestDisk"].iter().any(|name| !job.contains(name));
-        let needed = lacks && (0..slots.len()).any(|slot| slots.adds_default_requests(slot));
-        let with_defaults = needed.then(|| {
+        let lacks_request =
+            ["RequestCpus", "RequestMemory", "RequestDisk"].iter().any(|name| !job.contains(name));
+        let needs_defaults = lacks_request && (0..slots.len()).any(|slot| slots.adds_default_requests(slot));
+        let with_defaults = needs_defaults.then(|| {
             let mut job = job.clone();
             add_default_requests(&mut job);
             job
         });
-        SeenJob { plain: job, with_defaults }
+        JobAdVariants { plain: job, with_defaults }
     }
 
     /// Returns the ad as one slot sees it.
-    pub(super) fn as_seen_by(&self, slots: &dyn SlotSet, slot: usize) -> &ClassAd {
+    pub(super) fn for_slot(&self, slots: &dyn SlotSet, slot: usize) -> &ClassAd {
         self.for_condition(ClauseSide::Slot, slots, slot)
     }
 
-    /// Returns the ad that a condition of a side reads. The job's own Requirements are evaluated before a slot adds default
-    /// requests.
+    /// Returns the ad that a condition of a side reads. The job's own Requirements are evaluated before a slot adds
+    /// default requests.
     pub(super) fn for_condition(&self, side: ClauseSide, slots: &dyn SlotSet, slot: usize) -> &ClassAd {
         match &self.with_defaults {
             Some(ad) if side == ClauseSide::Slot && slots.adds_default_requests(slot) => ad,
@@ -45,7 +46,7 @@ impl SeenJob {
     }
 }
 
-/// Clause of one group of jobs: the number of the clause, and of the class of its values.
+/// Clause that applies to a group of jobs: its number, and the number of the class of jobs that have the same values.
 type ClauseClass = (u32, u32);
 
 /// Truth of all clauses.
@@ -62,7 +63,7 @@ pub(super) struct TableInput<'a> {
     pub(super) slots: &'a dyn SlotSet,
     /// Representative of each group of slots.
     pub(super) slot_groups: &'a [usize],
-    pub(super) jobs: &'a [SeenJob],
+    pub(super) jobs: &'a [JobAdVariants],
     pub(super) graphs: [&'a NameGraph; 2],
 }
 
@@ -74,7 +75,7 @@ impl ClauseTable {
             of_job: vec![Vec::new(); input.jobs.len()],
         };
         let split = ClauseSplit {
-            needed: input.slots.needs_requirements(),
+            needs_requirements: input.slots.needs_requirements(),
             circles: CircleFinder::new(input.graphs),
         };
         let slot_ads = input.slot_groups.iter().map(|slot| input.slots.ad(*slot));
@@ -82,9 +83,9 @@ impl ClauseTable {
         for (clause, users) in distinct_clauses(slot_ads, ClauseSide::Slot, &split) {
             table.add(input, clause, &users, &all_jobs);
         }
-        let counting = |at: &usize| input.slots.counts_job_requirements(input.slot_groups[*at]);
-        let counting: Vec<usize> = (0..input.slot_groups.len()).filter(counting).collect();
-        if !counting.is_empty() {
+        let checking_slots = |at: &usize| input.slots.checks_job_requirements(input.slot_groups[*at]);
+        let checking_slots: Vec<usize> = (0..input.slot_groups.len()).filter(checking_slots).collect();
+        if !checking_slots.is_empty() {
             let job_ads = input.jobs.iter().map(|job| &job.plain);
             let clauses = match input.slots.job_conditions() {
                 Some(conditions) => {
@@ -93,7 +94,7 @@ impl ClauseTable {
                 None => distinct_clauses(job_ads, ClauseSide::Job, &split),
             };
             for (clause, users) in clauses {
-                table.add(input, clause, &counting, &users);
+                table.add(input, clause, &checking_slots, &users);
             }
         }
         table
@@ -132,8 +133,8 @@ impl ClauseTable {
             };
             for &at in undecided {
                 let slots = &slot_classes[at];
-                let by_numbers = numbers.as_ref().and_then(|numbers| numbers.holds(class, at));
-                if !by_numbers.unwrap_or_else(|| evaluate(members, slots)) {
+                let result = numbers.as_ref().and_then(|numbers| numbers.holds(class, at));
+                if !result.unwrap_or_else(|| evaluate(members, slots)) {
                     slots.iter().for_each(|slot| refused.insert(*slot));
                 }
             }
@@ -157,8 +158,8 @@ impl ClauseTable {
         self.refusing[clause][class as usize].contains(slot)
     }
 
-    /// Returns the clauses that apply to a group of jobs, with the classes of their values: those of slots, then those of the
-    /// job in the order of its Requirements.
+    /// Returns the clauses that apply to a group of jobs, with the classes of their values: those of slots, then those
+    /// of the job in the order of its Requirements.
     pub(super) fn ordered_clauses(
         &self,
         job: usize,
@@ -167,17 +168,17 @@ impl ClauseTable {
     ) -> Vec<(usize, u32)> {
         let circles = CircleFinder::new([&graphs[0], &graphs[1]]);
         let is_circular = |name: &AttrName, definition: &Expr| circles.is_circular(name, definition);
-        let own: Vec<Vec<u8>> =
+        let own_keys: Vec<Vec<u8>> =
             split_requirements(ad, ClauseSide::Job, false, &is_circular).iter().map(clause_key).collect();
-        let place = |clause: &Clause| {
+        let position_of = |clause: &Clause| {
             let key = clause_key(clause);
-            own.iter().position(|known| *known == key).unwrap_or_default()
+            own_keys.iter().position(|known| *known == key).unwrap_or_default()
         };
         let mut clauses: Vec<(usize, u32)> =
             self.of_job[job].iter().map(|(clause, class)| (*clause as usize, *class)).collect();
         clauses.sort_by_key(|(clause, _)| match &self.clauses[*clause] {
             clause if clause.side == ClauseSide::Slot => (false, 0),
-            clause => (true, place(clause)),
+            clause => (true, position_of(clause)),
         });
         clauses
     }
@@ -193,8 +194,8 @@ fn clause_key(clause: &Clause) -> Vec<u8> {
 /// Division of Requirements into clauses.
 struct ClauseSplit<'a> {
     /// True if an ad without Requirements matches nothing.
-    needed: bool,
-    /// Names that refer to each other in a circle are not replaced by their definitions.
+    needs_requirements: bool,
+    /// Finder of names that refer to each other in a circle, which are not replaced by their definitions.
     circles: CircleFinder<'a>,
 }
 
@@ -208,7 +209,7 @@ fn distinct_clauses<'a>(
     let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let is_circular = |name: &AttrName, definition: &Expr| split.circles.is_circular(name, definition);
     for (at, ad) in ads.enumerate() {
-        for clause in split_requirements(ad, side, split.needed, &is_circular) {
+        for clause in split_requirements(ad, side, split.needs_requirements, &is_circular) {
             let next = found.len();
             let number = *index.entry(clause_key(&clause)).or_insert(next);
             if number == next {

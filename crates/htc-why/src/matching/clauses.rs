@@ -49,8 +49,8 @@ impl Clause {
         Clause { side: ClauseSide::Job, attribute, expr, text, names }
     }
 
-    /// Returns true if the clause keeps a job on machines that share its files. Without the clause, the job would run without
-    /// its files, so only file transfer helps.
+    /// Returns true if the clause keeps a job on machines that share its files. Without the clause, the job would run
+    /// without its files, so only file transfer helps.
     pub(super) fn needs_file_transfer(&self) -> bool {
         self.side == ClauseSide::Job
             && mentioned_references(&self.expr).iter().any(|reference| reference.name == "FileSystemDomain")
@@ -60,9 +60,9 @@ impl Clause {
 /// Function that returns true if evaluating a definition may read its own name again.
 pub(super) type CircleTest<'a> = dyn Fn(&AttrName, &Expr) -> bool + 'a;
 
-/// Returns the clauses of an ad's Requirements. Requirements are true if and only if all clauses are. If Requirements are
-/// `needed`, an ad without them has a clause that is never true. Names for which
-/// `is_circular` returns true are not replaced by their definitions.
+/// Returns the clauses of an ad's Requirements. Requirements are true if and only if all clauses are. If Requirements
+/// are `needed`, an ad without them has a clause that is never true. Names for which `is_circular` returns true are not
+/// replaced by their definitions.
 pub(super) fn split_requirements(
     ad: &ClassAd,
     side: ClauseSide,
@@ -104,16 +104,16 @@ impl ClauseCollector<'_> {
     fn collect(&mut self, expr: &Expr) {
         for clause in explain::conjuncts(expr) {
             let clause = clause.without_parentheses();
-            let own = own_attribute(&clause);
-            let definition = own.as_ref().and_then(|name| self.ad.get(name));
-            match (own, definition) {
+            let own_name = own_attribute(&clause);
+            let definition = own_name.as_ref().and_then(|name| self.ad.get(name));
+            match (own_name, definition) {
                 (Some(name), Some(definition)) if self.can_replace_name(&name, &definition) => {
                     self.path.push(name);
                     self.collect(&definition);
                     self.path.pop();
                 }
-                (own, definition) => {
-                    let attribute = own.filter(|_| definition.is_some());
+                (own_name, definition) => {
+                    let attribute = own_name.filter(|_| definition.is_some());
                     let attribute = attribute.as_ref().or(self.path.last());
                     let attribute = attribute.map(ToString::to_string).unwrap_or_default();
                     add_clause(self.side, &attribute, clause, &mut self.clauses);
@@ -230,11 +230,11 @@ impl Reference {
             (ReferenceScope::Unscoped, ClauseSide::Slot) => vec![ClauseSide::Slot, ClauseSide::Job],
             (ReferenceScope::Unscoped, ClauseSide::Job) => vec![ClauseSide::Job, ClauseSide::Slot],
         };
-        let has = |side: &ClauseSide| match side {
+        let defines_name = |side: &ClauseSide| match side {
             ClauseSide::Slot => slot.contains(&self.name),
             ClauseSide::Job => job.contains(&self.name),
         };
-        order.into_iter().find(has)
+        order.into_iter().find(defines_name)
     }
 
     /// True if the attribute could be one of the job, for a clause of `side`.
@@ -277,9 +277,9 @@ fn add_references(expr: &Expr, depth: usize, found: &mut Vec<Reference>) {
     }
 }
 
-/// Returns an expression with one of its parts replaced, or `None` if that is not possible. The result is an expression of
-/// text, in which the part may be found by its text only.
-pub(super) fn replace_part(whole: &Expr, part: &Expr, with: &Expr) -> Option<Expr> {
+/// Returns an expression with one of its parts replaced, or `None` if that is not possible. The part is
+/// searched for by its text, and its first occurrence is replaced.
+pub(super) fn replace_part(whole: &Expr, part: &Expr, replacement: &Expr) -> Option<Expr> {
     let (whole, part) = (whole.unparse().to_string(), part.unparse().to_string());
     let is_word =
         |byte: Option<u8>| byte.is_some_and(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.'));
@@ -287,7 +287,7 @@ pub(super) fn replace_part(whole: &Expr, part: &Expr, with: &Expr) -> Option<Exp
         let before = at.checked_sub(1).and_then(|before| whole.as_bytes().get(before).copied());
         !is_word(before) && !is_word(whole.as_bytes().get(at + part.len()).copied())
     })?;
-    let text = format!("{}{}{}", &whole[..at], with.unparse(), &whole[at + part.len()..]);
+    let text = format!("{}{}{}", &whole[..at], replacement.unparse(), &whole[at + part.len()..]);
     Expr::parse(text.as_bytes()).ok()
 }
 

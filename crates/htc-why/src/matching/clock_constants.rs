@@ -4,9 +4,9 @@ use htc_classad::{Context, Expr, ExprKind, Value};
 
 use super::attribute_units::clock_text;
 use super::clauses::{Reference, mentioned_references};
-use super::seen_values::expr_text;
+use super::value_summary::expr_text;
 
-/// Returns what the constants mean that a part compares with the clock: `18 * 60 is 18:00`.
+/// Returns the meaning of the constants that a part compares with the clock: `18 * 60 is 18:00`.
 pub(super) fn clock_constants(context: &Context<'_>, part: &Expr) -> Option<String> {
     let mut found = Vec::new();
     collect_constants(context, part, MAX_DEPTH, &mut found);
@@ -32,9 +32,9 @@ fn collect_constants(context: &Context<'_>, part: &Expr, depth: usize, found: &m
         };
         let Value::Int(number) = value else { continue };
         if let Some(text) = clock_text(&reference.name.to_string(), number) {
-            let said = format!("{} is {text}", expr_text(&constant.without_parentheses()));
-            if !found.contains(&said) {
-                found.push(said);
+            let phrase = format!("{} is {text}", expr_text(&constant.without_parentheses()));
+            if !found.contains(&phrase) {
+                found.push(phrase);
             }
         }
     }

@@ -63,8 +63,8 @@ impl ClockDependence<'_> {
             return false;
         }
         if let ExprKind::Call(function, arguments) = expr.kind()
-            && CLOCK_FUNCTIONS.iter().any(|(name, most)| {
-                arguments.len() <= *most && function.eq_ignore_ascii_case(name.as_bytes())
+            && CLOCK_FUNCTIONS.iter().any(|(name, max_arguments)| {
+                arguments.len() <= *max_arguments && function.eq_ignore_ascii_case(name.as_bytes())
             })
         {
             return true;
@@ -93,33 +93,33 @@ impl ClockDependence<'_> {
         context.eval(self.part).truth() == Some(true)
     }
 
-    /// Returns the first time at which the clause is true in a direction (1: later, -1: earlier), or `None` if none of the
-    /// times that are tried has a true value. Two neighbouring times confirm it.
+    /// Returns the time nearest to `now` in a direction (1: later, -1: earlier) at which the clause is true, or `None`
+    /// if it is true at none of the times that are tried. One second closer to `now`, it is not true.
     fn nearest(&self, now: i64, direction: i64) -> Option<i64> {
         let [(minute, day), (hour, days)] = STEPS;
         let near = (1..=day / minute).map(|step| step * minute);
         let near = near.chain((1..=(days - day) / hour).map(|step| day + step * hour));
         let far = std::iter::successors(Some(days), |distance| Some(distance + distance / 2));
         let far = far.take_while(|distance| *distance < MAX_DISTANCE);
-        let mut before = 0;
+        let mut previous = 0;
         for distance in near.chain(far) {
             let time = now + direction * distance;
             if time < 0 {
                 return None;
             }
             if self.is_true_at(time) {
-                let (mut untrue, mut is_true) = (before, distance);
-                while is_true - untrue > 1 {
-                    let middle = untrue + (is_true - untrue) / 2;
+                let (mut false_at, mut true_at) = (previous, distance);
+                while true_at - false_at > 1 {
+                    let middle = false_at + (true_at - false_at) / 2;
                     if self.is_true_at(now + direction * middle) {
-                        is_true = middle;
+                        true_at = middle;
                     } else {
-                        untrue = middle;
+                        false_at = middle;
                     }
                 }
-                return Some(now + direction * is_true);
+                return Some(now + direction * true_at);
             }
-            before = distance;
+            previous = distance;
         }
         None
     }

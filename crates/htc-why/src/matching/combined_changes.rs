@@ -1,4 +1,4 @@
-//! Combinations of changes of a job, for slots that several conditions refuse.
+//! Combinations of changes to a job, for slots that several conditions refuse.
 
 use std::ops::RangeInclusive;
 
@@ -35,7 +35,7 @@ impl SuggestionSearch<'_, '_> {
             }
             for first in &one {
                 for second in &other {
-                    if let Some(both) = joined(first, second) {
+                    if let Some(both) = join_changes(first, second) {
                         self.try_changes(both, &slots);
                     }
                 }
@@ -43,8 +43,8 @@ impl SuggestionSearch<'_, '_> {
         }
     }
 
-    /// Tries one change for each of three or more conditions that refuse most slots together: the first for all of these slots,
-    /// and the first for one of them.
+    /// Tries one change for each condition of a set of three or more: its first candidate for all slots that the set
+    /// refuses, and its first candidate for one of these slots.
     pub(super) fn combine_several(&mut self) {
         for (refusals, slots) in self.refusing_sets(SEVERAL) {
             let mut first = BitSet::new(self.analysis.weights.len());
@@ -80,8 +80,8 @@ impl SuggestionSearch<'_, '_> {
         sets
     }
 
-    /// Returns the changes that condor_submit makes for `should_transfer_files = YES` instead of a clause about a shared file
-    /// system, or `None` if the clause is not part of the job.
+    /// Returns the changes that condor_submit makes for `should_transfer_files = YES` instead of a clause about a
+    /// shared file system, or `None` if the clause is not part of the job.
     pub(super) fn file_transfer_changes(&self, clause: &Clause) -> Option<Vec<JobChange>> {
         if self.analysis.slots.job_conditions().is_some() {
             return None;
@@ -104,7 +104,7 @@ impl SuggestionSearch<'_, '_> {
 }
 
 /// Returns the changes of both lists, or `None` if they change the same attribute or have the same change.
-fn joined(one: &[JobChange], other: &[JobChange]) -> Option<Vec<JobChange>> {
+fn join_changes(one: &[JobChange], other: &[JobChange]) -> Option<Vec<JobChange>> {
     let is_same = |first: &JobChange, second: &JobChange| {
         first == second || first.attribute().is_some() && first.attribute() == second.attribute()
     };
@@ -120,15 +120,16 @@ fn smallest_of_each(changes: Vec<JobChange>) -> Vec<JobChange> {
     };
     let mut kept: Vec<JobChange> = Vec::new();
     for change in changes {
-        let same = |it: &&mut JobChange| it.attribute().is_some() && it.attribute() == change.attribute();
+        let has_same_attribute =
+            |it: &&mut JobChange| it.attribute().is_some() && it.attribute() == change.attribute();
         if kept.contains(&change) {
             continue;
         }
-        match kept.iter_mut().find(same) {
+        match kept.iter_mut().find(has_same_attribute) {
             Some(known) if number(&change).zip(number(known)).is_some_and(|(new, old)| new < old) => {
                 *known = change;
             }
-            // A value is one of those with which the attribute is defined.
+            // Setting a value also defines the attribute.
             Some(known) if matches!(known, JobChange::Define { .. }) => *known = change,
             Some(_) => {}
             None => kept.push(change),

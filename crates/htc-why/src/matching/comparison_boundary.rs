@@ -3,7 +3,7 @@
 use htc_classad::Value;
 
 /// Returns the operator after exchanging the operands.
-pub(super) fn mirrored(operator: &str) -> &str {
+pub(super) fn mirror_operator(operator: &str) -> &str {
     match operator {
         "<" => ">",
         "<=" => ">=",

@@ -2,8 +2,8 @@
 
 use htc_classad::{Expr, ExprKind, Value};
 
-/// Returns what an expression tests: `X` for `isUndefined(X)`, `X is undefined` and `X isnt undefined`; `None` for any other
-/// expression.
+/// Returns the expression that is tested: `X` for `isUndefined(X)`, `X is undefined` and `X isnt undefined`; `None` for
+/// any other expression.
 pub(super) fn tested_for_definition(expr: &Expr) -> Option<Expr> {
     match expr.kind() {
         ExprKind::Compare("=?=" | "=!=", left, right) => match (left.as_literal(), right.as_literal()) {

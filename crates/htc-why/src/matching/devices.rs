@@ -1,7 +1,8 @@
-//! Devices, such as GPUs, that a job's own condition on them (RequireGPUs) excludes.
+//! Devices, such as GPUs, that a job's condition on devices (RequireGPUs) excludes.
 //!
-//! The condition is evaluated once for the properties of each device: in a match by `countMatches()`, with the slot around
-//! the properties and the job as TARGET, and by the startd with the job's attributes replaced by their values.
+//! The condition is evaluated once for the properties of each device: in a match by `countMatches()`, with the slot as
+//! the ad that encloses the properties and the job as TARGET, and by the startd with the job's attributes replaced by
+//! their values.
 
 use htc_base::text::plural::counted;
 use htc_base::text::similar_names::nearest;
@@ -11,10 +12,10 @@ use htc_slot::DeviceConstraint;
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::clauses::{ClauseSide, Reference, ReferenceScope, mentioned_references};
-use super::comparison_boundary::{boundary, mirrored};
+use super::comparison_boundary::{boundary, mirror_operator};
 use super::divided_slots::is_dynamic_slot_of;
-use super::seen_values::{SeenValues, expr_text};
 use super::side_names::SideNames;
+use super::value_summary::{ValueSummary, expr_text};
 
 /// Maximum number of different devices that are considered.
 const MAX_DEVICES: usize = 64;
@@ -89,7 +90,7 @@ struct Device {
 enum DevicePlace {
     /// Position in the list of the devices that are free.
     Free(usize),
-    /// List that consists of the device, which a dynamic slot uses.
+    /// List with one element: the device that the dynamic slot uses.
     InUse(Expr),
 }
 
@@ -126,8 +127,8 @@ struct DeviceComparison {
 }
 
 impl<'a> DeviceDemand<'a> {
-    /// Collects the devices of slots for a clause that counts those that meet a job's condition. Returns `None` if there
-    /// are no devices or no condition.
+    /// Collects the devices of slots for a clause that counts those that meet a job's condition. Returns `None` if
+    /// there are no devices or no condition.
     pub(super) fn of_clause(
         analysis: &'a Analysis<'a>,
         job: usize,
@@ -138,8 +139,8 @@ impl<'a> DeviceDemand<'a> {
         DeviceDemand::collect(analysis, job, slots, name, DeviceScope::Match(side, call))
     }
 
-    /// Collects the devices of slots that were refused by the startd because of this attribute of the job. Returns `None`
-    /// if there are no devices or no condition.
+    /// Collects the devices of slots that were refused by the startd because of this attribute of the job. Returns
+    /// `None` if there are no devices or no condition.
     pub(super) fn of_claim(
         analysis: &'a Analysis<'a>,
         job: usize,
@@ -238,20 +239,20 @@ impl<'a> DeviceDemand<'a> {
     }
 
     /// Returns the devices in use that meet the whole condition.
-    fn wanted_in_use(&self) -> Vec<&Device> {
+    fn matching_in_use(&self) -> Vec<&Device> {
         let holds = |device: &&Device| self.clauses.iter().all(|clause| self.holds(clause, device));
         self.in_use.iter().filter(holds).collect()
     }
 
     /// True if devices meet the condition, and all of them are in use: the job has to wait.
     pub(super) fn has_to_wait(&self) -> bool {
-        self.most == 0 && !self.wanted_in_use().is_empty()
+        self.most == 0 && !self.matching_in_use().is_empty()
     }
 
-    /// Returns which devices meet the condition and are in use: "GPU-a of slot1@a meets Capability >= 8, but a dynamic slot uses
-    /// it (ann@x)", or `None` if there are none.
+    /// Returns which devices meet the condition and are in use: "GPU-a of slot1@a meets Capability >= 8, but a dynamic
+    /// slot uses it (ann@x)", or `None` if there are none.
     fn in_use_phrase(&self) -> Option<String> {
-        let wanted = self.wanted_in_use();
+        let wanted = self.matching_in_use();
         let first = wanted.first()?;
         let world = self.analysis.slots.world();
         let id = |device: &Device| {
@@ -275,7 +276,8 @@ impl<'a> DeviceDemand<'a> {
         })
     }
 
-    /// Returns the user of a device that a dynamic slot of a group of slots has, or `None` if that is not known.
+    /// Returns the user of the dynamic slot that has a device of a partitionable slot, or `None` if the user is not
+    /// known.
     fn user(&self, group: usize, id: &str) -> Option<String> {
         let slots = self.analysis.slots;
         let parent = slots.name(self.analysis.representatives[group]);
@@ -318,8 +320,10 @@ impl<'a> DeviceDemand<'a> {
                         let context = Context::new(self.analysis.slots.world()).my(&device.properties);
                         match expr.as_literal() {
                             Some(Value::Str(id)) => {
-                                let own = context.string("Id");
-                                Value::Bool(own.is_some_and(|own| own.eq_ignore_ascii_case(&id)))
+                                let device_id = context.string("Id");
+                                Value::Bool(
+                                    device_id.is_some_and(|device_id| device_id.eq_ignore_ascii_case(&id)),
+                                )
                             }
                             _ => context.eval(&expr),
                         }
@@ -355,7 +359,7 @@ impl<'a> DeviceDemand<'a> {
     }
 
     /// Parses a clause that compares an attribute of devices.
-    fn comparison(&self, clause: &Expr) -> Option<DeviceComparison> {
+    fn parse_comparison(&self, clause: &Expr) -> Option<DeviceComparison> {
         let ExprKind::Compare(operator, left, right) = clause.kind() else { return None };
         let of_device = |expr: &Expr| {
             let reference = Reference::parse(expr)?;
@@ -364,7 +368,7 @@ impl<'a> DeviceDemand<'a> {
         match (of_device(&left), of_device(&right)) {
             (Some(attribute), None) => Some(DeviceComparison { attribute, operator, other: right }),
             (None, Some(attribute)) => {
-                Some(DeviceComparison { attribute, operator: mirrored(operator), other: left })
+                Some(DeviceComparison { attribute, operator: mirror_operator(operator), other: left })
             }
             _ => None,
         }
@@ -421,12 +425,12 @@ impl<'a> DeviceDemand<'a> {
     fn unmet_phrase(&self, clause: &Expr, quantity: &str) -> String {
         let device = self.device_name();
         let references = mentioned_references(clause);
-        let mut said = format!("{quantity} {device} has {}", expr_text(clause));
-        let mut properties: Vec<(String, SeenValues)> = Vec::new();
-        let (mut of_job, mut wrong) = (Vec::new(), Vec::new());
+        let mut sentence = format!("{quantity} {device} has {}", expr_text(clause));
+        let mut properties: Vec<(String, ValueSummary)> = Vec::new();
+        let (mut of_job, mut unknown_names) = (Vec::new(), Vec::new());
         for reference in &references {
             let values = || {
-                let mut values = SeenValues::default();
+                let mut values = ValueSummary::default();
                 for device in self.all_devices() {
                     let context = Context::new(self.analysis.slots.world()).my(&device.properties);
                     values.add(&context.eval(&Expr::attribute(&reference.name)), 1);
@@ -439,26 +443,26 @@ impl<'a> DeviceDemand<'a> {
                 NamePlace::Slot => {}
                 NamePlace::Job => {
                     let context = Context::new(self.analysis.slots.world()).my(self.job);
-                    let value = SeenValues::single(&context.eval_attr(&reference.name)).text();
+                    let value = ValueSummary::single(&context.eval_attr(&reference.name)).text();
                     of_job.push(format!("the {job} has {} = {value}", reference.name));
                 }
-                NamePlace::Nowhere => wrong.push(self.unknown_phrase(reference)),
+                NamePlace::Nowhere => unknown_names.push(self.unknown_phrase(reference)),
             }
         }
         match &properties[..] {
             [] => {}
-            [(_, values)] => said += &format!(", they have {}", values.text()),
+            [(_, values)] => sentence += &format!(", they have {}", values.text()),
             many => {
                 let each = many.iter().map(|(name, values)| format!("{name} {}", values.text()));
-                said += &format!(", they have {}", each.collect::<Vec<_>>().join(" and "));
+                sentence += &format!(", they have {}", each.collect::<Vec<_>>().join(" and "));
             }
         }
-        of_job.iter().for_each(|phrase| said += &format!(", {phrase}"));
+        of_job.iter().for_each(|phrase| sentence += &format!(", {phrase}"));
         // A name that is not found makes the clause undefined, so it is the reason.
-        if wrong.is_empty() {
-            said
+        if unknown_names.is_empty() {
+            sentence
         } else {
-            format!("{} is never true: {}", expr_text(clause), wrong.join("; "))
+            format!("{} is never true: {}", expr_text(clause), unknown_names.join("; "))
         }
     }
 
@@ -481,12 +485,15 @@ impl<'a> DeviceDemand<'a> {
         let names: Vec<String> = self.property_names();
         let lower: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
         let wanted = name.to_string().to_ascii_lowercase();
-        let near = nearest(&wanted, lower.iter().map(String::as_str)).map(str::to_owned).or_else(|| {
-            // Older versions published a property such as Capability as CUDACapability.
-            lower.iter().find(|name| name.len() > 3 && wanted.ends_with(name.as_str())).cloned()
-        });
-        let near = near.and_then(|near| names.iter().find(|name| name.eq_ignore_ascii_case(&near)));
-        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        let nearest_name =
+            nearest(&wanted, lower.iter().map(String::as_str)).map(str::to_owned).or_else(|| {
+                // Older versions published a property such as Capability as CUDACapability.
+                lower.iter().find(|name| name.len() > 3 && wanted.ends_with(name.as_str())).cloned()
+            });
+        let nearest_name = nearest_name
+            .and_then(|nearest_name| names.iter().find(|name| name.eq_ignore_ascii_case(&nearest_name)));
+        let hint =
+            nearest_name.map(|nearest_name| format!("; did you mean {nearest_name}?")).unwrap_or_default();
         format!("neither the {device}s nor the {job} have {name}{hint}")
     }
 
@@ -503,7 +510,7 @@ impl<'a> DeviceDemand<'a> {
         names
     }
 
-    /// Returns attributes of the job with other expressions, with which the condition may be true for some of the devices.
+    /// Returns job attributes with weaker expressions, for which the condition may be true for some of the devices.
     pub(super) fn weaker_conditions(&self) -> Vec<(AttrName, Expr)> {
         let mut found: Vec<(AttrName, Expr)> = Vec::new();
         let mut add = |name: &AttrName, expr: Expr| {
@@ -520,7 +527,7 @@ impl<'a> DeviceDemand<'a> {
         for wants_largest in [true, false] {
             let mut clauses = self.clauses.clone();
             for (clause, _) in clauses.iter_mut().zip(&is_weakened).filter(|(_, is_weakened)| **is_weakened) {
-                let Some(comparison) = self.comparison(clause) else { continue };
+                let Some(comparison) = self.parse_comparison(clause) else { continue };
                 let Some(value) = self.boundary_value(&comparison, wants_largest) else { continue };
                 let DeviceComparison { attribute, operator, other } = comparison;
                 if let Some(reference) = Reference::parse(&other) {
@@ -568,8 +575,8 @@ impl<'a> DeviceDemand<'a> {
         found
     }
 
-    /// Returns the value of the other operand for which a comparison is just true for the device with the largest or the
-    /// smallest value.
+    /// Returns the value of the other operand for which a comparison is just true for the device with the largest or
+    /// the smallest value.
     fn boundary_value(&self, comparison: &DeviceComparison, wants_largest: bool) -> Option<Value> {
         let value = |device: &Device| {
             let context = Context::new(self.analysis.slots.world()).my(&device.properties);
@@ -584,7 +591,7 @@ impl<'a> DeviceDemand<'a> {
         let context = Context::new(self.analysis.slots.world()).my(self.job);
         // `value OPERATOR other` is true up to the boundary of the mirrored comparison.
         let is_whole = matches!(context.eval(&comparison.other), Value::Int(_));
-        boundary(mirrored(comparison.operator), value?, is_whole)
+        boundary(mirror_operator(comparison.operator), value?, is_whole)
     }
 }
 

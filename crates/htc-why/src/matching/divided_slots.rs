@@ -1,4 +1,5 @@
-//! Partitionable slots that have enough of a resource in all, but not enough that is free: dynamic slots use the rest.
+//! Partitionable slots that have enough of a resource in total, but not enough free, because dynamic slots use the
+//! rest.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use htc_classad::{AttrName, ClassAd, Context, Expr, ExprKind, Value, explain};
 use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::clauses::{ClauseSide, Reference};
-use super::seen_values::value_text;
+use super::value_summary::value_text;
 
 /// Maximum number of users that are named.
 const MAX_USERS: usize = 2;
@@ -28,8 +29,8 @@ struct DividedSlot {
     free: f64,
 }
 
-/// Returns how much of a resource the refusing slots have in all and who uses the rest, for a clause that compares a number
-/// of the job with an amount of the slot; `None` if the slots are not divided.
+/// Returns how much of a resource the refusing slots have in all and who uses the rest, for a clause that compares a
+/// number of the job with an amount of the slot; `None` if the slots are not divided.
 pub(super) fn divided_slots_phrase(
     analysis: &Analysis<'_>,
     job: usize,
@@ -43,8 +44,8 @@ pub(super) fn divided_slots_phrase(
     resource.describe(&divided, slots)
 }
 
-/// Returns the attribute of the slot and the number of the job that a part of a clause compares, if it asks for at least as
-/// much as that number.
+/// Returns the attribute of the slot and the number of the job that a part of a clause compares, if the attribute must
+/// be at least as large as the number.
 fn compared_amount(
     analysis: &Analysis<'_>,
     job: usize,
@@ -205,11 +206,12 @@ impl ScarceResource<'_> {
 
 /// True if a slot has the name of a dynamic slot of a partitionable slot: slot1_1@host is one of slot1@host.
 pub(super) fn is_dynamic_slot_of(name: &str, parent: &str) -> bool {
-    let [(own, host), (prefix, of)] = [name, parent].map(|name| name.split_once('@').unwrap_or((name, "")));
-    host == of && own.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
+    let [(child, child_host), (prefix, parent_host)] =
+        [name, parent].map(|name| name.split_once('@').unwrap_or((name, "")));
+    child_host == parent_host && child.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
 }
 
-/// Formats a number; a fraction of 0 is left out.
+/// Formats a number, without a fraction if it is whole.
 fn number_text(number: f64) -> String {
     let is_whole = number.fract() == 0.0 && number.abs() < 9e15;
     if is_whole { (number as i64).to_string() } else { value_text(&Value::Real(number)) }

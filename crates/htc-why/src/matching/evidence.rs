@@ -1,4 +1,4 @@
-//! Values that a clause reads where it is not true.
+//! Values that a clause reads for the slots that it refuses.
 
 use htc_classad::{Context, Expr, ExprKind, NameLocation, Value, explain};
 
@@ -8,43 +8,43 @@ use super::cause::MissingAttribute;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
 use super::devices::{DeviceCall, DeviceDemand};
 use super::notes::RefusingClause;
-use super::seen_values::{SeenValues, value_text};
 use super::side_names::SideNames;
+use super::value_summary::{ValueSummary, value_text};
 use super::zero_terms::simplify_comparison;
 
 /// Maximum depth to which conditional expressions are followed.
 const MAX_DEPTH: usize = 8;
 
-/// Maximum number of slots that are named as those that have an attribute.
+/// Maximum number of slots that are named as examples of those that have an attribute.
 const MAX_EXAMPLES: usize = 2;
 
 /// Values of one attribute.
-pub(super) struct SeenAttribute {
+pub(super) struct AttributeValues {
     pub(super) name: String,
     pub(super) side: ClauseSide,
-    pub(super) values: SeenValues,
+    pub(super) values: ValueSummary,
 }
 
 /// Values of an attribute in refusing slots that have it, although others lack it.
 pub(super) struct RefusedValues {
     pub(super) name: String,
     pub(super) slot_count: usize,
-    pub(super) values: SeenValues,
+    pub(super) values: ValueSummary,
 }
 
 /// Deciding part of a clause, with the values that it reads.
 pub(super) struct ClauseEvidence {
     /// The deciding part of the clause.
     pub(super) part: Expr,
-    /// Value of the clause where it is not true.
+    /// Value of `part` in the largest group of slots that the clause refuses.
     pub(super) value: Value,
     /// Attribute that contains the clause.
     pub(super) attribute: String,
-    pub(super) seen: Vec<SeenAttribute>,
+    pub(super) attributes: Vec<AttributeValues>,
     pub(super) missing: Vec<MissingAttribute>,
-    /// Names that the job should have.
+    /// Missing attributes that only the job could have.
     pub(super) missing_of_job: Vec<String>,
-    /// Names that the job or the slot should have.
+    /// Missing attributes that the job or the slot could have.
     pub(super) missing_of_both: Vec<String>,
     pub(super) slot_count: usize,
     pub(super) refused_count: usize,
@@ -82,7 +82,7 @@ impl ClauseEvidence {
             value: context(heaviest).eval(&part),
             part: part.clone(),
             attribute: clause.attribute.clone(),
-            seen: Vec::new(),
+            attributes: Vec::new(),
             missing: Vec::new(),
             missing_of_job: Vec::new(),
             missing_of_both: Vec::new(),
@@ -118,22 +118,22 @@ impl ClauseEvidence {
             };
             match side {
                 Some(side @ ClauseSide::Job) => {
-                    let values = SeenValues::single(&context(heaviest).eval(&expr));
-                    evidence.add_seen(reference.name.to_string(), side, values);
+                    let values = ValueSummary::single(&context(heaviest).eval(&expr));
+                    evidence.add_attribute(reference.name.to_string(), side, values);
                 }
                 Some(side @ ClauseSide::Slot) => {
-                    let mut values = SeenValues::default();
+                    let mut values = ValueSummary::default();
                     slots.iter().for_each(|slot| {
                         values.add(&context(slot).eval(&expr), analysis.weights[slot]);
                     });
-                    evidence.add_seen(reference.name.to_string(), side, values);
+                    evidence.add_attribute(reference.name.to_string(), side, values);
                 }
                 None => {
                     evidence.add_missing(analysis, reading_side, &reference);
-                    let has = |group: &usize| pair(*group).0.contains(&reference.name);
-                    let mut values = SeenValues::default();
+                    let has_attribute = |group: &usize| pair(*group).0.contains(&reference.name);
+                    let mut values = ValueSummary::default();
                     let mut slot_count = 0;
-                    for group in slots.iter().filter(has) {
+                    for group in slots.iter().filter(has_attribute) {
                         values.add(&context(group).eval(&expr), analysis.weights[group]);
                         slot_count += analysis.weights[group];
                     }
@@ -150,7 +150,7 @@ impl ClauseEvidence {
         evidence
     }
 
-    /// True if the clause reads nothing of a job, as START does while a slot drains.
+    /// Returns true if the clause reads no attribute of the job, as START while a slot is being drained.
     fn reads_nothing_of_job(&self, found: &[explain::Clause]) -> bool {
         found.iter().flat_map(|clause| &clause.references).all(|name| name.place != NameLocation::Target)
     }
@@ -163,17 +163,18 @@ impl ClauseEvidence {
             (true, false) => return self.missing_of_job.push(name),
             _ => {}
         }
-        let has = |slot: &usize| analysis.slots.ad(analysis.representatives[*slot]).contains(&reference.name);
-        let groups: Vec<usize> = (0..analysis.weights.len()).filter(has).collect();
+        let has_attribute =
+            |slot: &usize| analysis.slots.ad(analysis.representatives[*slot]).contains(&reference.name);
+        let groups: Vec<usize> = (0..analysis.weights.len()).filter(has_attribute).collect();
         let slots_with = groups.iter().map(|slot| analysis.weights[*slot]).sum();
         let members = groups.iter().flat_map(|group| &analysis.slot_groups()[*group].members);
         let examples = members.take(MAX_EXAMPLES).map(|slot| analysis.slots.name(*slot).to_owned()).collect();
         self.missing.push(MissingAttribute { name, slots_with, examples });
     }
 
-    fn add_seen(&mut self, name: String, side: ClauseSide, values: SeenValues) {
-        if !self.seen.iter().any(|seen| seen.side == side && seen.name.eq_ignore_ascii_case(&name)) {
-            self.seen.push(SeenAttribute { name, side, values });
+    fn add_attribute(&mut self, name: String, side: ClauseSide, values: ValueSummary) {
+        if !self.attributes.iter().any(|known| known.side == side && known.name.eq_ignore_ascii_case(&name)) {
+            self.attributes.push(AttributeValues { name, side, values });
         }
     }
 

@@ -7,16 +7,16 @@ use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
 use super::cause::Cause;
 use super::clauses::{Clause, ClauseSide, Reference, ReferenceScope};
-use super::comparison_boundary::mirrored;
+use super::comparison_boundary::mirror_operator;
 use super::devices::DeviceDemand;
 use super::evidence::ClauseEvidence;
 use super::job_change::{JobChange, Suggestion};
-use super::seen_values::value_text;
 use super::sentence::clause_sentences;
 use super::side_names::SideNames;
 use super::slot_set::OtherRefusal;
 use super::slot_view::SlotCause;
 use super::suggestions::SuggestionSearch;
+use super::value_summary::value_text;
 
 /// Maximum number of suggestions for each group of jobs.
 const MAX_SUGGESTIONS: usize = 3;
@@ -34,16 +34,16 @@ pub struct JobGroupExplanation {
     pub slots: usize,
     /// Number of slots that accept these jobs.
     pub accepting_slots: usize,
-    /// Clauses that refuse slots; those that refuse most come first.
+    /// Clauses that rule out slots; those that rule out most come first.
     pub causes: Vec<Cause>,
     /// Demands of the job that no slot meets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impossible: Vec<String>,
-    /// Changes with which more slots accept the jobs, if no slot accepts them now.
+    /// Changes that would make slots accept the jobs; empty if some slot accepts them.
     pub suggestions: Vec<SuggestedChange>,
 }
 
-/// Suggestion as text, with the slots that it gains.
+/// Suggestion as text, with the numbers of slots that it gains and loses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SuggestedChange {
     /// The changes in words.
@@ -109,28 +109,31 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the demands of a group of jobs that no slot meets, such as `no slot has Arch = "ARM"`: comparisons of the
-    /// job's Requirements with attributes that slots have.
+    /// Returns the demands of a group of jobs that no slot meets, such as `no slot has Arch = "ARM"`: comparisons of
+    /// the job's Requirements with attributes that slots have.
     pub fn impossible_demands(&self, job: usize) -> Vec<String> {
         let all = self.slot_count();
-        let of_all = self.table.refusals(job).filter(|(_, slots)| slots.total_weight(&self.weights) == all);
-        of_all.filter_map(|(clause, _)| self.impossible_demand(job, &self.table.clauses[clause])).collect()
+        let refusing_all =
+            self.table.refusals(job).filter(|(_, slots)| slots.total_weight(&self.weights) == all);
+        refusing_all
+            .filter_map(|(clause, _)| self.impossible_demand(job, &self.table.clauses[clause]))
+            .collect()
     }
 
     fn impossible_demand(&self, job: usize, clause: &Clause) -> Option<String> {
         let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return None };
         let (name, operator, value) = match (left.as_literal(), right.as_literal()) {
             (None, Some(value)) => (&left, operator, value),
-            (Some(value), None) => (&right, mirrored(operator), value),
+            (Some(value), None) => (&right, mirror_operator(operator), value),
             _ => return None,
         };
         let reference = Reference::parse(name)?;
-        let of_slot = match self.slots.reading_side(clause.side) {
+        let may_be_of_slot = match self.slots.reading_side(clause.side) {
             ClauseSide::Job => reference.scope != ReferenceScope::My,
             ClauseSide::Slot => false,
         };
-        let has = |slot: &usize| self.slots.ad(*slot).contains(&reference.name);
-        if !of_slot || !self.representatives.iter().any(has) {
+        let has_attribute = |slot: &usize| self.slots.ad(*slot).contains(&reference.name);
+        if !may_be_of_slot || !self.representatives.iter().any(has_attribute) {
             return None;
         }
         if reference.scope == ReferenceScope::Unscoped && self.jobs[job].plain.contains(&reference.name) {
@@ -140,9 +143,9 @@ impl Analysis<'_> {
         }
         // The sentence about upper and lower case already says this.
         let differs_in_case = |slot: &usize| {
-            let seen = Context::new(self.slots.world()).my(self.slots.ad(*slot)).string(&reference.name);
-            let texts = seen.zip(value.as_str());
-            texts.is_some_and(|(seen, value)| seen != value && seen.eq_ignore_ascii_case(value))
+            let text = Context::new(self.slots.world()).my(self.slots.ad(*slot)).string(&reference.name);
+            let texts = text.zip(value.as_str());
+            texts.is_some_and(|(text, value)| text != value && text.eq_ignore_ascii_case(value))
         };
         if operator == "=?=" && self.representatives.iter().any(differs_in_case) {
             return None;
@@ -152,13 +155,13 @@ impl Analysis<'_> {
         Some(format!("no {slot} has {} {operator} {}", reference.name, value_text(&value)))
     }
 
-    /// Returns the causes for which slots refuse a group of jobs; those that refuse most slots come first.
+    /// Returns the reasons why slots refuse a group of jobs; those that refuse most slots come first.
     pub fn causes(&self, job: usize) -> Vec<Cause> {
         self.refusals(job).iter().map(|refusal| self.describe(job, refusal)).collect()
     }
 
-    /// Returns at most `limit` small changes of a group of jobs that gain slots; those that gain most come
-    /// first.
+    /// Returns at most `limit` small changes to the jobs of a group that make more slots accept them; those that gain
+    /// most slots come first.
     pub fn suggestions(&self, job: usize, limit: usize) -> Vec<Suggestion> {
         SuggestionSearch::new(self, job).run(limit)
     }

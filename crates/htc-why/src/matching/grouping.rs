@@ -1,4 +1,4 @@
-//! Groups of jobs that no slot can distinguish.
+//! Groups of jobs that are equivalent for every slot.
 
 use htc_classad::{AttrName, ClassAd};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,7 +41,7 @@ impl<'s> JobGrouper<'s> {
         }
     }
 
-    /// Adds a job; the name is printed for its group if it is the first or the last.
+    /// Adds a job. Its name is printed if it is the first or the last job of its group.
     pub fn add(&mut self, name: String, job: ClassAd) {
         let mut key = std::mem::take(&mut self.key);
         self.names.write_key(&job, &mut key);
@@ -78,8 +78,8 @@ impl<'s> JobGrouper<'s> {
     }
 
     /// Adds groups that threads have counted, whose jobs follow all that were added before. `batch_starts` has the
-    /// number of jobs before each batch, and the number of all jobs as its last element. The function returns the name of
-    /// a job from its ad and its number, counted from 1 over all jobs.
+    /// number of jobs before each batch, and the number of all jobs as its last element. `name` returns the name of a
+    /// job from its ad and its number, counted from 1 over all jobs.
     pub(super) fn add_counted(
         &mut self,
         mut counted: Vec<CountedGroup>,
@@ -109,7 +109,7 @@ impl<'s> JobGrouper<'s> {
         self.job_count += batch_starts.last().copied().unwrap_or(0);
     }
 
-    /// Returns the groups. Names that only other jobs read no longer separate groups.
+    /// Returns the groups. Groups that differ only in names that no job of either group reads are merged.
     pub(super) fn finish(mut self) -> (Vec<RawGroup>, NameGraph) {
         let groups = std::mem::take(&mut self.groups);
         let start = self.names_read_from_all(&groups);
@@ -117,31 +117,32 @@ impl<'s> JobGrouper<'s> {
         let mut merged: Vec<RawGroup> = Vec::new();
         // The names that are read depend only on expressions, and most jobs have the same expressions.
         let mut closures: FxHashMap<Vec<u8>, (Vec<u8>, ReadNames)> = FxHashMap::default();
-        let (mut own_key, mut key) = (Vec::new(), Vec::new());
+        let (mut expressions_key, mut key) = (Vec::new(), Vec::new());
         for group in groups {
-            let own = self.names.expressions(&group.ad);
-            own_key.clear();
-            own.iter().for_each(|(at, expr)| {
-                own_key.extend_from_slice(&(*at as u32).to_le_bytes());
-                push_expr_key(expr, &mut own_key);
+            let expressions = self.names.expressions(&group.ad);
+            expressions_key.clear();
+            expressions.iter().for_each(|(at, expr)| {
+                expressions_key.extend_from_slice(&(*at as u32).to_le_bytes());
+                push_expr_key(expr, &mut expressions_key);
             });
-            if !closures.contains_key(&own_key) {
+            if !closures.contains_key(&expressions_key) {
                 let names = &self.names.names;
-                let graph = own.iter().map(|(at, expr)| (names[*at].clone(), ReadNames::of_expr(expr)));
+                let graph =
+                    expressions.iter().map(|(at, expr)| (names[*at].clone(), ReadNames::of_expr(expr)));
                 let read = close(start.clone(), [&self.names.slot_graph, &graph.collect()]);
-                closures.insert(own_key.clone(), (names_key(&read), read));
+                closures.insert(expressions_key.clone(), (names_key(&read), read));
             }
             key.clear();
-            if let Some((names, read)) = closures.get(&own_key) {
+            if let Some((names, read)) = closures.get(&expressions_key) {
                 key.extend_from_slice(names);
                 key.extend(definitions_key(&group.ad, read));
             }
             match index.get(&key) {
                 Some(&at) => {
-                    let into: &mut RawGroup = &mut merged[at];
-                    into.count += group.count;
-                    if into.last_number < group.last_number {
-                        (into.last, into.last_number) = (group.last, group.last_number);
+                    let target: &mut RawGroup = &mut merged[at];
+                    target.count += group.count;
+                    if target.last_number < group.last_number {
+                        (target.last, target.last_number) = (group.last, group.last_number);
                     }
                 }
                 None => {
@@ -156,9 +157,9 @@ impl<'s> JobGrouper<'s> {
     /// Returns the names that are read from every job.
     fn names_read_from_all(&self, groups: &[RawGroup]) -> ReadNames {
         let mut read = self.names.of_every_job.clone();
-        let mut seen: FxHashSet<&[u8]> = FxHashSet::default();
+        let mut checked_names: FxHashSet<&[u8]> = FxHashSet::default();
         for name in groups.iter().flat_map(|group| group.ad.names()).filter(|name| is_request(name)) {
-            if seen.insert(name) && !read.names.contains(&AttrName::from(name)) {
+            if checked_names.insert(name) && !read.names.contains(&AttrName::from(name)) {
                 add_request(name, &mut read);
             }
         }

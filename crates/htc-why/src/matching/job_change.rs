@@ -1,4 +1,4 @@
-//! Changes of a job that may make slots accept it.
+//! Changes to a job that may make slots accept it.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use htc_classad::{AttrName, ClassAd, Expr};
 use serde::{Serialize, Serializer};
 
 use super::clauses::{ClauseSide, mentioned_references, split_requirements};
-use super::seen_values::expr_text;
+use super::value_summary::expr_text;
 
-/// Change of a job.
+/// Change to a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "change")]
 pub enum JobChange {
@@ -90,8 +90,7 @@ impl JobChange {
 
     /// True if the change makes the job transfer its files.
     fn sets_file_transfer(&self) -> bool {
-        let name = |it: &AttrName| *it == "ShouldTransferFiles";
-        matches!(self, JobChange::Set { name: it, .. } if name(it))
+        matches!(self, JobChange::Set { name, .. } if *name == "ShouldTransferFiles")
     }
 
     /// True if the change concerns a clause about a shared file system.
@@ -126,10 +125,10 @@ impl JobChange {
 }
 
 /// Replaces a clause wherever it is in the job's Requirements.
-fn replace_clause(job: &mut ClassAd, clause: &Expr, with: Option<&Expr>) {
+fn replace_clause(job: &mut ClassAd, clause: &Expr, replacement: Option<&Expr>) {
     let clauses =
         split_requirements(job, ClauseSide::Job, false, &|_, _| false).into_iter().map(|clause| clause.expr);
-    let kept = clauses.filter_map(|expr| if expr == *clause { with.cloned() } else { Some(expr) });
+    let kept = clauses.filter_map(|expr| if expr == *clause { replacement.cloned() } else { Some(expr) });
     let joined = kept.reduce(|all, next| all.and(&next));
     job.insert("Requirements", joined.unwrap_or_else(|| Expr::literal(true)));
 }
@@ -154,7 +153,7 @@ impl fmt::Display for JobChange {
     }
 }
 
-/// Change of a job with which more slots accept the job, verified by evaluation.
+/// Change to a job that makes more slots accept it, verified by evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Suggestion {
     /// The changes; all are needed.
@@ -175,7 +174,7 @@ impl Suggestion {
     }
 
     /// Returns each change in words. The changes for file transfer are one command of a submit description.
-    fn words(&self) -> Vec<String> {
+    fn describe_changes(&self) -> Vec<String> {
         let transfers = self.changes.iter().any(JobChange::sets_file_transfer);
         let is_part = |change: &&JobChange| !(transfers && change.is_about_shared_files());
         let word = |change: &JobChange| match change.sets_file_transfer() {
@@ -188,7 +187,7 @@ impl Suggestion {
 
 impl fmt::Display for Suggestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.words();
+        let words = self.describe_changes();
         match words.split_last() {
             Some((last, [])) => f.write_str(last)?,
             Some((last, before)) => write!(f, "{} and {last}", before.join(", "))?,

@@ -13,7 +13,7 @@ const DIRECTLY_READ: [&str; 5] =
 /// Prefixes of attributes that are read for every kind of resource.
 pub(super) const REQUEST_PREFIXES: [&str; 2] = ["Request", "Require"];
 
-/// Names that the conditions of slots, and those of the jobs added so far, read. The list only grows.
+/// Names that are read by the conditions of slots and of the jobs that were added so far. The list only grows.
 ///
 /// The key of a job consists of its definitions of these names. It contains everything that evaluations of this job
 /// can read, so that jobs with equal keys cannot be distinguished.
@@ -24,8 +24,8 @@ pub(super) struct KeyNames<'s> {
     pub(super) names: Vec<AttrName>,
     known: FxHashSet<Vec<u8>>,
     pub(super) slot_graph: NameGraph,
-    /// Expressions of jobs whose names are in the list.
-    seen_texts: FxHashSet<Vec<u8>>,
+    /// Expressions of jobs from which all names have been added to the list.
+    known_expressions: FxHashSet<Vec<u8>>,
     /// True if an expression may read attributes that it does not name.
     pub(super) reads_any: bool,
 }
@@ -39,7 +39,7 @@ impl<'s> KeyNames<'s> {
             names: Vec::new(),
             known: FxHashSet::default(),
             slot_graph: NameGraph::new(),
-            seen_texts: FxHashSet::default(),
+            known_expressions: FxHashSet::default(),
             reads_any: false,
         };
         names.add_read(of_every_job);
@@ -55,9 +55,9 @@ impl<'s> KeyNames<'s> {
         while at < self.names.len() && !self.reads_any {
             if let Some(expr) = job.get(&self.names[at]) {
                 key.extend_from_slice(&(at as u32).to_le_bytes());
-                let from = key.len();
-                if !push_expr_key(&expr, key) && !self.seen_texts.contains(&key[from..]) {
-                    self.seen_texts.insert(key[from..].to_vec());
+                let start = key.len();
+                if !push_expr_key(&expr, key) && !self.known_expressions.contains(&key[start..]) {
+                    self.known_expressions.insert(key[start..].to_vec());
                     self.add_read(ReadNames::of_expr(&expr));
                 }
             }

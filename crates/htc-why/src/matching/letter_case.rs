@@ -7,7 +7,8 @@ use super::clauses::replace_part;
 /// Maximum depth to which an expression is searched.
 const MAX_DEPTH: usize = 8;
 
-/// Returns a hint that an expression is not true only because a comparison distinguishes upper and lower case, or `None`.
+/// Returns a hint that an expression is not true only because a comparison distinguishes upper and lower case, or
+/// `None`.
 pub fn letter_case_hint(context: &Context<'_>, expr: &Expr) -> Option<String> {
     CaseSensitivePart::find(context, expr).map(|part| part.describe(context))
 }
@@ -29,9 +30,9 @@ impl CaseSensitivePart {
     }
 
     fn find_within(context: &Context<'_>, expr: &Expr, depth: usize) -> Option<Self> {
-        let own = CaseSensitivePart::parse(expr).filter(|found| found.is_decided_by_case(context));
-        if own.is_some() || depth == 0 {
-            return own;
+        let found_part = CaseSensitivePart::parse(expr).filter(|found| found.is_decided_by_case(context));
+        if found_part.is_some() || depth == 0 {
+            return found_part;
         }
         expr.parts().iter().find_map(|part| CaseSensitivePart::find_within(context, part, depth - 1))
     }
@@ -44,13 +45,13 @@ impl CaseSensitivePart {
             }
             ExprKind::Call(function, arguments) => {
                 let texts: Vec<String> = arguments.iter().map(|it| it.unparse().to_string()).collect();
-                let is = |name: &str| function.eq_ignore_ascii_case(name.as_bytes());
-                if is("stringListMember") {
+                let is_function = |name: &str| function.eq_ignore_ascii_case(name.as_bytes());
+                if is_function("stringListMember") {
                     (
                         format!("stringListIMember({})", texts.join(", ")),
                         ["stringListMember()", "stringListIMember()"],
                     )
-                } else if is("regexp") && texts.len() == 2 {
+                } else if is_function("regexp") && texts.len() == 2 {
                     (format!("regexp({}, \"i\")", texts.join(", ")), ["regexp()", "regexp(..., \"i\")"])
                 } else {
                     return None;

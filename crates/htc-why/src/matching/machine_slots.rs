@@ -1,4 +1,4 @@
-//! Slots of a configuration: those of an execution point.
+//! Slots that a configuration defines: those of an execution point.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ impl<'a> MachineSlots<'a> {
         MachineSlots { unpublished: Box::new(find), ..self }
     }
 
-    /// Returns the verdict of a slot about a job, without the job's Requirements. Slots that do not call FETCH_WORK are
+    /// Returns the verdict of a slot on a job, without the job's Requirements. Slots that do not call FETCH_WORK are
     /// claimed for the job.
     fn verdict(&self, slot: usize, job: &ClassAd) -> Option<SlotVerdict> {
         let (machine, key) = self.slots[slot];
@@ -111,7 +111,7 @@ impl SlotSet for MachineSlots<'_> {
         machine.slot_kind(key) == Some(SlotKind::Static)
     }
 
-    fn counts_job_requirements(&self, slot: usize) -> bool {
+    fn checks_job_requirements(&self, slot: usize) -> bool {
         !self.fetching.contains(&slot)
     }
 

@@ -1,4 +1,4 @@
-//! Requests that are missing, or that are not numbers: the number that was probably meant.
+//! Requests that are missing or are not numbers, and the number that was probably intended.
 
 use htc_base::text::number::real_prefix;
 use htc_classad::{AttrName, ClassAd, Context, Expr, Value, explain};
@@ -8,8 +8,8 @@ use super::slot_set::SlotSet;
 /// Prefix of the requests of a job.
 const REQUEST: &[u8] = b"Request";
 
-/// Numbers that condor_submit of 25.14 sets for requests that a submit description does not have, with their parameters.
-/// The default of RequestDisk is `MAX({1024, (TransferInputSizeMB+1) * 1.25}) * 1024`.
+/// Numbers that condor_submit of 25.14 sets for requests that a submit description does not have, with their
+/// parameters. The default of RequestDisk is `MAX({1024, (TransferInputSizeMB+1) * 1.25}) * 1024`.
 const DEFAULTS: [(&str, i64, &str); 3] = [
     ("RequestCpus", 1, "JOB_DEFAULT_REQUESTCPUS"),
     ("RequestMemory", 128, "JOB_DEFAULT_REQUESTMEMORY"),
@@ -72,12 +72,12 @@ impl MissingRequest {
             Some(b'P') => 5,
             _ => return None,
         };
-        let own = match self.name {
+        let own_power = match self.name {
             ref name if *name == "RequestMemory" => 2,
             ref name if *name == "RequestDisk" => 1,
             _ => return None,
         };
-        positive_integer(number * 1024_f64.powi(power - own))
+        positive_integer(number * 1024_f64.powi(power - own_power))
     }
 
     /// Returns a note about the request for the user, or `None`.

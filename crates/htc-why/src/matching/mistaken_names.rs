@@ -1,4 +1,4 @@
-//! Names that no ad has: misspelled names, and texts without quotes.
+//! Names that no ad has: misspelled names, and strings without quotes.
 
 use htc_base::text::similar_names::nearest;
 use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
@@ -6,7 +6,7 @@ use htc_config::supported::find_attribute;
 
 use super::clauses::{Reference, ReferenceScope, mentioned_references, replace_part};
 
-/// Reference that neither ad defines, with what was probably meant.
+/// Reference that neither ad defines, with its probable correction.
 pub(super) struct MistakenName {
     part: Expr,
     correct: Expr,
@@ -34,10 +34,10 @@ impl MistakenName {
         // A name that HTCondor knows is not a misspelling of another one.
         let is_known = is_known_attribute(&wanted);
         let similar = lower.iter().map(String::as_str).filter(|name| !is_known || !is_known_attribute(name));
-        let near = nearest(&wanted, similar)?;
-        let near = names.iter().find(|name| name.eq_ignore_ascii_case(near))?;
+        let nearest_name = nearest(&wanted, similar)?;
+        let nearest_name = names.iter().find(|name| name.eq_ignore_ascii_case(nearest_name))?;
         let part = reference.to_expr()?;
-        let correct = Expr::parse(format!("{}{near}", reference.scope.prefix()).as_bytes()).ok()?;
+        let correct = Expr::parse(format!("{}{nearest_name}", reference.scope.prefix()).as_bytes()).ok()?;
         let mistake = if is_known { NameMistake::MisspelledInAd } else { NameMistake::Misspelled };
         Some(MistakenName { part, correct, mistake })
     }
@@ -78,8 +78,9 @@ impl MistakenName {
     }
 }
 
-/// True if a name may be a text without quotes: each comparison or call that reads it also reads another attribute. A text
-/// that is compared with a literal, or tested by isUndefined(), would make the condition a constant.
+/// Returns true if a name may be a string without quotes: each comparison or call that reads it also reads another
+/// attribute. A string that is compared with a literal, or tested by isUndefined(), would make the condition a
+/// constant.
 fn may_be_text(expr: &Expr, name: &Expr) -> bool {
     let reads_name = |part: &Expr| part.without_parentheses() == name.without_parentheses();
     match expr.kind() {
@@ -89,9 +90,9 @@ fn may_be_text(expr: &Expr, name: &Expr) -> bool {
             !reads(expr, name)
         }
         ExprKind::Compare(..) | ExprKind::Call(..) | ExprKind::Conditional(..) => {
-            let has_own = expr.parts().iter().any(|part| operand_reads(part, &reads_name));
+            let has_name = expr.parts().iter().any(|part| operand_reads(part, &reads_name));
             let other = |reference: &Reference| reference.to_expr().is_none_or(|it| !reads_name(&it));
-            (!has_own || mentioned_references(expr).iter().any(other))
+            (!has_name || mentioned_references(expr).iter().any(other))
                 && expr.parts().iter().all(|part| may_be_text(part, name))
         }
         _ if expr.operator() == Some("?:") && expr.parts().first().is_some_and(reads_name) => false,

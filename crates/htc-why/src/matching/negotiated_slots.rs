@@ -19,11 +19,11 @@ impl<S: SlotSet> NegotiatedSlots<S> {
     }
 
     fn state_refusal(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
-        if !self.0.counts_job_requirements(slot) {
+        if !self.0.checks_job_requirements(slot) {
             return None;
         }
-        let unfit = refusal_by_job_state(job, self.0.world())?;
-        Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions))
+        let refusal = refusal_by_job_state(job, self.0.world())?;
+        Some(OtherRefusal::new(refusal.reason, refusal.untrue_conditions))
     }
 }
 
@@ -70,8 +70,8 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
         self.0.adds_default_requests(slot)
     }
 
-    fn counts_job_requirements(&self, slot: usize) -> bool {
-        self.0.counts_job_requirements(slot)
+    fn checks_job_requirements(&self, slot: usize) -> bool {
+        self.0.checks_job_requirements(slot)
     }
 
     fn job_conditions(&self) -> Option<&[JobCondition]> {
@@ -93,14 +93,14 @@ impl<S: SlotSet> SlotSet for NegotiatedSlots<S> {
     }
 
     fn refusal_beyond_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
-        let of_slot = || {
+        let slot_refusal = || {
             if self.0.has_other_conditions(slot, job) {
                 self.0.refusal_beyond_requirements(slot, job)
             } else {
                 None
             }
         };
-        self.state_refusal(slot, job).or_else(of_slot)
+        self.state_refusal(slot, job).or_else(slot_refusal)
     }
 
     fn refusal_despite_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {

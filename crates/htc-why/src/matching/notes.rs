@@ -1,4 +1,4 @@
-//! Notes about a clause that is not true: what its writer probably meant, and what else explains its value.
+//! Notes about a clause that is not true: probable mistakes in it, and other explanations of its value.
 
 use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
 
@@ -45,7 +45,8 @@ impl<'a> RefusingClause<'a> {
         self.slots.iter().next().map(|group| self.context(group))
     }
 
-    /// Returns the versions of the slots and the one that a part asks for, or `None` if it does not compare versions.
+    /// Returns the versions of the slots and the version that a part requires, or `None` if it does not compare
+    /// versions.
     fn version_note(&self, part: &Expr) -> Option<String> {
         let comparison = VersionComparison::find(&self.first_context()?, part)?;
         comparison.describe(self.groups().map(|group| (self.context(group), self.analysis.weights[group])))
@@ -75,7 +76,7 @@ impl<'a> RefusingClause<'a> {
         notes
     }
 
-    /// True if a part compares a request that is a string with a number, which a note explains.
+    /// Returns true if a part compares a number with a request that is a string. A note explains this.
     pub(super) fn has_text_request(&self, part: &Expr) -> bool {
         let is_text = |reference: &Reference| self.missing_request(reference).is_some_and(|it| it.is_text());
         mentioned_references(part).iter().any(is_text)
@@ -99,12 +100,12 @@ impl<'a> RefusingClause<'a> {
         }
         self.groups().find_map(|group| {
             let (slot, job) = self.ad_pair(group);
-            let has = |side: ClauseSide, reference: &Reference| match side {
+            let has_name = |side: ClauseSide, reference: &Reference| match side {
                 ClauseSide::Slot => slot.contains(&reference.name),
                 ClauseSide::Job => job.contains(&reference.name),
             };
             let side = self.analysis.slots.reading_side(self.clause.side);
-            WrongScope::find(&self.context(group), side, part, &has)
+            WrongScope::find(&self.context(group), side, part, &has_name)
         })
     }
 
@@ -113,7 +114,7 @@ impl<'a> RefusingClause<'a> {
         self.groups().find_map(|group| CaseSensitivePart::find(&self.context(group), part))
     }
 
-    /// Returns the names in a part that no ad of the analysis has, with what was probably meant.
+    /// Returns the names in a part that no ad of the analysis has, with their probable corrections.
     pub(super) fn mistaken_names(&self, part: &Expr) -> Vec<MistakenName> {
         let Some(group) = self.slots.iter().next() else { return Vec::new() };
         let (slot, job) = self.ad_pair(group);
@@ -156,7 +157,7 @@ impl<'a> RefusingClause<'a> {
     fn case_note(&self, part: &Expr) -> Option<String> {
         let group_of = |group: &usize| CaseSensitivePart::find(&self.context(*group), part);
         let (first, found) = self.groups().find_map(|group| Some((group, group_of(&group)?)))?;
-        let concerned: usize = self
+        let affected_count: usize = self
             .groups()
             .filter(|group| group_of(group).is_some())
             .map(|group| self.analysis.weights[group])
@@ -165,15 +166,15 @@ impl<'a> RefusingClause<'a> {
         let phrase = found.describe(&self.context(first));
         let slot = self.analysis.side_names().slot;
         let is_complete = self.slots.iter().count() <= MAX_GROUPS;
-        let count = if concerned < all && is_complete {
-            format!(" for {concerned} of {all} {slot}s")
+        let count = if affected_count < all && is_complete {
+            format!(" for {affected_count} of {all} {slot}s")
         } else {
             String::new()
         };
         Some(phrase + &count)
     }
 
-    /// Returns that a job which needs a shared file system can be submitted with file transfer instead.
+    /// Returns a note that the job can be submitted with file transfer instead of a shared file system, or `None`.
     fn file_transfer_note(&self, part: &Expr) -> Option<String> {
         let is_of_files =
             mentioned_references(part).iter().any(|reference| reference.name == "FileSystemDomain");
@@ -197,7 +198,7 @@ impl<'a> RefusingClause<'a> {
         };
         let mut groups = self.slots.iter();
         let first = dependence(groups.next()?);
-        let used = first.used_phrase()?;
+        let used_phrase = first.used_phrase()?;
         let change = first.change_phrase();
         // If the part reads other attributes of slots, the time may be different in other slots.
         let side = self.analysis.slots.reading_side(self.clause.side);
@@ -210,7 +211,7 @@ impl<'a> RefusingClause<'a> {
         let is_common = mentioned_references(part).iter().all(is_same_for_all)
             || others.len() < MAX_CLOCK_GROUPS
                 && others.iter().all(|group| dependence(*group).change_phrase() == change);
-        Some(if is_common { used + &change } else { used })
+        Some(if is_common { used_phrase + &change } else { used_phrase })
     }
 
     /// Returns the macros of the configuration that are not published although the part reads them as attributes.

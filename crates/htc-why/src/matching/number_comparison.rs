@@ -33,7 +33,7 @@ impl Operator {
     }
 
     /// Returns the operator for exchanged operands.
-    fn mirrored(self) -> Self {
+    fn mirror(self) -> Self {
         match self {
             Operator::Less => Operator::Greater,
             Operator::LessOrEqual => Operator::GreaterOrEqual,
@@ -46,7 +46,7 @@ impl Operator {
     /// Returns the slots for which a comparison of a job's number with theirs is false. The inputs are all
     /// slots with a number, those with a smaller number than the job's, and those with a number that is not
     /// greater.
-    fn refused(self, all: &BitSet, below: &BitSet, up_to: &BitSet) -> BitSet {
+    fn select_refused(self, all: &BitSet, below: &BitSet, up_to: &BitSet) -> BitSet {
         let without = |set: &BitSet, other: &BitSet| {
             let mut set = set.clone();
             set.remove_all(other);
@@ -97,7 +97,7 @@ impl Operand {
     }
 }
 
-/// Slots that a comparison refuses to each class of jobs.
+/// Slots that a comparison rules out for each class of jobs.
 pub(super) struct RefusedSlots {
     /// Refused slots of each class of jobs, `None` if the evaluator is needed.
     pub(super) of_job: Vec<Option<BitSet>>,
@@ -122,11 +122,11 @@ impl NumberComparison {
                 return integer(&value).map(Operand::Constant);
             }
             let reference = Reference::parse(expr)?;
-            let own = reference.scope != ReferenceScope::Target;
+            let is_own = reference.scope != ReferenceScope::Target;
             let values = |ads: &[&ClassAd]| {
                 ads.iter().map(|ad| integer(&ad.get(&reference.name)?.as_literal()?)).collect()
             };
-            Some(match (own, side) {
+            Some(match (is_own, side) {
                 (true, ClauseSide::Slot) | (false, ClauseSide::Job) => Operand::Slot(values(slots)),
                 (true, ClauseSide::Job) | (false, ClauseSide::Slot) => Operand::Job(values(jobs)),
             })
@@ -134,13 +134,13 @@ impl NumberComparison {
         Some(NumberComparison { operator, left: operand(&left)?, right: operand(&right)? })
     }
 
-    /// Returns for each class of jobs the slots for which the clause is not true, if it compares a number of the job with
-    /// one of the slot. `slots` has the members of each class of slots, numbers below `size`. Classes whose value is not an
-    /// integer are left out.
+    /// Returns for each class of jobs the slots for which the clause is not true, if it compares a number of the job
+    /// with one of the slot. `slots` has the members of each class of slots, numbers below `size`. Classes whose value
+    /// is not an integer are left out.
     pub(super) fn refused_slots(&self, slots: &[Vec<usize>], size: usize) -> Option<RefusedSlots> {
         let (jobs, values, operator) = match (&self.left, &self.right) {
             (Operand::Job(jobs), Operand::Slot(values)) => (jobs, values, self.operator),
-            (Operand::Slot(values), Operand::Job(jobs)) => (jobs, values, self.operator.mirrored()),
+            (Operand::Slot(values), Operand::Job(jobs)) => (jobs, values, self.operator.mirror()),
             _ => return None,
         };
         let sorted = |values: &[Option<i64>]| {
@@ -163,7 +163,7 @@ impl NumberComparison {
             while let Some((_, class)) = next_up_to.next_if(|(value, _)| *value <= number) {
                 insert_all(&mut up_to, &slots[*class]);
             }
-            of_job[job] = Some(operator.refused(&all, &below, &up_to));
+            of_job[job] = Some(operator.select_refused(&all, &below, &up_to));
         }
         let undecided = (0..values.len()).filter(|class| values[*class].is_none()).collect();
         Some(RefusedSlots { of_job, undecided })

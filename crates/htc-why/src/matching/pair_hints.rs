@@ -1,4 +1,4 @@
-//! Hints about single pairs of a job and a slot: what was probably meant, and what the values mean.
+//! Hints about single pairs of a job and a slot: probable mistakes, and the meaning of values.
 //!
 //! The hints about a clause depend only on the values that the clause can read and on the names in both ads. They are
 //! computed once for each combination of these.
@@ -34,7 +34,7 @@ pub struct PairHints<'s> {
     job_names: Vec<u32>,
     slot_names: Vec<u32>,
     known: FxHashMap<HintKey, Rc<[String]>>,
-    /// Clauses of the job that was asked about last.
+    /// The job of the last call and its clauses.
     last_job: Option<(usize, Vec<(usize, u32)>)>,
 }
 
@@ -62,7 +62,7 @@ impl<'s> PairHints<'s> {
         let mut names = KeyNames::new(slots);
         let mut key = Vec::new();
         jobs.iter().for_each(|job| names.write_key(job, &mut key));
-        let (analysis, graphs) = Analysis::of_pairs(slots, jobs, names.slot_graph);
+        let (analysis, graphs) = Analysis::for_pairs(slots, jobs, names.slot_graph);
         let mut sets = Interner::default();
         let job_names = jobs.iter().map(|job| sets.number(names_key(job, transfers_files(job)))).collect();
         let slot_names = (0..slots.len()).map(|slot| sets.number(names_key(slots.ad(slot), false))).collect();
@@ -78,7 +78,7 @@ impl<'s> PairHints<'s> {
     }
 
     /// Returns the hints about the job and the slot with these numbers, none if the slot accepts the job.
-    pub fn of_pair(&mut self, job: usize, slot: usize) -> Vec<String> {
+    pub fn hints_for_pair(&mut self, job: usize, slot: usize) -> Vec<String> {
         let clauses = match self.last_job.take() {
             Some((last, clauses)) if last == job => clauses,
             _ => self.analysis.table.ordered_clauses(job, &self.analysis.jobs[job].plain, &self.graphs),
@@ -88,7 +88,7 @@ impl<'s> PairHints<'s> {
             if !self.analysis.table.is_refused(clause, class, slot) {
                 continue;
             }
-            for hint in self.of_clause((clause, class), job, slot).iter() {
+            for hint in self.hints_for_clause((clause, class), job, slot).iter() {
                 if !hints.contains(hint) {
                     hints.push(hint.clone());
                 }
@@ -99,7 +99,12 @@ impl<'s> PairHints<'s> {
     }
 
     /// Returns the hints about a clause that is not true for a pair.
-    fn of_clause(&mut self, (clause, job_class): (usize, u32), job: usize, slot: usize) -> Rc<[String]> {
+    fn hints_for_clause(
+        &mut self,
+        (clause, job_class): (usize, u32),
+        job: usize,
+        slot: usize,
+    ) -> Rc<[String]> {
         if self.clauses[clause].is_none() {
             self.clauses[clause] = Some(self.prepare(clause));
         }
@@ -171,9 +176,9 @@ impl<'s> PairHints<'s> {
             return RefusingClause { analysis, job, clause, slots: &only }.notes(&part);
         }
         let evidence = ClauseEvidence::collect(analysis, job, clause, &only);
-        let times = evidence.seen.iter().filter_map(|seen| {
-            let time = seen.values.clock_text(&seen.name)?;
-            Some(format!("{} is {}, that is {time}", seen.name, seen.values.text()))
+        let times = evidence.attributes.iter().filter_map(|attribute| {
+            let time = attribute.values.clock_text(&attribute.name)?;
+            Some(format!("{} is {}, that is {time}", attribute.name, attribute.values.text()))
         });
         times.chain(evidence.notes.iter().cloned()).collect()
     }

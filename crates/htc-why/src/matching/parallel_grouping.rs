@@ -26,12 +26,13 @@ pub struct ThreadedJobGrouper<'g, 's> {
     grouper: Mutex<&'g mut JobGrouper<'s>>,
     labels: &'static [&'static str],
     counters: Mutex<Vec<CounterState>>,
-    /// Number of groups of all threads, each of which counts its own.
+    /// Sum of the numbers of groups of all threads.
     group_count: AtomicUsize,
 }
 
 impl<'g, 's> ThreadedJobGrouper<'g, 's> {
-    /// Lets threads add jobs to a grouping. `labels` are the attributes from which the names of jobs are made.
+    /// Creates a grouping to which several threads can add jobs. `labels` are the attributes from which the names of
+    /// jobs are made.
     pub fn new(grouper: &'g mut JobGrouper<'s>, labels: &'static [&'static str]) -> Self {
         let group_count = AtomicUsize::new(grouper.group_count());
         ThreadedJobGrouper { grouper: Mutex::new(grouper), labels, counters: Mutex::default(), group_count }
@@ -59,9 +60,9 @@ impl<'g, 's> ThreadedJobGrouper<'g, 's> {
         grouper.add_counted(groups, batch_starts, name);
     }
 
-    fn lock_names<T>(&self, with: impl FnOnce(&mut KeyNames<'s>) -> T) -> T {
+    fn lock_names<T>(&self, action: impl FnOnce(&mut KeyNames<'s>) -> T) -> T {
         let mut grouper = self.grouper.lock().unwrap_or_else(PoisonError::into_inner);
-        with(&mut grouper.names)
+        action(&mut grouper.names)
     }
 }
 
@@ -228,7 +229,7 @@ impl CounterState {
         Some(found)
     }
 
-    /// Gives numbers to the expressions of a job, whose names are in the list.
+    /// Gives numbers to those expressions of a job whose names are in the list.
     fn learn_expressions(&mut self, job: &ClassAd) {
         if self.reads_any || self.expressions.len() >= MAX_EXPRESSIONS {
             return;

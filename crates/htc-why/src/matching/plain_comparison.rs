@@ -30,17 +30,18 @@ impl PlainComparison {
         (!references.iter().any(is_explained)).then_some(PlainComparison { references })
     }
 
-    /// True if each name is a number in the ad that defines it, and the other ad does not have the name, so that no other
-    /// scope can be meant.
+    /// Returns true if each name is a number in the ad that defines it and the other ad does not have the name, so that
+    /// no other scope can have been intended.
     pub(super) fn compares_numbers(&self, side: ClauseSide, slot: &ClassAd, job: &ClassAd) -> bool {
         self.references.iter().all(|reference| {
-            let (own, other) = match reference.defining_side(side, slot, job) {
+            let (defining_ad, other_ad) = match reference.defining_side(side, slot, job) {
                 Some(ClauseSide::Slot) => (slot, job),
                 Some(ClauseSide::Job) => (job, slot),
                 None => return false,
             };
             let is_literal_number = |expr: Expr| expr.as_literal().is_some_and(|value| is_number(&value));
-            own.get(&reference.name).is_some_and(is_literal_number) && !other.contains(&reference.name)
+            defining_ad.get(&reference.name).is_some_and(is_literal_number)
+                && !other_ad.contains(&reference.name)
         })
     }
 }

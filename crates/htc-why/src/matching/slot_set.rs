@@ -1,4 +1,4 @@
-//! Slots that can be asked about jobs.
+//! Slots, as the analysis sees them: their ads, and how they decide on jobs.
 
 use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
@@ -42,9 +42,9 @@ impl OtherRefusal {
     }
 }
 
-/// Slots that can be asked about jobs.
+/// Slots that accept or refuse jobs.
 ///
-/// A slot accepts a job if its Requirements are true, the job's Requirements are true (for slots where they count), and
+/// A slot accepts a job if its Requirements are true, the job's Requirements are true (for slots that check them), and
 /// there is no other refusal.
 pub trait SlotSet {
     /// Returns the number of slots.
@@ -102,7 +102,7 @@ pub trait SlotSet {
 
     /// True if the job's Requirements must be true. The startd does not evaluate them for fetched jobs; the negotiator
     /// does.
-    fn counts_job_requirements(&self, _slot: usize) -> bool {
+    fn checks_job_requirements(&self, _slot: usize) -> bool {
         true
     }
 
@@ -131,8 +131,8 @@ pub trait SlotSet {
         None
     }
 
-    /// Returns a refusal for which Requirements do not matter, such as that of a held job or by a claimed slot, or `None`. It
-    /// also counts if Requirements are not true.
+    /// Returns a refusal for which Requirements do not matter, such as that of a held job or by a claimed slot, or
+    /// `None`. It also applies if Requirements are not true.
     fn refusal_despite_requirements(&self, _slot: usize, _job: &ClassAd) -> Option<OtherRefusal> {
         None
     }
@@ -142,8 +142,8 @@ pub trait SlotSet {
         String::new()
     }
 
-    /// Returns the place where a configuration sets a macro that has the name of an attribute and is not published in the
-    /// slot's ad, or `None`.
+    /// Returns the place where a configuration sets a macro that has the name of an attribute and is not published in
+    /// the slot's ad, or `None`.
     fn unpublished_place(&self, _slot: usize, _attribute: &str) -> Option<String> {
         None
     }
@@ -154,7 +154,7 @@ pub trait SlotSet {
         if self.needs_requirements() {
             return MatchAd::new(self.world(), ad, job).symmetric();
         }
-        let seen = match self.adds_default_requests(slot) {
+        let job_for_slot = match self.adds_default_requests(slot) {
             true => {
                 let mut with_defaults = job.clone();
                 add_default_requests(&mut with_defaults);
@@ -163,12 +163,12 @@ pub trait SlotSet {
             false => Cow::Borrowed(job),
         };
         let holds = |side, job| self.context(side, ad, job).boolean("Requirements") == Some(true);
-        holds(ClauseSide::Slot, &seen)
-            && (!self.counts_job_requirements(slot)
+        holds(ClauseSide::Slot, &job_for_slot)
+            && (!self.checks_job_requirements(slot)
                 || !job.contains("Requirements")
                 || holds(ClauseSide::Job, job))
-            && !(self.has_other_conditions(slot, &seen)
-                && self.refusal_beyond_requirements(slot, &seen).is_some())
+            && !(self.has_other_conditions(slot, &job_for_slot)
+                && self.refusal_beyond_requirements(slot, &job_for_slot).is_some())
     }
 }
 
@@ -180,7 +180,7 @@ pub struct AdPool<'a> {
     is_symmetric: bool,
     /// Slots that call FETCH_WORK.
     fetching: BTreeSet<usize>,
-    /// True if at least one slot is claimed and claims count.
+    /// True if at least one slot is claimed and claims are considered.
     has_claims: bool,
     side_names: SideNames,
 }
@@ -215,7 +215,7 @@ impl<'a> AdPool<'a> {
         AdPool { has_claims, ..self }
     }
 
-    /// Sets the slots that call FETCH_WORK: for these the Requirements of jobs do not count.
+    /// Sets the slots that call FETCH_WORK: they do not check the Requirements of jobs.
     #[must_use]
     pub fn with_fetching_slots(self, fetching: BTreeSet<usize>) -> Self {
         AdPool { fetching, ..self }
@@ -267,7 +267,7 @@ impl SlotSet for AdPool<'_> {
         u64::from(self.fetching.contains(&slot))
     }
 
-    fn counts_job_requirements(&self, slot: usize) -> bool {
+    fn checks_job_requirements(&self, slot: usize) -> bool {
         !self.fetching.contains(&slot)
     }
 
@@ -292,14 +292,14 @@ impl SlotSet for AdPool<'_> {
             false => check_slot_ad_devices(ad, job, self.world, self.quirks).err(),
         };
         match by_devices() {
-            Some(unfit) => Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions)),
+            Some(refusal) => Some(OtherRefusal::new(refusal.reason, refusal.untrue_conditions)),
             None => self.refusal_despite_requirements(slot, job),
         }
     }
 
     fn refusal_despite_requirements(&self, slot: usize, job: &ClassAd) -> Option<OtherRefusal> {
-        let unfit = self.has_claims.then(|| refusal_by_claim(self.ad(slot), job, self.world)).flatten()?;
-        Some(OtherRefusal::new(unfit.reason, unfit.untrue_conditions))
+        let refusal = self.has_claims.then(|| refusal_by_claim(self.ad(slot), job, self.world)).flatten()?;
+        Some(OtherRefusal::new(refusal.reason, refusal.untrue_conditions))
     }
 }
 

@@ -31,9 +31,9 @@ pub struct SlotCause {
 }
 
 impl SlotCause {
-    /// Returns the longest form of the sentence that has at most `most` characters, or the shortest form.
-    pub fn sentence_within(&self, most: usize) -> &str {
-        longest_within(&self.sentence, &self.shorter_sentences, most)
+    /// Returns the longest form of the sentence that has at most `max` characters, or the shortest form.
+    pub fn sentence_within(&self, max: usize) -> &str {
+        longest_within(&self.sentence, &self.shorter_sentences, max)
     }
 }
 
@@ -66,12 +66,12 @@ impl Analysis<'_> {
             if refusing.is_empty() {
                 accepted.push((group.first.clone(), group.count));
             }
-            let are_alike = |(one, other): (&RefusalSource<'_>, &RefusalSource<'_>)| {
+            let are_equivalent = |(one, other): (&RefusalSource<'_>, &RefusalSource<'_>)| {
                 self.compare_same_attributes(*one, *other)
             };
             let are_clauses = refusing.iter().all(|it| matches!(it, RefusalSource::Clause(_)));
-            let is_alone = refusing.iter().zip(refusing.iter().skip(1)).all(are_alike)
-                && !(are_clauses && self.is_refused_anyway(job, slot));
+            let is_alone = refusing.iter().zip(refusing.iter().skip(1)).all(are_equivalent)
+                && !(are_clauses && self.is_refused_despite_requirements(job, slot));
             let alone = if is_alone { group.count } else { 0 };
             for source in refusing {
                 match counts.iter_mut().find(|count| is_same(count.source, source)) {

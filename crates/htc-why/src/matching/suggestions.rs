@@ -1,14 +1,15 @@
-//! Search for small changes of a job that gain slots.
+//! Search for small changes to a job that make more slots accept it.
 //!
-//! Candidates are at the boundaries of comparisons: the values for which a clause just becomes true at a slot that only
-//! this clause refuses, or that two clauses refuse. Each is verified by evaluating the changed job at every group of slots.
+//! Candidates are at the boundaries of comparisons: the values for which a clause just becomes true for a slot that
+//! only this clause refuses, or that two clauses refuse. Each is verified by evaluating the changed job for every group
+//! of slots.
 
 use htc_classad::{AttrName, ClassAd, Expr, ExprKind, Value};
 
 use super::analysis::{Analysis, Refusal, RefusalSource};
 use super::bit_set::BitSet;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
-use super::comparison_boundary::{boundary, mirrored};
+use super::comparison_boundary::{boundary, mirror_operator};
 use super::definedness::tested_for_definition;
 use super::devices::{DeviceCall, DeviceDemand};
 use super::file_transfer::transfers_files;
@@ -34,28 +35,34 @@ struct VerifiedChange {
 }
 
 impl VerifiedChange {
-    /// True if `later` is not worth showing after this suggestion: it changes more and gains no other slot,
+    /// Returns true if `later` is not worth showing after this suggestion: it changes more and gains no other slot,
     /// it changes the same attributes and gains the same slots, or it adds the same attributes with other values.
     fn makes_redundant(&self, later: &VerifiedChange) -> bool {
-        let (own, other) = (&self.suggestion.changes, &later.suggestion.changes);
-        let adds_nothing = own.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
-        let is_equal = own.len() == other.len()
+        let (own_changes, other) = (&self.suggestion.changes, &later.suggestion.changes);
+        let adds_nothing =
+            own_changes.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
+        let is_equal = own_changes.len() == other.len()
             && self.won == later.won
-            && own
+            && own_changes
                 .iter()
                 .zip(other)
                 .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute());
         let is_added = |change: &JobChange| {
             matches!(change, JobChange::Set { from: None, .. } | JobChange::Define { from: None, .. })
         };
-        let is_other_value = self.sets_same_attributes(later) && own.iter().all(is_added);
+        let is_other_value = self.sets_same_attributes(later) && own_changes.iter().all(is_added);
         adds_nothing || is_equal || is_other_value
     }
 
     /// True if both set the same attributes.
     fn sets_same_attributes(&self, other: &VerifiedChange) -> bool {
-        let attributes = |of: &VerifiedChange| -> Vec<Option<String>> {
-            of.suggestion.changes.iter().map(|change| change.attribute().map(ToString::to_string)).collect()
+        let attributes = |verified: &VerifiedChange| -> Vec<Option<String>> {
+            verified
+                .suggestion
+                .changes
+                .iter()
+                .map(|change| change.attribute().map(ToString::to_string))
+                .collect()
         };
         attributes(self) == attributes(other)
     }
@@ -74,8 +81,8 @@ fn choose<'f>(sorted: &[&'f VerifiedChange], limit: usize) -> Vec<&'f VerifiedCh
         let found = order.remove(nearest);
         order.insert(1, found);
     }
-    let most = order.iter().map(|found| found.suggestion.slots_won).max().unwrap_or(0);
-    let widest = order.iter().position(|found| found.suggestion.slots_won == most).unwrap_or(0);
+    let max_won = order.iter().map(|found| found.suggestion.slots_won).max().unwrap_or(0);
+    let widest = order.iter().position(|found| found.suggestion.slots_won == max_won).unwrap_or(0);
     // If there is no room for all, one place is kept for the change that gains most slots.
     if limit > 2 && widest >= limit {
         let found = order.remove(widest);
@@ -125,7 +132,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         self.select(limit)
     }
 
-    /// Verifies changes; where a rounded request is still refused, looks for the largest value that is accepted.
+    /// Verifies changes. If a rounded request is still refused, searches for the largest value that is accepted.
     pub(super) fn try_changes(&mut self, changes: Vec<JobChange>, wanted: &BitSet) {
         if self.found.iter().any(|found| found.suggestion.changes == changes) {
             return;
@@ -142,16 +149,17 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
             if new >= old || new <= 0 {
                 continue;
             }
-            let with = |value: i64| {
+            let with_value = |value: i64| {
                 let mut changes = changes.clone();
                 let (name, from) = (name.clone(), Some(from.clone()));
                 changes[at] = JobChange::Set { name, from, to: Expr::literal(value) };
                 changes
             };
             let slot = self.analysis.representatives[slot];
-            let accepts = |value: i64| self.analysis.slots.accepts(slot, &self.changed_job(&with(value)));
+            let accepts =
+                |value: i64| self.analysis.slots.accepts(slot, &self.changed_job(&with_value(value)));
             if let Some(value) = largest_accepted(new, accepts)
-                && self.verify(with(value))
+                && self.verify(with_value(value))
             {
                 return;
             }
@@ -164,7 +172,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         job
     }
 
-    /// Evaluates the changed job at every group of slots, and keeps the changes if they gain slots.
+    /// Evaluates the changed job for every group of slots, and keeps the changes if they gain slots.
     fn verify(&mut self, changes: Vec<JobChange>) -> bool {
         let (won, lost) = self.gained_and_lost(&changes);
         if changes.iter().any(|change| matches!(change, JobChange::Define { .. })) {
@@ -230,7 +238,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         chosen.into_iter().map(|found| found.suggestion.clone()).collect()
     }
 
-    /// Returns changes that may make a condition true at some of these slots; most of them are single changes.
+    /// Returns changes that may make a condition true for some of these slots; most of them are single changes.
     pub(super) fn candidates(&self, refusal: usize, slots: &BitSet) -> Vec<Vec<JobChange>> {
         let mut collector = CandidateCollector {
             search: self,
@@ -239,14 +247,14 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         };
         let mut transfers = Vec::new();
         let refusal = &self.refusals[refusal];
-        let of_source = match refusal.source {
+        let refusing_clause = match refusal.source {
             RefusalSource::Clause(clause) => Some(clause),
             RefusalSource::Other(other) => {
                 collector.add_other(&other.attribute);
                 None
             }
         };
-        for clause in of_source.into_iter().chain(refusal.equivalent.iter().copied()) {
+        for clause in refusing_clause.into_iter().chain(refusal.equivalent.iter().copied()) {
             let clause = &self.analysis.table.clauses[clause];
             if clause.needs_file_transfer() && !transfers_files(&self.analysis.jobs[self.job].plain) {
                 transfers.extend(self.file_transfer_changes(clause));
@@ -282,7 +290,7 @@ fn gives_up_condition(change: &JobChange) -> bool {
     }
 }
 
-/// True if a change makes the job request none of a resource, which its owner hardly wants.
+/// Returns true if the change sets the request for a resource to 0 or removes it, which the owner is unlikely to want.
 fn gives_up_resource(change: &JobChange) -> bool {
     let is_request =
         |name: &AttrName| name.as_bytes().get(..7).is_some_and(|it| it.eq_ignore_ascii_case(b"Request"));
@@ -377,7 +385,7 @@ impl CandidateCollector<'_, '_, '_> {
                     .for_each(|operand| self.collect(clause, operand, depth - 1));
                 let [left, right] = [left, right].map(|operand| self.without_zero_terms(clause, &operand));
                 self.add_boundaries(clause, operator, &left, &right);
-                self.add_boundaries(clause, mirrored(operator), &right, &left);
+                self.add_boundaries(clause, mirror_operator(operator), &right, &left);
             }
             ExprKind::Reference => {
                 if let Some(name) = self.job_attribute(clause, part) {
@@ -449,18 +457,18 @@ impl CandidateCollector<'_, '_, '_> {
     fn add_boundaries(&mut self, clause: &Clause, operator: &str, attribute: &Expr, other: &Expr) {
         let Some(name) = self.job_attribute(clause, &without_default(attribute)) else { return };
         let job = &self.search.analysis.jobs[self.search.job].plain;
-        let own = job.get(&name);
+        let current = job.get(&name);
         let proposed = proposed_request(self.search.analysis.slots, job, &name);
         if let Some(proposed) = &proposed {
             self.add_value(&name, proposed.clone());
         }
         // A whole machine is not a sensible request for a job about which nothing is known.
         let is_sensible = |value: &Value| {
-            let most = proposed.as_ref().and_then(Expr::as_literal).and_then(|it| it.as_real());
-            most.zip(value.as_real()).is_none_or(|(most, value)| value < most)
+            let limit = proposed.as_ref().and_then(Expr::as_literal).and_then(|it| it.as_real());
+            limit.zip(value.as_real()).is_none_or(|(limit, value)| value < limit)
         };
         let is_whole =
-            own.as_ref().and_then(Expr::as_literal).is_none_or(|value| matches!(value, Value::Int(_)));
+            current.as_ref().and_then(Expr::as_literal).is_none_or(|value| matches!(value, Value::Int(_)));
         for value in self.boundary_values(clause, other) {
             if let Some(value) = boundary(operator, &value, is_whole).filter(is_sensible) {
                 self.add_value(&name, Expr::literal(value));
@@ -468,7 +476,8 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
-    /// Returns a few of the values of an expression at the slots: the extremes, the median and the most frequent.
+    /// Returns representative values of an expression over the slots: the maximum, minimum and median of numbers, or
+    /// the most frequent of other values.
     fn boundary_values(&self, clause: &Clause, expr: &Expr) -> Vec<Value> {
         let value = |slot: usize| {
             let (slot, job) = self.ad_pair(clause.side, slot);
@@ -515,7 +524,7 @@ impl CandidateCollector<'_, '_, '_> {
     fn add_without(&mut self, clause: &Clause) {
         let job = &self.search.analysis.jobs[self.search.job].plain;
         match (job.get("Requirements"), clause.expr.as_literal()) {
-            // The clause of an ad without Requirements where they are needed.
+            // The clause stands for the missing Requirements of the ad.
             (None, _) => self.add_value(&"Requirements".into(), Expr::literal(true)),
             // Nothing is known about Requirements that could not be read.
             (Some(whole), Some(Value::Error)) if whole == clause.expr => {}
@@ -523,11 +532,11 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
-    /// Adds clauses of the job's Requirements with another literal.
+    /// Adds changes that replace the literal in a clause of the job's Requirements.
     fn add_replacements(&mut self, clause: &Clause) {
         let ExprKind::Compare(operator, left, right) = clause.expr.kind() else { return };
         let (kept, literal, oriented) = match (left.as_literal(), right.as_literal()) {
-            (None, Some(literal)) => (&left, literal, mirrored(operator)),
+            (None, Some(literal)) => (&left, literal, mirror_operator(operator)),
             (Some(literal), None) => (&right, literal, operator),
             _ => return,
         };

@@ -3,9 +3,10 @@
 use htc_classad::{Context, Expr, ExprKind};
 
 use super::clauses::{Reference, mentioned_references};
-use super::seen_values::{SeenValues, expr_text};
+use super::value_summary::{ValueSummary, expr_text};
 
-/// Functions that compare two versions, with the words for the second one, and with those for the first one.
+/// Functions that compare two versions. The words describe the required version if it is the second argument, and if it
+/// is the first one.
 const FUNCTIONS: [(&str, [&str; 2]); 5] = [
     ("versionGE", ["at least ", "at most "]),
     ("versionGT", ["above ", "below "]),
@@ -24,7 +25,7 @@ const WHOLE_VERSION: &str = "$CondorVersion:";
 pub(super) struct VersionComparison {
     /// Version that is compared.
     version: Expr,
-    /// Phrase for the version that is asked for: `at least 25.0.0`.
+    /// Phrase for the required version: `at least 25.0.0`.
     wanted: String,
     /// Name of the function, or the operator that compares strings.
     function: String,
@@ -39,44 +40,44 @@ impl VersionComparison {
 
     fn find_within(context: &Context<'_>, part: &Expr, (depth, is_negated): (usize, bool)) -> Option<Self> {
         let is_met = || context.eval(part).truth() == Some(!is_negated);
-        let own = VersionComparison::parse(context, part, is_negated).filter(|_| !is_met());
-        if own.is_some() || depth == 0 {
-            return own;
+        let comparison = VersionComparison::parse(context, part, is_negated).filter(|_| !is_met());
+        if comparison.is_some() || depth == 0 {
+            return comparison;
         }
         let is_negated = is_negated != matches!(part.kind(), ExprKind::Not(_));
-        let within = |part: &Expr| VersionComparison::find_within(context, part, (depth - 1, is_negated));
-        part.parts().iter().find_map(within)
+        let find_in = |part: &Expr| VersionComparison::find_within(context, part, (depth - 1, is_negated));
+        part.parts().iter().find_map(find_in)
     }
 
     fn parse(context: &Context<'_>, part: &Expr, is_negated: bool) -> Option<Self> {
         let text = |expr: &Expr| context.eval(expr).as_str().map(ToString::to_string);
         match part.kind() {
             ExprKind::Call(name, arguments) => {
-                let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+                let is_function = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
                 let function = name.to_string();
-                if let ([version, least, most], true) = (&arguments[..], is("version_in_range")) {
+                if let ([version, min, max], true) = (&arguments[..], is_function("version_in_range")) {
                     let not = if is_negated { "not " } else { "" };
-                    let wanted = format!("{not}one from {} to {}", text(least)?, text(most)?);
+                    let wanted = format!("{not}one from {} to {}", text(min)?, text(max)?);
                     let version = version.clone();
                     return Some(VersionComparison { version, wanted, function, is_operator: false });
                 }
-                let (_, [of_second, of_first]) = FUNCTIONS.iter().find(|(known, _)| is(known))?;
+                let (_, [of_second, of_first]) = FUNCTIONS.iter().find(|(known, _)| is_function(known))?;
                 let [first, second] = &arguments[..] else { return None };
                 let is_constant = |expr: &Expr| mentioned_references(expr).is_empty();
-                let (version, asked, words) = match (is_constant(first), is_constant(second)) {
+                let (version, required, words) = match (is_constant(first), is_constant(second)) {
                     (true, false) => (second, first, of_first),
                     _ => (first, second, of_second),
                 };
                 let words = if is_negated { opposite(words) } else { words };
-                let wanted = format!("{words}{}", text(asked)?);
+                let wanted = format!("{words}{}", text(required)?);
                 Some(VersionComparison { version: version.clone(), wanted, function, is_operator: false })
             }
             ExprKind::Compare(operator @ ("<" | "<=" | ">" | ">="), left, right) => {
                 let is_version =
                     |expr: &Expr| Reference::parse(expr).is_some_and(|found| found.name == "CondorVersion");
-                let (version, asked, operator) = match (is_version(&left), is_version(&right)) {
+                let (version, required, operator) = match (is_version(&left), is_version(&right)) {
                     (true, false) => (left, right, operator),
-                    (false, true) => (right, left, super::comparison_boundary::mirrored(operator)),
+                    (false, true) => (right, left, super::comparison_boundary::mirror_operator(operator)),
                     _ => return None,
                 };
                 let function = match operator {
@@ -85,7 +86,7 @@ impl VersionComparison {
                     ">" => "versionGT",
                     _ => "versionGE",
                 };
-                let wanted = number_of_version(&text(&asked)?).to_owned();
+                let wanted = number_of_version(&text(&required)?).to_owned();
                 let function = function.to_owned();
                 Some(VersionComparison { version, wanted, function, is_operator: true })
             }
@@ -106,7 +107,7 @@ impl VersionComparison {
                 number()
             ));
         }
-        let mut values = SeenValues::default();
+        let mut values = ValueSummary::default();
         let mut is_whole = false;
         for (context, count) in contexts {
             let value = context.eval(&self.version);

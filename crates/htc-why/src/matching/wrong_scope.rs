@@ -1,11 +1,11 @@
-//! Names that a clause looks up in the wrong ad: `MY.Memory` in a job that means the slot's.
+//! Names that a clause looks up in the wrong ad, such as `MY.Memory` of a job instead of `TARGET.Memory`.
 
 use htc_classad::{Context, Expr};
 
 use super::clauses::{Clause, ClauseSide, Reference, ReferenceScope, mentioned_references, replace_part};
 use super::side_names::SideNames;
 
-/// Reference of a clause with the scope that was probably meant.
+/// Reference of a clause with the scope that was probably intended.
 pub(super) struct WrongScope {
     part: Expr,
     correct: Expr,
@@ -17,43 +17,44 @@ pub(super) struct WrongScope {
 }
 
 impl WrongScope {
-    /// Returns the first reference of a part of a clause that makes it true if it is looked up in the other ad, or `None`.
+    /// Returns the first reference of a part of a clause that makes it true if it is looked up in the other ad, or
+    /// `None`.
     ///
-    /// `part` is not true in `context`, where a condition of `side` reads the ads.
+    /// `part` is not true in `context`, in which a condition of `side` is evaluated.
     pub(super) fn find(
         context: &Context<'_>,
         side: ClauseSide,
         part: &Expr,
-        has: &HasName<'_>,
+        has_name: &HasName<'_>,
     ) -> Option<Self> {
         let references = mentioned_references(part);
         let other_side = opposite(side);
         references.iter().find_map(|reference| {
-            let (looked_up, target) = match reference.scope {
+            let (read_side, target) = match reference.scope {
                 ReferenceScope::Target => (other_side, "MY"),
                 ReferenceScope::My => (side, "TARGET"),
                 // Without a scope, an ad's own attribute has precedence. Only authors of jobs overlook this.
-                ReferenceScope::Unscoped if side == ClauseSide::Job && has(side, reference) => {
+                ReferenceScope::Unscoped if side == ClauseSide::Job && has_name(side, reference) => {
                     (side, "TARGET")
                 }
                 ReferenceScope::Unscoped => return None,
             };
-            let meant = opposite(looked_up);
-            // An attribute of the ad itself may be meant, unless it is a job's attribute with the name of one
+            let intended_side = opposite(read_side);
+            // An attribute of the ad itself may be intended, unless it is a job's attribute with the name of one
             // of the slot.
-            let may_be_meant = has(looked_up, reference) && looked_up == ClauseSide::Slot;
+            let may_be_intended = has_name(read_side, reference) && read_side == ClauseSide::Slot;
             let compares_both =
                 references.iter().any(|it| it.name == reference.name && it.scope != reference.scope);
-            if may_be_meant || compares_both || !has(meant, reference) {
+            if may_be_intended || compares_both || !has_name(intended_side, reference) {
                 return None;
             }
             let written = reference.scope.prefix();
             let name = reference.name.to_string();
-            let wrong = reference.to_expr()?;
+            let written_part = reference.to_expr()?;
             let correct = Expr::parse(format!("{target}.{name}").as_bytes()).ok()?;
-            let corrected = replace_part(part, &wrong, &correct)?;
+            let corrected = replace_part(part, &written_part, &correct)?;
             let is_true = context.eval(&corrected).truth() == Some(true);
-            is_true.then_some(WrongScope { part: wrong, correct, name, written, side: looked_up })
+            is_true.then_some(WrongScope { part: written_part, correct, name, written, side: read_side })
         })
     }
 

@@ -49,8 +49,8 @@ impl TranslationWatcher for RouterObservations {
             TransformProgress::Skipped | TransformProgress::Ended => {}
         }
         if part != TransformPosition::Route && stage != TransformProgress::Ended {
-            let seen = self.transforms.entry(transform.name.clone()).or_default();
-            seen[usize::from(stage == TransformProgress::Skipped)] = true;
+            let outcomes = self.transforms.entry(transform.name.clone()).or_default();
+            outcomes[usize::from(stage == TransformProgress::Skipped)] = true;
         }
     }
 

@@ -15,7 +15,7 @@ impl RouterComparison<'_> {
     pub fn is_same_router(&self) -> bool {
         let [left, right] =
             [&self.left, &self.right].map(|side| side.table.routes_in_order().collect::<Vec<_>>());
-        let same = |(left, right): (&(usize, &Route), &(usize, &Route))| {
+        let is_equal_route = |(left, right): (&(usize, &Route), &(usize, &Route))| {
             left.1.name == right.1.name
                 && self.has_equal_requirements(left.1)
                 && self.has_equal_effect(left.1)
@@ -23,7 +23,7 @@ impl RouterComparison<'_> {
         self.left.table.enabled == self.right.table.enabled
             && self.left.parameters == self.right.parameters
             && left.len() == right.len()
-            && left.iter().zip(&right).all(same)
+            && left.iter().zip(&right).all(is_equal_route)
     }
 
     /// Returns true if a route treats the jobs that it gets in the same way in both routers, whichever jobs
@@ -62,7 +62,7 @@ impl RouterComparison<'_> {
             (&left.table.pre_transforms, &right.table.pre_transforms),
             (&left.table.post_transforms, &right.table.post_transforms),
         ];
-        let all = |(left, right): (&Vec<Transform>, &Vec<Transform>)| {
+        let are_equal = |(left, right): (&Vec<Transform>, &Vec<Transform>)| {
             let mut both = left.iter().zip(right);
             left.len() == right.len()
                 && both.all(|(left, right)| {
@@ -72,8 +72,9 @@ impl RouterComparison<'_> {
                 })
         };
         // The constraint that selects the jobs to be routed is irrelevant here.
-        let knobs = |side: &RouterSide<'_>| RouterParameters { constraint: None, ..side.parameters.clone() };
-        knobs(left) == knobs(right) && tables.into_iter().all(all)
+        let parameters =
+            |side: &RouterSide<'_>| RouterParameters { constraint: None, ..side.parameters.clone() };
+        parameters(left) == parameters(right) && tables.into_iter().all(are_equal)
     }
 
     fn is_transform_equal(&self, left: &Transform, right: &Transform) -> bool {
@@ -92,7 +93,7 @@ pub(super) fn is_config_equal(left: &ConfigView<'_>, right: &ConfigView<'_>) -> 
 
 /// Returns true if two routes are equal apart from their transforms and REQUIREMENTS.
 fn has_equal_settings(left: &Route, right: &Route) -> bool {
-    let steers = |route: &Route| {
+    let expressions = |route: &Route| {
         [
             &route.job_failure_test,
             &route.job_should_be_sandboxed,
@@ -101,9 +102,9 @@ fn has_equal_settings(left: &Route, right: &Route) -> bool {
             &route.shared_proxy,
             &route.send_tokens,
         ]
-        .map(|steer: &RouteExpr| (steer.text.clone(), steer.expr.clone()))
+        .map(|setting: &RouteExpr| (setting.text.clone(), setting.expr.clone()))
     };
     left.universe == right.universe
         && left.grid_resource == right.grid_resource
-        && steers(left) == steers(right)
+        && expressions(left) == expressions(right)
 }

@@ -34,12 +34,12 @@ const INTEGER_ATTRIBUTES: [&str; 10] = [
 
 /// Returns true if the job can exist in a queue: none of these attributes has a value of another type.
 pub(super) fn is_possible_job(job: &ClassAd) -> bool {
-    let has = |names: &[&str], is_right: fn(&Value) -> bool| {
+    let have_type = |names: &[&str], is_right: fn(&Value) -> bool| {
         names.iter().all(|name| {
             let value = job.get(name).and_then(|expr| expr.as_literal());
             value.is_none_or(|value| is_right(&value) || matches!(value, Value::Undefined))
         })
     };
-    has(&STRING_ATTRIBUTES, |value| matches!(value, Value::Str(_)))
-        && has(&INTEGER_ATTRIBUTES, |value| matches!(value, Value::Int(_)))
+    have_type(&STRING_ATTRIBUTES, |value| matches!(value, Value::Str(_)))
+        && have_type(&INTEGER_ATTRIBUTES, |value| matches!(value, Value::Int(_)))
 }

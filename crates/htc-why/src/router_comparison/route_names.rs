@@ -23,29 +23,30 @@ pub(super) fn routes_in_name_order(
     right: &RouteTable,
     renamed: &[(BString, BString)],
 ) -> [Vec<usize>; 2] {
-    let former = |name: &BString| {
+    let name_in_left = |name: &BString| {
         let known = renamed.iter().find(|(_, to)| to == name).map(|(from, _)| from);
-        let same = || left.routes.iter().map(|route| &route.name).find(|other| are_names_equal(other, name));
-        known.or_else(same).unwrap_or(name).to_ascii_lowercase()
+        let equal_name =
+            || left.routes.iter().map(|route| &route.name).find(|other| are_names_equal(other, name));
+        known.or_else(equal_name).unwrap_or(name).to_ascii_lowercase()
     };
     let mut order: Vec<usize> = (0..right.routes.len()).collect();
-    order.sort_by_key(|&at| former(&right.routes[at].name));
+    order.sort_by_key(|&at| name_in_left(&right.routes[at].name));
     [(0..left.routes.len()).collect(), order]
 }
 
 /// Pairs, in order, the routes without a counterpart of the same name, if one of the two names is not valid
 /// in a parameter name and the other is one that `convert` generates.
 pub(super) fn find_renamed(left: &RouteTable, right: &RouteTable) -> Vec<(BString, BString)> {
-    let alone = |table: &RouteTable, other: &RouteTable| {
+    let unpaired_names = |table: &RouteTable, other: &RouteTable| {
         let names = table.routes_in_order().map(|(_, route)| route.name.clone());
-        let is_alone =
+        let is_unpaired =
             |name: &BString| !other.routes.iter().any(|route: &Route| are_names_equal(&route.name, name));
         names
-            .filter(is_alone)
+            .filter(is_unpaired)
             .filter(|name| is_numbered_route_name(name) || !is_valid_parameter_name(name))
             .collect::<Vec<_>>()
     };
-    let pairs = alone(left, right).into_iter().zip(alone(right, left));
+    let pairs = unpaired_names(left, right).into_iter().zip(unpaired_names(right, left));
     pairs.filter(|(left, right)| is_numbered_route_name(left) != is_numbered_route_name(right)).collect()
 }
 

@@ -40,54 +40,56 @@ impl RouterComparison<'_> {
 
     /// Compares the other parameters of the routers: queues, hooks, and the release of source jobs.
     fn compare_parameters(&self, lines: &mut Vec<String>) {
-        let mut line = |what: &str, left: String, right: String| {
+        let mut line = |label: &str, left: String, right: String| {
             if left != right {
-                lines.push(format!("{what}: {left} and {right}"));
+                lines.push(format!("{label}: {left} and {right}"));
             }
         };
         let (left, right) = (self.left.parameters, self.right.parameters);
-        let shown = |text: Option<&[u8]>| match text {
+        let text_or_none = |text: Option<&[u8]>| match text {
             None | Some(b"") => "(none)".to_owned(),
             Some(text) => text.to_str_lossy().into_owned(),
         };
-        let schedd = |(name, pool): &(BString, BString)| [shown(Some(name)), shown(Some(pool))];
+        let schedd = |(name, pool): &(BString, BString)| [text_or_none(Some(name)), text_or_none(Some(pool))];
         for (number, left, right) in [
             (1, schedd(&left.source_schedd), schedd(&right.source_schedd)),
             (2, schedd(&left.destination_schedd), schedd(&right.destination_schedd)),
         ] {
-            for ((what, left), right) in ["NAME", "POOL"].into_iter().zip(left).zip(right) {
-                line(&format!("JOB_ROUTER_SCHEDD{number}_{what}"), left, right);
+            for ((label, left), right) in ["NAME", "POOL"].into_iter().zip(left).zip(right) {
+                line(&format!("JOB_ROUTER_SCHEDD{number}_{label}"), left, right);
             }
         }
         let release = (left.release_on_hold, right.release_on_hold);
         line("JOB_ROUTER_RELEASE_ON_HOLD", release.0.to_string(), release.1.to_string());
-        let keyword =
-            |knobs: &RouterParameters| shown(knobs.hook_keyword.as_ref().map(|keyword| keyword.as_slice()));
-        let one = match (&left.hook_keyword, &right.hook_keyword) {
+        let keyword = |parameters: &RouterParameters| {
+            text_or_none(parameters.hook_keyword.as_ref().map(|keyword| keyword.as_slice()))
+        };
+        let is_same_keyword = match (&left.hook_keyword, &right.hook_keyword) {
             (Some(left), Some(right)) => caseless::eq(left, right),
             (left, right) => left == right,
         };
-        if !one {
+        if !is_same_keyword {
             line("JOB_ROUTER_HOOK_KEYWORD", keyword(left), keyword(right));
         }
-        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| one) {
+        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| is_same_keyword) {
             let hooks = [
                 HookType::TranslateJob,
                 HookType::RouterUpdateJobInfo,
                 HookType::JobFinalize,
                 HookType::JobCleanup,
             ];
-            let knobs = hooks.map(|hook| hook.path_parameter(keyword)).into_iter();
-            for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
+            let parameters = hooks.map(|hook| hook.path_parameter(keyword)).into_iter();
+            for parameter in parameters.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
                 let value = |side: &RouterSide<'_>| {
-                    let raw = MacroSource::raw(side.config, &knob)?.into_owned();
+                    let raw = MacroSource::raw(side.config, &parameter)?.into_owned();
                     let value = expand::Expander::new(side.config, self.world, &mut |_| {})
-                        .for_value_of(&knob)
+                        .for_value_of(&parameter)
                         .expand_file_mode(&raw);
                     Some(value.unwrap_or_else(|_| raw.into()))
                 };
-                let value = |side: &RouterSide<'_>| shown(value(side).as_ref().map(|value| value.as_slice()));
-                line(&knob.to_str_lossy(), value(&self.left), value(&self.right));
+                let value =
+                    |side: &RouterSide<'_>| text_or_none(value(side).as_ref().map(|value| value.as_slice()));
+                line(&parameter.to_str_lossy(), value(&self.left), value(&self.right));
             }
         }
     }
@@ -95,9 +97,9 @@ impl RouterComparison<'_> {
 
 fn compare_route_limits(left: &Route, right: &Route, lines: &mut Vec<String>) {
     let name = &left.name;
-    let mut line = |what: &str, a: String, b: String| {
+    let mut line = |label: &str, a: String, b: String| {
         if a != b {
-            lines.push(format!("route {name}: {what} {a} and {b}"));
+            lines.push(format!("route {name}: {label} {a} and {b}"));
         }
     };
     line("MaxJobs", left.max_jobs.to_string(), right.max_jobs.to_string());

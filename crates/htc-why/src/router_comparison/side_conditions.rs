@@ -18,17 +18,17 @@ use htc_router::route::RouteExpr;
 use htc_router::{Route, RouteTable, RouterParameters};
 
 impl RouterSide<'_> {
-    /// Creates the side of a comparison for a router without any observations.
+    /// Creates the side of a comparison for a router. Nothing has been observed yet.
     pub fn new<'a>(
         name: &'a str,
         table: &'a RouteTable,
-        knobs: &'a RouterParameters,
+        parameters: &'a RouterParameters,
         config: &'a ConfigView<'a>,
     ) -> RouterSide<'a> {
         RouterSide {
             name,
             table,
-            parameters: knobs,
+            parameters,
             config,
             umbrella_order: Vec::new(),
             observations: RefCell::default(),
@@ -37,14 +37,14 @@ impl RouterSide<'_> {
 
     /// Returns true if there is a route that a job may get.
     pub fn has_usable_route(&self) -> bool {
-        let can = |route: &Route| {
+        let is_usable = |route: &Route| {
             route.requirements().and_then(Expr::as_literal).is_none_or(|value| value.truth() == Some(true))
         };
-        self.reachable_routes().any(|(_, route, _)| can(route))
+        self.reachable_routes().any(|(_, route, _)| is_usable(route))
     }
 
-    pub(super) fn qualified_name(&self, what: &str, name: &[u8]) -> String {
-        format!("{}: {what} {}", self.name, name.as_bstr())
+    pub(super) fn qualified_name(&self, kind: &str, name: &[u8]) -> String {
+        format!("{}: {kind} {}", self.name, name.as_bstr())
     }
 
     fn parse_constraint(&self) -> Option<Expr> {
@@ -56,86 +56,92 @@ impl RouterSide<'_> {
     /// Returns the routes in the order in which they are tried, each with the preconditions for a job to get
     /// it. Routes after one that takes every job are omitted.
     pub(super) fn reachable_routes(&self) -> impl Iterator<Item = (usize, &Route, Vec<Goal>)> {
-        let mut around: Vec<Goal> =
+        let mut earlier_goals: Vec<Goal> =
             self.parse_constraint().iter().map(|expr| Goal::new(expr, WantedOutcomes::TRUE)).collect();
         let mut is_open = self.table.enabled;
         self.table.routes_in_order().map_while(move |(at, route)| {
             if !is_open {
                 return None;
             }
-            let mut within = around.clone();
+            let mut preconditions = earlier_goals.clone();
             match route.requirements() {
                 Some(expr) => {
-                    within.push(Goal::new(expr, WantedOutcomes::TRUE));
+                    preconditions.push(Goal::new(expr, WantedOutcomes::TRUE));
                     // An error would exclude the job from all routes, because the router first evaluates the
                     // disjunction of all requirements.
-                    around.push(Goal::new(expr, WantedOutcomes::FALSE_OR_UNDEFINED));
+                    earlier_goals.push(Goal::new(expr, WantedOutcomes::FALSE_OR_UNDEFINED));
                     is_open = expr.as_literal().is_none_or(|value| value.truth() != Some(true));
                 }
                 None => is_open = false,
             }
-            Some((at, route, within))
+            Some((at, route, preconditions))
         })
     }
 
-    /// Adds everything that this router evaluates for a job to `cover`.
-    pub(super) fn add_conditions_to(&self, both: &RouterComparison<'_>, cover: &mut ConditionCoverage<'_>) {
-        let mut ask = |name: String, expr: &Expr, (is_condition, is_alike), within: &[Goal]| {
-            let (expr, within) = (expr.clone(), within.to_vec());
-            cover.add_condition(Condition {
+    /// Adds everything that this router evaluates for a job to `coverage`.
+    pub(super) fn add_conditions_to(
+        &self,
+        both: &RouterComparison<'_>,
+        coverage: &mut ConditionCoverage<'_>,
+    ) {
+        let mut add = |name: String, expr: &Expr, (is_condition, is_equal), preconditions: &[Goal]| {
+            let (expr, preconditions) = (expr.clone(), preconditions.to_vec());
+            coverage.add_condition(Condition {
                 name,
                 expr,
                 is_condition,
-                preconditions: within,
-                is_same_in_both: is_alike,
+                preconditions,
+                is_same_in_both: is_equal,
             });
         };
         if let Some(constraint) = self.parse_constraint() {
-            let is_alike = both.left.parse_constraint() == both.right.parse_constraint();
-            ask(
+            let is_equal = both.left.parse_constraint() == both.right.parse_constraint();
+            add(
                 format!("{}: JOB_ROUTER_SOURCE_JOB_CONSTRAINT", self.name),
                 &constraint,
-                (true, is_alike),
+                (true, is_equal),
                 &[],
             );
         }
-        for (_, route, within) in self.reachable_routes() {
+        for (_, route, preconditions) in self.reachable_routes() {
             let name = self.qualified_name("route", &route.name);
-            let is_alike = both.has_equal_effect(route);
-            if let Some((expr, around)) = route.requirements().zip(within.split_last()) {
-                ask(
+            let is_equal = both.has_equal_effect(route);
+            if let Some((expr, (_, earlier_goals))) = route.requirements().zip(preconditions.split_last()) {
+                add(
                     format!("{name}: REQUIREMENTS"),
                     expr,
-                    (true, is_alike && both.has_equal_requirements(route)),
-                    around.1,
+                    (true, is_equal && both.has_equal_requirements(route)),
+                    earlier_goals,
                 );
             }
             let values = [("SharedX509UserProxy", &route.shared_proxy), ("SendIDTokens", &route.send_tokens)];
-            let steers = routing_exprs(route).map(|(what, steer)| (what, steer, true)).into_iter();
-            for (what, steer, is_condition) in steers.chain(values.map(|(what, steer)| (what, steer, false)))
+            let settings = routing_exprs(route).map(|(label, setting)| (label, setting, true)).into_iter();
+            for (label, setting, is_condition) in
+                settings.chain(values.map(|(label, setting)| (label, setting, false)))
             {
-                if let Some(expr) = &steer.expr {
-                    ask(format!("{name}: {what}"), expr, (is_condition, is_alike), &within);
+                if let Some(expr) = &setting.expr {
+                    add(format!("{name}: {label}"), expr, (is_condition, is_equal), &preconditions);
                 }
             }
         }
-        let first = self.reachable_routes().next().map(|(_, _, within)| within).unwrap_or_default();
-        let around = self.table.pre_transforms.iter().chain(&self.table.post_transforms);
-        for transform in around.clone() {
+        let first =
+            self.reachable_routes().next().map(|(_, _, preconditions)| preconditions).unwrap_or_default();
+        let transforms = self.table.pre_transforms.iter().chain(&self.table.post_transforms);
+        for transform in transforms.clone() {
             if let Some(requirements) = &transform.envelope.requirements {
                 let name = format!("{}: REQUIREMENTS", self.qualified_name("transform", &transform.name));
                 // These requirements are evaluated in the copy; whether the transform was applied is recorded
                 // when the copy is made.
-                ask(name, &requirements.expr, (false, both.is_frame_equal), &first);
+                add(name, &requirements.expr, (false, both.is_frame_equal), &first);
             }
         }
-        let around: BTreeSet<_> = around.flat_map(attributes_mentioned_by).collect();
-        for (_, route, within) in self.reachable_routes() {
-            let is_alike = both.has_equal_effect(route);
-            cover.add_attributes(ReferencedAttributes {
-                attributes: &attributes_mentioned_by(&route.transform) | &around,
-                preconditions: within,
-                is_same_in_both: is_alike,
+        let frame_attributes: BTreeSet<_> = transforms.flat_map(attributes_mentioned_by).collect();
+        for (_, route, preconditions) in self.reachable_routes() {
+            let is_equal = both.has_equal_effect(route);
+            coverage.add_attributes(ReferencedAttributes {
+                attributes: &attributes_mentioned_by(&route.transform) | &frame_attributes,
+                preconditions,
+                is_same_in_both: is_equal,
             });
         }
     }
@@ -144,32 +150,33 @@ impl RouterSide<'_> {
     /// that both routers have in common are omitted, because they are not a difference.
     pub(super) fn add_unreached(
         &self,
-        is_frame_alike: bool,
-        is_alike: &dyn Fn(&Route) -> bool,
+        is_frame_equal: bool,
+        is_equal: &dyn Fn(&Route) -> bool,
         lines: &mut Vec<String>,
     ) {
-        let met = self.observations.borrow();
+        let observations = self.observations.borrow();
         let known: Vec<&BString> = {
-            let routes = self.table.routes.iter().filter(|route| is_alike(route)).map(|route| &route.name);
-            let around = self
+            let routes = self.table.routes.iter().filter(|route| is_equal(route)).map(|route| &route.name);
+            let transforms = self
                 .table
                 .pre_transforms
                 .iter()
                 .chain(&self.table.post_transforms)
-                .filter(|_| is_frame_alike);
-            routes.chain(around.map(|transform| &transform.name)).collect()
+                .filter(|_| is_frame_equal);
+            routes.chain(transforms.map(|transform| &transform.name)).collect()
         };
         lines.extend(
-            met.transform_observations
+            observations
+                .transform_observations
                 .unreached_conditions(self.name, &|transform| known.contains(&transform)),
         );
-        for (at, route, _) in self.reachable_routes().filter(|(_, route, _)| !is_alike(route)) {
-            let never = route
+        for (at, route, _) in self.reachable_routes().filter(|(_, route, _)| !is_equal(route)) {
+            let is_never_true = route
                 .requirements()
                 .and_then(Expr::as_literal)
                 .is_some_and(|value| value.truth() != Some(true));
-            match met.chosen_routes.get(&at) {
-                None if !never => {
+            match observations.chosen_routes.get(&at) {
+                None if !is_never_true => {
                     lines.push(format!(
                         "{}: no job was found that gets this route",
                         self.qualified_name("route", &route.name)
@@ -183,12 +190,12 @@ impl RouterSide<'_> {
             }
         }
         for transform in
-            self.table.pre_transforms.iter().chain(&self.table.post_transforms).filter(|_| !is_frame_alike)
+            self.table.pre_transforms.iter().chain(&self.table.post_transforms).filter(|_| !is_frame_equal)
         {
-            let seen = met.transforms.get(&transform.name).copied().unwrap_or_default();
-            let asked =
+            let outcomes = observations.transforms.get(&transform.name).copied().unwrap_or_default();
+            let has_condition =
                 transform.envelope.requirements.as_ref().is_some_and(|it| it.expr.as_literal().is_none());
-            let missing = match (seen, asked) {
+            let missing = match (outcomes, has_condition) {
                 ([true, true], _) | (_, false) => continue,
                 ([false, _], true) => "true",
                 ([true, false], true) => "anything but true",
@@ -230,31 +237,39 @@ impl RouterSide<'_> {
 
 impl RouterComparison<'_> {
     /// Adds goals for jobs that get a route in only one of the routers, or are treated differently by it.
-    pub(super) fn add_opposed_goals(&self, cover: &mut ConditionCoverage<'_>) {
+    pub(super) fn add_opposed_goals(&self, coverage: &mut ConditionCoverage<'_>) {
         let [left, right] = [&self.left, &self.right].map(|side| side.reachable_routes().collect::<Vec<_>>());
-        for (_, route, within) in &left {
-            for (_, other, without) in
+        for (_, route, preconditions) in &left {
+            for (_, other, other_preconditions) in
                 right.iter().filter(|(_, other, _)| self.is_same_route_name(&route.name, &other.name))
             {
                 let mut oppose = |name: String, all: &[Goal], others: &[Goal]| {
                     let differs = |goal: &&Goal| !all.iter().any(|known| known.is_same(goal));
                     let one: Vec<Goal> = others.iter().filter(differs).map(Goal::to_opposite).collect();
                     if !one.is_empty() {
-                        cover.add_opposed_goals(OpposedGoals { name, all_of: all.to_vec(), one_of: one });
+                        coverage.add_opposed_goals(OpposedGoals { name, all_of: all.to_vec(), one_of: one });
                     }
                 };
                 let [first, second] = [
                     self.left.qualified_name("route", &route.name),
                     self.right.qualified_name("route", &other.name),
                 ];
-                oppose(format!("jobs that get route {first} only in the first router"), within, without);
-                oppose(format!("jobs that get route {second} only in the second router"), without, within);
-                for ((what, one), (_, two)) in routing_exprs(route).into_iter().zip(routing_exprs(other)) {
+                oppose(
+                    format!("jobs that get route {first} only in the first router"),
+                    preconditions,
+                    other_preconditions,
+                );
+                oppose(
+                    format!("jobs that get route {second} only in the second router"),
+                    other_preconditions,
+                    preconditions,
+                );
+                for ((label, one), (_, two)) in routing_exprs(route).into_iter().zip(routing_exprs(other)) {
                     let (Some(one), Some(two)) = (&one.expr, &two.expr) else { continue };
                     let [one, two] = [one, two].map(|expr| Goal::new(expr, WantedOutcomes::TRUE));
-                    let with = |goal: &Goal| [&within[..], std::slice::from_ref(goal)].concat();
-                    oppose(format!("{first}: {what} true only here"), &with(&one), &with(&two));
-                    oppose(format!("{second}: {what} true only here"), &with(&two), &with(&one));
+                    let with_goal = |goal: &Goal| [&preconditions[..], std::slice::from_ref(goal)].concat();
+                    oppose(format!("{first}: {label} true only here"), &with_goal(&one), &with_goal(&two));
+                    oppose(format!("{second}: {label} true only here"), &with_goal(&two), &with_goal(&one));
                 }
             }
         }

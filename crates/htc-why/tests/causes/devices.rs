@@ -86,7 +86,7 @@ fn other_untrue_conditions_are_the_cause_before_those_on_devices() {
     assert_eq!(sentences, ["TARGET.GPUs > 4 is not true: the slot has 2"]);
     let (sentences, _) = explain(&[CARDS], &job(&format!("{count} && TARGET.GPUs_DriverVersion >= 12.4")));
     assert_eq!(sentences, ["TARGET.GPUs_DriverVersion >= 12.4 is not true: no slot has GPUs_DriverVersion"]);
-    // Devices are enough, but nothing says how many.
+    // There are enough devices, but the job does not say how many it needs.
     let (sentences, _) =
         explain(&[CARDS], &format!("[ RequireGPUs = Capability > 7; Requirements = {count} ]"));
     assert!(sentences[0].contains("RequestGPUs") && !sentences[0].contains("GPU has"), "{sentences:?}");
@@ -149,7 +149,7 @@ fn conditions_on_devices_of_custom_resources_are_explained() {
         "they have 100 to 200, the job has MinSpeed = 300",
         "MinSpeed 200 instead of 300: 1 more slot",
     );
-    // The startd counts the devices where the job's Requirements do not.
+    // If the job's Requirements do not count the devices, the startd does.
     expect(&[BOARDS], "[ RequestFpgas = 1; RequireFpgas = Speed >= 300; ]", "no Fpga has Speed >= 300", "");
     expect(
         &[BOARDS],
@@ -176,7 +176,7 @@ fn devices_that_dynamic_slots_use_are_named_with_their_users() {
     // The startd evaluates the condition, too.
     let claim = "[ RequestGPUs = 1; RequireGPUs = Capability >= 8.0 ]";
     expect(&[parent, dynamic], claim, sentence, "");
-    // No device is left.
+    // No device is free.
     let empty = parent.replace("{ GPUs_GPU_b }", "{}");
     expect(&[&empty, dynamic], &job, sentence, "");
     let two = gpu_job("Capability >= 7", "").replace("RequestGPUs = 1", "RequestGPUs = 2");
@@ -186,7 +186,7 @@ fn devices_that_dynamic_slots_use_are_named_with_their_users() {
         &format!("asks for 2; {}", sentence.replace(">= 8.0", ">= 7")),
         "RequestGPUs 1",
     );
-    // A device in use that does not meet the condition either is one of those that exist.
+    // A device in use that does not meet the condition is counted among the devices.
     expect(
         &[parent, dynamic],
         &gpu_job("Capability >= 9", ""),

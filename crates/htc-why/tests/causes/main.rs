@@ -157,14 +157,14 @@ fn a_clause_that_reads_the_clock_says_when_it_changes() {
     let slot =
         |start: &str| format!("[ Start = {start}; Opens = time() > 1798200100; Requirements = Start ]");
     let sentence = |start: &str| explain(&[&slot(start)], "[ QDate = 1 ]").0.join("\n");
-    let said = sentence("time() >= 1798203600");
+    let text = sentence("time() >= 1798203600");
     assert!(
-        said.contains("time() is 1798200000, 2026-12-25") && said.contains("it is true from 1798203600, "),
-        "{said}"
+        text.contains("time() is 1798200000, 2026-12-25") && text.contains("it is true from 1798203600, "),
+        "{text}"
     );
-    // A window of each day, of which the next is tomorrow.
-    let said = sentence("time() % 86400 < 3600");
-    assert!(said.contains("it is true from 1798243200, "), "{said}");
+    // The condition is true for a while each day, next time tomorrow.
+    let text = sentence("time() % 86400 < 3600");
+    assert!(text.contains("it is true from 1798243200, "), "{text}");
     assert!(sentence("CurrentTime < 1798100000").contains("it was true until 1798099999, "));
     assert!(sentence("Opens || false").contains("it is true from 1798200101, "));
     let never = sentence("time() < 0");
@@ -252,7 +252,7 @@ fn values_of_different_types_are_never_identical() {
 
 #[test]
 fn common_facts_of_a_group_are_stated_once_for_all_slots() {
-    // Slots that no job can distinguish are not all being drained.
+    // Some slots of a group are being drained, although the slots are equivalent for every job.
     let (free, drains) = (
         "[ Requirements = START; Start = false ]",
         "[ Requirements = START; Start = false; Draining = true ]",
@@ -286,7 +286,7 @@ fn numbers_of_the_clock_are_explained_as_times_and_days() {
         "ClockDay == 0 || 6 == ClockDay is not true: the slot has 5, that is Friday; 0 is Sunday, 6 is Saturday",
         "",
     );
-    // A number that is no time has no explanation.
+    // A number that is not a valid time is not explained.
     let wrong = plain_slot("slot1@a", "ClockMin = 600; Requirements = ClockMin > 2400;");
     let (sentences, _) = explain(&[&wrong], "[ A = 1 ]");
     assert_eq!(sentences, ["ClockMin > 2400 is not true: the slot has 600, that is 10:00"]);
@@ -362,7 +362,7 @@ fn a_shared_file_system_is_replaced_by_file_transfer() {
     expect(&[&slot.replace("HasFileTransfer = true; ", "")], &job("NO"), note, "should_transfer_files = YES");
     let (_, suggestions) = explain(&[&slot.replace("Transfer = true", "Transfer = false")], &job("NO"));
     assert!(!suggestions.iter().any(|it| it.contains("should_transfer_files")), "{suggestions:?}");
-    // The owner has written the clause.
+    // The clause was written by the owner of the job.
     let (sentences, suggestions) = explain(&[slot], &job("YES"));
     assert!(
         !sentences[0].contains(note) && suggestions[0].starts_with("without "),
@@ -417,7 +417,7 @@ fn several_wrong_requests_are_corrected_together() {
             "RequestCpus 4 instead of 100, RequestMemory 4000 instead of 100000 and RequestDisk 100000 instead of 99999999: 1 more slot"
         ]
     );
-    // The largest of each is in no slot.
+    // No slot has the largest amount of both resources.
     let uneven = slot.replace("Cpus = 4", "Cpus = 8").replace("Memory = 4000", "Memory = 2000");
     let (_, suggestions) = explain(&[slot, &uneven], job);
     assert_eq!(suggestions.len(), 1, "{suggestions:?}");

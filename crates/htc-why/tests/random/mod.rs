@@ -10,8 +10,8 @@ pub(crate) struct Random {
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        let own = std::env::var("HTC_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-        let state = own.map_or(seed, |own| seed ^ own.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let user_seed = std::env::var("HTC_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+        let state = user_seed.map_or(seed, |user_seed| seed ^ user_seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Random { state: state.max(1), reads_any: false }
     }
 

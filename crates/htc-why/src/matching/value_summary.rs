@@ -55,7 +55,7 @@ impl SentenceLength {
 
 /// Values of an attribute over many slots.
 #[derive(Default)]
-pub(super) struct SeenValues {
+pub(super) struct ValueSummary {
     smallest: Option<Value>,
     largest: Option<Value>,
     /// Number of slots by value.
@@ -63,9 +63,9 @@ pub(super) struct SeenValues {
     are_numbers: bool,
 }
 
-impl SeenValues {
+impl ValueSummary {
     pub(super) fn single(value: &Value) -> Self {
-        let mut values = SeenValues::default();
+        let mut values = ValueSummary::default();
         values.add(value, 1);
         values
     }
@@ -128,7 +128,7 @@ impl SeenValues {
         self.text_of_length(SentenceLength::Full)
     }
 
-    /// Returns a range of numbers, or as many of the most frequent values as a sentence of a length has.
+    /// Returns a range of numbers, or as many of the most frequent values as a sentence of this length shows.
     pub(super) fn text_of_length(&self, length: SentenceLength) -> String {
         if let ([Some(smallest), Some(largest)], true) = ([&self.smallest, &self.largest], self.are_numbers)
             && self.counts.len() > 1
@@ -171,7 +171,7 @@ pub(super) fn expr_text(expr: &Expr) -> String {
     shorten(expr.unparse_old().to_string().trim_start())
 }
 
-/// Returns the clause of a sentence of a length.
+/// Returns the text of a clause for a sentence of this length.
 pub(super) fn clause_text(expr: &Expr, length: SentenceLength) -> String {
     shorten_to(&expr_text(expr), length.max_clause_length())
 }
@@ -180,9 +180,9 @@ fn shorten(text: &str) -> String {
     shorten_to(&text.replace(|c: char| c.is_control(), " "), MAX_LENGTH)
 }
 
-/// Shortens a text that is not yet shortened, or only to a greater length.
-fn shorten_to(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Shortens a text to `max` characters, unless it already has been shortened to this length.
+fn shorten_to(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((at, _)) if text.len() > at + "...".len() || !text.ends_with("...") => {
             format!("{}...", &text[..at])
         }
