@@ -125,7 +125,7 @@ lint_rules! {
         "START = \"True\""
         "START = True";
     Contradiction Warning "contradiction"
-        "Two parameters contradict each other, so that one of them or both do not do what they say."
+        "Two parameters contradict each other, so that at least one of them does not do what it says."
         "UPDATE_INTERVAL = 600\nCLASSAD_LIFETIME = 300"
         "UPDATE_INTERVAL = 600\nCLASSAD_LIFETIME = 1500";
     CronJob Warning "cron-job"
@@ -149,7 +149,7 @@ lint_rules! {
         "else if defined A"
         "elif defined A";
     Elsewhere Note "elsewhere"
-        "The parameter is for a daemon that this package does not imitate. Only --here reports it."
+        "The parameter configures a daemon that this package does not replace. Only --here reports it."
         "DAEMON_LIST = MASTER, STARTD"
         "";
     Endless Error "endless"
@@ -201,7 +201,7 @@ lint_rules! {
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  include : extra.rules\n@end"
         "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n  SET A 1\n@end";
     JobAd Warning "job-ad"
-        "An attribute of a fetched job is missing, has the wrong type or is read by no daemon."
+        "An attribute of a fetched job is missing or has the wrong type, or no daemon reads it."
         "Cmd = /bin/true"
         "Cmd = \"/bin/true\"\nJobUniverse = 5\nOwner = \"ann\"\nIwd = \"/tmp\"";
     KeywordWithoutHooks Warning "keyword-without-hooks"
@@ -337,7 +337,7 @@ lint_rules! {
         "EVALSET A 1 2"
         "EVALSET A 1";
     Scope Warning "scope"
-        "MY. or TARGET. refers to another ad here than its name suggests."
+        "MY. or TARGET. refers to a different ad here than its name suggests."
         "EVALSET A TARGET.B"
         "EVALSET A B";
     ShadowedDefinition Note "shadowed-definition"
@@ -361,7 +361,7 @@ lint_rules! {
         "SET = A 5"
         "SET A 5";
     SuspiciousUnit Note "suspicious-unit"
-        "A number is so small that it is probably meant in a larger unit than that of its parameter or attribute."
+        "A number is so small that a larger unit than that of its parameter or attribute was probably intended."
         "START = KeyboardIdle > 15"
         "START = KeyboardIdle > 15 * $(MINUTE)";
     Syntax Error "syntax"
@@ -401,7 +401,7 @@ lint_rules! {
         "if $(IS_EXECUTE_NODE)\n  NUM_CPUS = 4\nendif"
         "IS_EXECUTE_NODE = true\nif $(IS_EXECUTE_NODE)\n  NUM_CPUS = 4\nendif";
     UnitMismatch Warning "unit-mismatch"
-        "A comparison or value is in another unit than its attribute or parameter."
+        "A comparison or value has a different unit than its attribute or parameter."
         "SYSTEM_PERIODIC_HOLD = ResidentSetSize > 2 * RequestMemory"
         "SYSTEM_PERIODIC_HOLD = ResidentSetSize / 1024 > 2 * RequestMemory";
     Universe Warning "universe"
@@ -409,11 +409,11 @@ lint_rules! {
         "REQUIREMENTS Universe is vanilla"
         "REQUIREMENTS JobUniverse == 5";
     UnknownAttribute Warning "unknown-attribute"
-        "An expression refers to an attribute that nothing sets; a similar name, a macro or true was probably meant."
+        "An expression refers to an attribute that nothing sets; a similar name, a macro or true was probably intended."
         "PREEMPT = KeybordIdle < 300"
         "PREEMPT = KeyboardIdle < 300";
     UnknownParameter Warning "unknown-parameter"
-        "Nothing reads this parameter; a similar name may have been meant."
+        "Nothing reads this parameter; a similar name may have been intended."
         "STRT = true"
         "START = true";
     UnlistedAttribute Note "unlisted-attribute"
