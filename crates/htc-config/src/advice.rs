@@ -7,7 +7,7 @@ use bstr::BString;
 /// Advice on how to correct a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Instruction in words.
+    /// Sentence that says what to change.
     Text(String),
     /// Valid name or word that was probably intended.
     DidYouMean(BString),

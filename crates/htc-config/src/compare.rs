@@ -48,7 +48,7 @@ pub struct ComparedValue {
 /// A parameter whose value differs.
 #[derive(Clone, Debug, Serialize)]
 pub struct ParameterDifference {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: String,
     /// Daemons for which the parameter differs in this way.
     pub daemons: Vec<&'static str>,
@@ -58,7 +58,7 @@ pub struct ParameterDifference {
     pub after: ComparedValue,
 }
 
-/// All differences.
+/// Result of a comparison of two configurations.
 #[derive(Clone, Debug)]
 pub struct ConfigDifferences {
     /// The differing parameters, by name.

@@ -21,16 +21,16 @@ mod system_file;
 use self::system_file::read_or_empty;
 pub(crate) use address::{AddressSettings, HostAddresses, NetworkInterface, has_unreachable_family};
 
-/// Names that are detected together.
+/// Group of names whose values are detected together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DetectedGroup {
-    /// Names from the kernel.
+    /// Names that the kernel reports, such as those of the system and the architecture.
     Kernel,
     /// Name and version of the distribution.
     Distribution,
-    /// Memory.
+    /// Size of the memory.
     Memory,
-    /// Processors.
+    /// Numbers of processors.
     Processors,
     /// The home directory of the account `condor`.
     CondorHome,
@@ -38,7 +38,7 @@ enum DetectedGroup {
     Host,
     /// The process and its user.
     Process,
-    /// Addresses.
+    /// Network addresses of the host.
     Address,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct DetectedValues {
     pub(crate) has_process_values: bool,
     /// Settings that determine the names of the host.
     host: HostSettings,
-    /// Value of COUNT_HYPERTHREAD_CPUS.
+    /// True if COUNT_HYPERTHREAD_CPUS is false, so that only physical cores are counted.
     only_physical: bool,
     /// The settings by which the addresses were chosen, in order.
     addresses: Vec<AddressSettings>,
@@ -162,7 +162,7 @@ impl DetectedValues {
         }
     }
 
-    /// Sets COUNT_HYPERTHREAD_CPUS.
+    /// Sets the value of COUNT_HYPERTHREAD_CPUS, which determines the number of processors.
     pub(crate) fn set_count_hyperthreads(&mut self, count: bool) {
         if self.only_physical == count {
             self.groups[DetectedGroup::Processors as usize] = OnceLock::new();

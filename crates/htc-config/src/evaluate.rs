@@ -41,11 +41,11 @@ pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
 /// Result of reading a text as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberResult<T> {
-    /// The number.
+    /// The text is a number, or an expression whose value is a number.
     Value(T),
     /// The text is neither a number nor an expression.
     Unparsable,
-    /// An expression whose value is not a number.
+    /// The text is an expression whose value is not a number.
     NotNumber,
 }
 

@@ -50,7 +50,7 @@ pub trait MacroSource {
 /// A macro function that failed. The expansion continues with the value that the reference uses instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionFailure {
-    /// The reference's message.
+    /// Message that the reference prints.
     pub text: BString,
     /// The line number in the reference's source that the message contains.
     pub reference_line: u32,
@@ -137,7 +137,7 @@ pub struct ExpansionStep {
     pub depth: usize,
 }
 
-/// The reference's two expanders.
+/// Choice between the two functions with which the reference expands texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpansionMode {
     /// Ordinary values, conditions, includes (`config.cpp`, `expand_macro(const char *)`).
@@ -177,7 +177,7 @@ pub fn expand(
 /// The result of [`expand_text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextExpansion {
-    /// The text.
+    /// The expanded text.
     pub text: BString,
     /// Bit i is set if the i-th reference of the text itself had a value that is not empty.
     pub non_empty: u32,
@@ -222,7 +222,7 @@ impl<'a> Expander<'a> {
         self
     }
 
-    /// Records each replacement.
+    /// Makes the expander add each replacement to `steps`.
     pub fn recording_steps(self, steps: &'a mut Vec<ExpansionStep>) -> Self {
         Expander { steps: Some(steps), ..self }
     }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 pub enum LintSeverity {
     /// A daemon does not start, a transform fails or a job is lost.
     Error,
-    /// The configuration does not do what it says.
+    /// The configuration has an effect that was probably not intended.
     Warning,
     /// Information; not a mistake.
     Note,
@@ -28,7 +28,7 @@ impl LintSeverity {
 /// Documentation of one rule.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct RuleDescription {
-    /// Stable name.
+    /// Name of the rule, which does not change between versions.
     pub name: &'static str,
     /// Severity of every finding of the rule.
     pub severity: LintSeverity,

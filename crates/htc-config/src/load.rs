@@ -16,7 +16,7 @@ use htc_base::world::World;
 /// A configuration that was read.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// All definitions.
+    /// Definitions from all sources.
     pub set: MacroSet,
     /// The daemon for which the configuration was read; statements may depend on it.
     pub context: LookupContext,
@@ -36,7 +36,7 @@ pub struct Config {
 pub struct LoadAttempt {
     /// The configuration up to the error, if there is one.
     pub config: Config,
-    /// Warnings, in order.
+    /// Warnings in the order in which they were found.
     pub warnings: Vec<LoadWarning>,
     /// Errors after which reading continued.
     pub skipped_errors: Vec<ConfigError>,

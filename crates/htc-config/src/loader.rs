@@ -45,7 +45,7 @@ pub enum UnreadSourceKind {
 /// A definition inside a false `if`. It explains why a value differs from the one in a file.
 #[derive(Clone, Debug)]
 pub struct SkippedDefinition {
-    /// The name as written.
+    /// Name of the macro in the spelling of the source.
     pub name: BString,
     /// The text after the operator.
     pub value: BString,
@@ -134,7 +134,7 @@ impl LoadFailure {
     }
 }
 
-/// One line for stderr.
+/// Message for stderr.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadMessage {
     pub(crate) text: BString,
@@ -218,7 +218,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Adds a warning.
+    /// Adds a warning to the messages.
     pub(crate) fn warn(&mut self, text: impl Into<BString>) {
         self.warn_about(LoadWarningSubject::Other, text);
     }

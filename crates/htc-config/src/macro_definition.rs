@@ -24,33 +24,33 @@ impl SourceId {
     pub const DETECTED: SourceId = SourceId(0);
     /// Values compiled into HTCondor.
     pub const DEFAULT: SourceId = SourceId(1);
-    /// `_CONDOR_...` variables.
+    /// Values of `_CONDOR_...` environment variables.
     pub const ENVIRONMENT: SourceId = SourceId(2);
     /// Values from the command line (`--param`).
     pub const OVERLAY: SourceId = SourceId(3);
 }
 
-/// Kind of a source.
+/// Origin of a source's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
     /// A source that is not a file: detected values, defaults, environment, overrides, or an `AUTO_USE` parameter.
     Special,
-    /// A file.
+    /// The content of a file.
     File,
     /// The output of a command.
     Command,
 }
 
-/// An opened source.
+/// Source of definitions, such as a file.
 #[derive(Clone, Debug)]
 pub struct ConfigSource {
     /// The name under which it was opened; the name of a command ends in ` |`.
     pub name: BString,
-    /// Its kind.
+    /// Origin of the text.
     pub kind: SourceKind,
     /// Source that includes this one, and the line of the include.
     pub included_from: Option<(SourceId, u32)>,
-    /// Its text, if it is kept for messages.
+    /// Text of the source, or `None` if it is not kept for messages.
     pub text: Option<Arc<[u8]>>,
     /// The kept text and the name in the form that [`SharedText`] refers to.
     pub(crate) shared: Option<SharedSource>,
@@ -99,7 +99,7 @@ pub struct TemplateLine {
 /// Place of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefinitionPlace {
-    /// The source.
+    /// Id of the source.
     pub source: SourceId,
     /// The line number that the reference reports, or `None` in sources without lines.
     pub line: Option<u32>,
@@ -155,7 +155,7 @@ pub struct MacroEntry {
 }
 
 impl MacroEntry {
-    /// Returns the raw value.
+    /// Returns the raw value of the definition in effect.
     pub fn raw(&self) -> &BStr {
         &self.current.raw
     }
@@ -184,16 +184,16 @@ pub struct LookupContext {
     pub local_name: BString,
 }
 
-/// Result of a look-up.
+/// Definition that a look-up found.
 #[derive(Clone, Copy)]
 pub enum FoundMacro<'a> {
     /// A definition of a source.
     Set(&'a MacroEntry),
     /// A property of the machine or the process.
     Detected {
-        /// Its name.
+        /// Name of the property, such as `DETECTED_MEMORY`.
         name: &'a BStr,
-        /// Its value.
+        /// Value of the property.
         value: &'a BStr,
     },
     /// An entry of the table of defaults.

@@ -451,8 +451,8 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             let flags = &text[found.dollar + 1..found.body - 1];
             let value =
                 expander.expanded_value_of(body, ExpansionMode::Text)?.filter(|value| !value.is_empty());
-            // The reference uses the colon of an earlier candidate; if it is after the end of this reference,
-            // that is an error.
+            // The reference uses the offset of a colon that it found in an earlier candidate for a reference. If that
+            // colon is after the end of this reference, the function fails.
             if value.is_none() && found.default.is_some_and(|at| at >= found.end) {
                 return function_failure("");
             }

@@ -80,21 +80,21 @@ pub fn find_function(name: &[u8]) -> Option<MacroFunction> {
     }
 }
 
-/// A reference within a text; all fields are offsets in the text.
+/// A reference within a text. Offsets are those in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacroReference {
-    /// The called function.
+    /// Function of the reference.
     pub function: MacroFunction,
-    /// The dollar.
+    /// Offset of the dollar.
     pub dollar: usize,
-    /// The first byte after the opening parenthesis.
+    /// Offset of the first byte after the opening parenthesis.
     pub body: usize,
-    /// The first byte after the colon that introduces a default.
+    /// Offset of the first byte after the colon that introduces a default.
     ///
-    /// For functions other than `$(` and `$ENV(` this is left over from the previous candidate, as in the
-    /// reference, whose text mode uses it.
+    /// For functions other than `$(` and `$ENV(`, this is the offset in the previous candidate for a reference, as
+    /// in HTCondor, whose text mode uses it.
     pub default: Option<usize>,
-    /// One past the closing parenthesis.
+    /// Offset of the byte after the closing parenthesis.
     pub end: usize,
 }
 
@@ -173,9 +173,9 @@ pub fn next_reference(
 pub struct DollarDollarReference {
     /// Offset of the first dollar.
     pub dollar: usize,
-    /// The first byte after the opening parenthesis.
+    /// Offset of the first byte after the opening parenthesis.
     pub body: usize,
-    /// One past the closing parenthesis.
+    /// Offset of the byte after the closing parenthesis.
     pub end: usize,
 }
 

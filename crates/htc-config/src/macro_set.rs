@@ -63,7 +63,7 @@ pub struct MacroSet {
 pub struct ValueReplacement {
     /// The name in its new spelling.
     pub name: BString,
-    /// The raw value before.
+    /// Raw value of the replaced definition.
     pub old_raw: BString,
     /// Place of the old value.
     pub place: DefinitionPlace,

@@ -15,11 +15,11 @@ use htc_base::world::World;
 /// Origin of a parameter's value.
 #[derive(Clone, Copy, Debug)]
 pub enum RowKind<'a> {
-    /// Set by a source.
+    /// Definition in a source.
     Set(&'a MacroEntry),
-    /// A property of the machine.
+    /// Property of the machine that was detected.
     Detected,
-    /// Compiled in.
+    /// Default that is compiled in.
     Default(Parameter),
 }
 

@@ -20,9 +20,9 @@ static ROW_STARTS: [u32; count_lines(include_bytes!("data/versions.tsv"))] =
 /// First two numbers of a version of HTCondor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
-    /// First number.
+    /// First number, 25 in 25.14.
     pub major: u32,
-    /// Second number.
+    /// Second number, 14 in 25.14.
     pub minor: u32,
 }
 

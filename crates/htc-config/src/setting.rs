@@ -46,9 +46,9 @@ impl fmt::Display for SettingOrigin {
 /// A value with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting<T> {
-    /// The value.
+    /// Expanded and converted value.
     pub value: T,
-    /// Origin of the setting.
+    /// Place that sets the value.
     pub origin: SettingOrigin,
     /// The text before expansion.
     pub raw: BString,

@@ -12,7 +12,7 @@ pub struct SourceIndex {
 }
 
 impl SourceIndex {
-    /// Indexes a text.
+    /// Creates the index of a text.
     pub fn new(text: &[u8]) -> Self {
         let mut conditions = Vec::new();
         let mut open = 0u32;

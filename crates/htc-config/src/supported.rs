@@ -26,7 +26,7 @@ static ATTRIBUTE_FAMILIES: [u32; count_families(ATTRIBUTE_TEXT, &ATTRIBUTE_START
 #[derive(Clone, Copy)]
 struct SupportTable {
     text: &'static [u8],
-    /// Offsets of the lines.
+    /// Offset of each line in `text`.
     starts: &'static [u32],
     /// Indexes of the lines that are families.
     families: &'static [u32],

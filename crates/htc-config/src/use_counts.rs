@@ -16,10 +16,10 @@ use crate::defaults::{self, Parameter};
 pub enum LookupPurpose {
     /// A look-up for output, which is not counted.
     Uncounted,
-    /// Reading of sources.
+    /// A look-up while sources are read.
     #[default]
     Source,
-    /// A parameter that a program reads.
+    /// A look-up of a parameter by a program.
     Parameter,
 }
 
@@ -76,7 +76,7 @@ impl Clone for UseCounts {
     }
 }
 
-/// Key of a counter.
+/// Name or parameter whose uses are counted.
 pub(crate) enum CountKey {
     /// A name that sources set or that was detected, in lower case.
     Name(BString),

@@ -84,10 +84,10 @@ pub enum ValueFault {
     NotRounding,
 }
 
-/// One fault and the part of the value that has it.
+/// Invalid part of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultyPart {
-    /// The fault.
+    /// Reason why the part is not valid.
     pub fault: ValueFault,
     /// Part of the expanded value.
     pub span: Range<usize>,

@@ -50,11 +50,11 @@ pub struct ValueErrorDetails {
     pub value: BString,
     /// Why the value is not valid.
     pub problem: ValueProblem,
-    /// Minimum and maximum as text.
+    /// Minimum and maximum of valid values as text.
     pub range: (String, String),
     /// Value that the reference's tools use instead.
     pub fallback: BString,
-    /// The default as text.
+    /// Default of the parameter as text.
     pub default: String,
     /// Origin of the value.
     pub origin: Option<SettingOrigin>,

@@ -27,7 +27,7 @@ use htc_router::{Route, RouteChoice, RouteChooser, RouteState, RoutingState, Sou
 pub enum RouterOutcome {
     /// The job is not routed.
     NotRouted,
-    /// A copy is submitted.
+    /// A copy of the job is submitted.
     Copy {
         /// Name of the route.
         route: BString,
@@ -36,9 +36,9 @@ pub enum RouterOutcome {
         /// Ad of the copy.
         ad: ClassAd,
     },
-    /// The job itself is edited; with the route and the resulting ad.
+    /// The job itself is edited. The fields are the route and the resulting ad.
     Edited(BString, ClassAd),
-    /// The job gets the route, but the translation fails; with the reason.
+    /// The job gets a route, but its translation fails. The fields are the route and the reason.
     Failed(BString, TranslateError),
 }
 
@@ -47,9 +47,9 @@ pub enum RouterOutcome {
 pub struct RouterDifference {
     /// Ad of the job.
     pub ad: ClassAd,
-    /// Result of the first router.
+    /// Outcome in the first router.
     pub left: RouterOutcome,
-    /// Result of the second router.
+    /// Outcome in the second router.
     pub right: RouterOutcome,
 }
 

@@ -111,7 +111,7 @@ struct FailedTransform {
     failure: Box<TransformFailure>,
 }
 
-/// Comparison of two rule sets.
+/// Two rule sets that are compared.
 pub struct TransformComparison<'a> {
     /// First rule set.
     pub left: TransformSide<'a>,
@@ -124,14 +124,14 @@ pub struct TransformComparison<'a> {
 pub enum TransformOutcome {
     /// Resulting ads, one for each run: a single one unless the rules iterate.
     Ads(Vec<ClassAd>),
-    /// A transform failed; with its name and the reason.
+    /// A transform failed. The fields are its name and the reason.
     Failed(BString, String),
 }
 
 /// Ad on which the two rule sets differ.
 #[derive(Clone, Debug)]
 pub struct TransformDifference {
-    /// Input ad.
+    /// Ad that was transformed.
     pub ad: ClassAd,
     /// Result of the first rule set.
     pub left: TransformOutcome,

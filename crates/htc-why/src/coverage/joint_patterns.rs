@@ -130,7 +130,7 @@ pub(super) fn find_joint_texts(wanted: &[PatternGoal]) -> Vec<Vec<u8>> {
     texts
 }
 
-/// Returns the text that leads to a combination of states.
+/// Returns the text with which the automata reach the combination of states number `at`.
 fn text_to_state(reached: &[ReachedStates], mut at: usize) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some((before, byte)) = reached[at].1 {

@@ -22,7 +22,7 @@ pub fn attributes_mentioned_by(transform: &Transform) -> BTreeSet<AttrName> {
             TransformStatement::Condition => {
                 let condition = line.text.splitn(2, |byte| *byte == b' ').nth(1).unwrap_or_default();
                 collector.add_expression(condition);
-                // Handles `if defined MY.x`.
+                // The names in `if defined MY.x`, which is not an expression.
                 let words = condition.split(u8::is_ascii_whitespace);
                 words
                     .filter(|word| caseless::starts_with(word, b"MY."))

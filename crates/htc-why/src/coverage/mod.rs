@@ -73,7 +73,7 @@ pub struct ReferencedAttributes {
 /// second.
 #[derive(Clone, Debug)]
 pub struct OpposedGoals {
-    /// Name in messages.
+    /// Name of the difference in messages.
     pub name: String,
     /// Goals that must all be met.
     pub all_of: Vec<Goal>,

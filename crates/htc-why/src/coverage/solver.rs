@@ -20,7 +20,7 @@ pub(super) struct AdSolver<'a> {
     pub(super) evaluations_spent: Cell<usize>,
 }
 
-/// Strategy of the search.
+/// Effort and order of the search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchStrategy {
     /// Search in the order `AsNeeded` only, for ads that other ads can replace.

@@ -13,7 +13,7 @@ use htc_transform::{CommandKeyword, Observer, RuleLine, TransformEvent};
 /// Maximum number of expressions kept for one transform.
 const MAX_TEXTS_PER_TRANSFORM: usize = 400;
 
-/// Observations by transform.
+/// Expressions and conditions that transforms have evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct TransformObservations {
     /// Name of the transform that is running.

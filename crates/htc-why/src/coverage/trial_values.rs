@@ -20,7 +20,7 @@ pub(super) fn one_of_each_kind() -> Vec<TrialValue> {
     std::iter::once(None).chain(values.map(Some)).collect()
 }
 
-/// Literals of an expression.
+/// Literals in an expression, from which trial values are made.
 #[derive(Default)]
 struct ExprLiterals {
     numbers: Vec<Value>,
@@ -30,7 +30,7 @@ struct ExprLiterals {
     has_lists: bool,
 }
 
-/// Functions that take lists.
+/// Functions with a list as an argument.
 const LIST_FUNCTIONS: [&[u8]; 6] =
     [b"member", b"identicalmember", b"anycompare", b"allcompare", b"size", b"sum"];
 

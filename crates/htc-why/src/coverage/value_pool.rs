@@ -41,7 +41,7 @@ impl ValuePool {
         trials.into_iter().flat_map(|trials| trials.plain.iter().chain(&trials.near))
     }
 
-    /// Returns the attributes.
+    /// Returns the attributes that have values.
     pub(super) fn attributes(&self) -> impl Iterator<Item = &AttrName> {
         self.trials.keys()
     }

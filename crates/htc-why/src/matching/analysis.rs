@@ -24,7 +24,7 @@ pub struct JobGroup {
     pub first: String,
     /// Name of the last job.
     pub last: String,
-    /// Number of jobs.
+    /// Number of jobs in the group.
     pub count: usize,
     /// Number of slots that accept the jobs.
     pub accepting_slots: usize,
@@ -38,7 +38,7 @@ pub struct SlotGroup {
     /// Numbers of the slots.
     #[serde(skip)]
     pub members: Vec<usize>,
-    /// Number of slots.
+    /// Number of slots in the group.
     pub count: usize,
     /// Number of jobs that the slots accept.
     pub accepted_jobs: usize,
@@ -55,7 +55,7 @@ pub(super) struct Refusal<'a> {
     pub(super) alone_count: usize,
 }
 
-/// Condition of a refusal.
+/// Condition that causes a refusal: the index of a clause, or another condition.
 #[derive(Clone, Copy)]
 pub(super) enum RefusalSource<'a> {
     Clause(usize),

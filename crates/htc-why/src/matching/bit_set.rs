@@ -1,6 +1,6 @@
 //! Sets of slot groups, one bit for each.
 
-/// Set of small numbers.
+/// Set of numbers below a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BitSet(Vec<u64>);
 

@@ -23,7 +23,7 @@ pub struct Cause {
     pub side: ClauseSide,
     /// Attribute that contains the clause, such as START.
     pub attribute: String,
-    /// The clause.
+    /// Text of the clause.
     pub clause: String,
     /// Number of slots that the clause refuses.
     pub refuses: usize,
@@ -32,7 +32,7 @@ pub struct Cause {
     /// Place where a configuration sets the attribute, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
-    /// Reason in one sentence.
+    /// Sentence that says why the clause is not true.
     pub sentence: String,
     /// The sentence with shorter lists of values, the longest first.
     #[serde(skip)]
@@ -40,7 +40,7 @@ pub struct Cause {
     /// Other clauses that compare the same attributes and refuse the same slots.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<String>,
-    /// Attributes that the clause reads and that are missing.
+    /// Missing attributes that the clause reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingAttribute>,
 }

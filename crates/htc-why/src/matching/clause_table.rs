@@ -49,7 +49,7 @@ impl JobAdVariants {
 /// Clause that applies to a group of jobs: its number, and the number of the class of jobs that have the same values.
 type ClauseClass = (u32, u32);
 
-/// Truth of all clauses.
+/// Clauses, and the groups of slots for which each is not true.
 pub(super) struct ClauseTable {
     pub(super) clauses: Vec<Clause>,
     /// Groups of slots for which a clause is not true, for each clause and each class of jobs.
@@ -58,7 +58,7 @@ pub(super) struct ClauseTable {
     of_job: Vec<Vec<ClauseClass>>,
 }
 
-/// Input of the table.
+/// Slots and jobs for which a table is built.
 pub(super) struct TableInput<'a> {
     pub(super) slots: &'a dyn SlotSet,
     /// Representative of each group of slots.

@@ -36,7 +36,7 @@ pub(super) struct Clause {
 pub struct JobCondition {
     /// Name of the setting that contains the condition.
     pub attribute: String,
-    /// The condition.
+    /// Expression that must be true for each job.
     pub expr: Expr,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn clause_context<'a>(
     }
 }
 
-/// Scope of a reference.
+/// Scope with which a reference is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReferenceScope {
     Unscoped,
@@ -172,7 +172,7 @@ pub(super) enum ReferenceScope {
 }
 
 impl ReferenceScope {
-    /// Returns the scope as it is written before a name.
+    /// Returns the text of the scope before a name, empty for none.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             ReferenceScope::Unscoped => "",

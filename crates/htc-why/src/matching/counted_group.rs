@@ -16,7 +16,7 @@ pub struct JobPlace {
 pub(super) struct CountedGroup {
     /// Key of the job's definitions.
     pub(super) key: Vec<u8>,
-    /// The first job.
+    /// Ad of the first job.
     pub(super) ad: ClassAd,
     pub(super) first: JobPlace,
     pub(super) last: JobPlace,

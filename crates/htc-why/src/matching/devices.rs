@@ -595,7 +595,7 @@ impl<'a> DeviceDemand<'a> {
     }
 }
 
-/// Returns the text of an operand of `&&`.
+/// Returns the text of an expression as an operand of `&&`, with parentheses if they are needed.
 fn expr_source(expr: &Expr) -> String {
     let expr = expr.without_parentheses();
     match expr.kind() {

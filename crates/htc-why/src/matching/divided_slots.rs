@@ -23,7 +23,7 @@ struct ScarceResource<'a> {
 
 /// Partitionable slot with the amounts of one resource.
 struct DividedSlot {
-    /// Number of the slot.
+    /// Index of the slot.
     number: usize,
     total: f64,
     free: f64,
@@ -52,7 +52,7 @@ fn compared_amount(
     (side, part): (ClauseSide, &Expr),
     slots: &BitSet,
 ) -> Option<(AttrName, f64)> {
-    // WithinResourceLimits reads `TARGET.RequestGPUs is undefined || TARGET.RequestGPUs <= MY.GPUs`.
+    // WithinResourceLimits contains `TARGET.RequestGPUs is undefined || TARGET.RequestGPUs <= MY.GPUs`.
     let alternatives = explain::disjuncts(part);
     if alternatives.len() > 1 {
         return alternatives.iter().find_map(|part| compared_amount(analysis, job, (side, part), slots));

@@ -28,7 +28,7 @@ pub struct JobGroupExplanation {
     pub first: String,
     /// Name of the last job.
     pub last: String,
-    /// Number of jobs.
+    /// Number of jobs in the group.
     pub jobs: usize,
     /// Number of all slots.
     pub slots: usize,

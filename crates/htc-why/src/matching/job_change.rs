@@ -20,11 +20,11 @@ pub enum JobChange {
         /// Former expression of the attribute, or `None` if it did not exist.
         #[serde(serialize_with = "serialize_optional_expr")]
         from: Option<Expr>,
-        /// Its new value.
+        /// New value of the attribute.
         #[serde(serialize_with = "serialize_expr")]
         to: Expr,
     },
-    /// Sets an attribute whose value does not matter.
+    /// Sets an attribute that must be defined, with any value.
     #[serde(rename = "set")]
     Define {
         /// Name of the attribute.
@@ -33,7 +33,7 @@ pub enum JobChange {
         /// Former expression of the attribute, or `None` if it did not exist.
         #[serde(serialize_with = "serialize_optional_expr")]
         from: Option<Expr>,
-        /// One of the values that it may have.
+        /// An example of a value.
         #[serde(serialize_with = "serialize_expr")]
         to: Expr,
     },
@@ -45,13 +45,13 @@ pub enum JobChange {
     },
     /// Removes a clause of the job's Requirements.
     DropClause {
-        /// The clause.
+        /// The clause to remove.
         #[serde(serialize_with = "serialize_expr")]
         clause: Expr,
     },
     /// Replaces a clause of the job's Requirements.
     ReplaceClause {
-        /// The clause.
+        /// The clause to replace.
         #[serde(serialize_with = "serialize_expr")]
         clause: Expr,
         /// The new clause.
@@ -162,7 +162,7 @@ pub struct Suggestion {
     pub slots_won: usize,
     /// Number of slots that refuse the changed job and accept the current one.
     pub slots_lost: usize,
-    /// Word for a slot.
+    /// Noun for a slot in messages, such as `slot` or `route`.
     #[serde(skip)]
     pub slot_name: &'static str,
 }

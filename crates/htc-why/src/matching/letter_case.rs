@@ -15,7 +15,7 @@ pub fn letter_case_hint(context: &Context<'_>, expr: &Expr) -> Option<String> {
 
 /// Comparison that distinguishes upper and lower case, with the one that does not.
 pub(super) struct CaseSensitivePart {
-    /// The comparison.
+    /// The comparison that distinguishes them.
     part: Expr,
     /// The same comparison without regard to case.
     caseless: Expr,

@@ -19,7 +19,7 @@ type UnpublishedFinder<'a> = Box<dyn Fn(usize, &str) -> Option<String> + 'a>;
 pub struct MachineSlots<'a> {
     slots: Vec<(&'a ExecutionPoint, SlotKey)>,
     names: Vec<String>,
-    /// Slots that call FETCH_WORK.
+    /// Indexes of the slots that call FETCH_WORK.
     fetching: BTreeSet<usize>,
     frozen: FrozenClockWorld<'a>,
     varieties: Vec<u64>,

@@ -78,7 +78,7 @@ impl Operator {
     }
 }
 
-/// Operand of a comparison.
+/// Values of an operand of a comparison.
 enum Operand {
     /// Values of the classes of jobs; `None` if the evaluator is needed.
     Job(Vec<Option<i64>>),
@@ -99,9 +99,9 @@ impl Operand {
 
 /// Slots that a comparison rules out for each class of jobs.
 pub(super) struct RefusedSlots {
-    /// Refused slots of each class of jobs, `None` if the evaluator is needed.
+    /// Slots that refuse each class of jobs; `None` if only the evaluator can decide.
     pub(super) of_job: Vec<Option<BitSet>>,
-    /// Classes of slots for which the evaluator is needed.
+    /// Classes of slots for which only the evaluator can decide.
     pub(super) undecided: Vec<usize>,
 }
 

@@ -199,7 +199,7 @@ fn names_key(ad: &ClassAd, transfers_files: bool) -> Vec<u8> {
     key
 }
 
-/// Numbers of distinct keys.
+/// Table that gives each distinct key a number.
 #[derive(Default)]
 struct Interner {
     numbers: FxHashMap<Vec<u8>, u32>,

@@ -18,10 +18,11 @@ use super::name_closure::expression_key;
 /// Maximum number of expressions of one attribute that are compared before a map is searched.
 const RECENT_EXPRESSIONS: usize = 4;
 
-/// Maximum number of expressions that one thread knows; jobs with others are added as a whole.
+/// Maximum number of expressions for which one thread keeps numbers. Jobs with other expressions are added to the
+/// shared grouping one by one.
 const MAX_EXPRESSIONS: usize = 1 << 16;
 
-/// Grouping that several threads share.
+/// Grouping of jobs that several threads share.
 pub struct ThreadedJobGrouper<'g, 's> {
     grouper: Mutex<&'g mut JobGrouper<'s>>,
     labels: &'static [&'static str],
@@ -164,7 +165,7 @@ impl JobCounter<'_, '_, '_> {
     }
 }
 
-/// Groups of one thread.
+/// Groups of jobs that one thread has counted so far.
 #[derive(Default)]
 struct CounterState {
     names: Vec<AttrName>,

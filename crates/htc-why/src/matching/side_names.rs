@@ -3,15 +3,15 @@
 /// Nouns for the two sides of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideNames {
-    /// Noun for the side that is placed, in the singular.
+    /// Singular noun for the side that is placed in slots or routes.
     pub job: &'static str,
-    /// Noun for the side that accepts or refuses it, in the singular.
+    /// Singular noun for the side that accepts or refuses it.
     pub slot: &'static str,
 }
 
 impl SideNames {
-    /// Jobs and slots.
+    /// Nouns for a match of jobs and slots.
     pub const SLOTS: SideNames = SideNames { job: "job", slot: "slot" };
-    /// Jobs and routes.
+    /// Nouns for a match of jobs and routes.
     pub const ROUTES: SideNames = SideNames { job: "job", slot: "route" };
 }

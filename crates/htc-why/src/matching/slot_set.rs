@@ -18,9 +18,9 @@ use super::side_names::SideNames;
 pub struct OtherRefusal {
     /// Attribute that contains the condition, or empty.
     pub attribute: String,
-    /// The condition.
+    /// Text of the condition.
     pub text: String,
-    /// Human-readable sentence.
+    /// Sentence that says why the slot refuses the job.
     pub sentence: String,
 }
 
@@ -178,7 +178,7 @@ pub struct AdPool<'a> {
     world: &'a dyn World,
     quirks: QuirkMode,
     is_symmetric: bool,
-    /// Slots that call FETCH_WORK.
+    /// Indexes of the slots that call FETCH_WORK.
     fetching: BTreeSet<usize>,
     /// True if at least one slot is claimed and claims are considered.
     has_claims: bool,

@@ -14,7 +14,7 @@ pub struct SlotCause {
     pub side: ClauseSide,
     /// Attribute that contains the clause.
     pub attribute: String,
-    /// The clause.
+    /// Text of the clause.
     pub clause: String,
     /// Number of jobs that the clause refuses.
     pub refuses: usize,

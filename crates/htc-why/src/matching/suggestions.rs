@@ -72,7 +72,8 @@ impl VerifiedChange {
 fn choose<'f>(sorted: &[&'f VerifiedChange], limit: usize) -> Vec<&'f VerifiedChange> {
     let Some(best) = sorted.first() else { return Vec::new() };
     let mut order = sorted.to_vec();
-    // The smallest change of the same attribute gains fewer slots, but the job may really need that much.
+    // The smallest change of the same attribute comes second. It gains fewer slots, but the job keeps more of what it
+    // may really need.
     let nearest = (1..order.len())
         .filter(|at| order[*at].sets_same_attributes(best))
         .min_by_key(|at| distance(&order[*at].suggestion));

@@ -23,7 +23,7 @@ const WHOLE_VERSION: &str = "$CondorVersion:";
 
 /// Comparison of versions in a clause.
 pub(super) struct VersionComparison {
-    /// Version that is compared.
+    /// Expression of the version that is compared.
     version: Expr,
     /// Phrase for the required version: `at least 25.0.0`.
     wanted: String,

@@ -13,19 +13,19 @@ use htc_router::translate::{TransformPosition, TransformProgress, TranslationWat
 use htc_router::{RouteTable, RouterParameters};
 use htc_transform::{Observer, Transform};
 
-/// Router to be compared.
+/// One of the two routers that are compared.
 pub struct RouterSide<'a> {
     /// Name of the router in messages.
     pub name: &'a str,
-    /// Routes and transforms.
+    /// Routes and transforms of the router.
     pub table: &'a RouteTable,
     /// Parameters of the router.
     pub parameters: &'a RouterParameters,
-    /// Configuration of the router.
+    /// Configuration from which the router was built.
     pub config: &'a ConfigView<'a>,
     /// Order in which the requirements of the routes are evaluated in the umbrella constraint.
     pub(super) umbrella_order: Vec<usize>,
-    /// Observations so far.
+    /// Observations for the jobs so far: chosen routes, and outcomes of transforms.
     pub observations: RefCell<RouterObservations>,
 }
 
@@ -59,7 +59,7 @@ impl TranslationWatcher for RouterObservations {
     }
 }
 
-/// Comparison of two routers.
+/// Two routers, and what is known about their differences.
 pub struct RouterComparison<'a> {
     /// First router.
     pub left: RouterSide<'a>,
