@@ -144,7 +144,7 @@ impl MacroSet {
         &self.replacements
     }
 
-    /// Returns a source.
+    /// Returns the source with this id.
     pub fn source(&self, id: SourceId) -> &ConfigSource {
         &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
     }

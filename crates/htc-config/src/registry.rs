@@ -148,7 +148,7 @@ words! {
         Submitter => "submitter",
         /// MY is an accounting group.
         Group => "group",
-        /// Other ads.
+        /// MY is another kind of ad.
         Other => "any",
     }
 }

@@ -26,9 +26,9 @@ pub enum LookupPurpose {
 /// The counts of one entry. They have 16 bits as in the reference, and wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryUses {
-    /// Number of times the value was read for a parameter.
+    /// Number of look-ups as a parameter ([`LookupPurpose::Parameter`]).
     pub parameter_reads: i16,
-    /// Number of times the value was read.
+    /// Number of look-ups for any counted purpose.
     pub all_reads: i16,
 }
 

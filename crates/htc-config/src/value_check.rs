@@ -62,7 +62,7 @@ pub enum ValueFault {
     LonePort,
     /// Entry of a permission that is neither a host nor a user.
     NotPermission,
-    /// Item that is not a name, a colon and a number of seconds.
+    /// An item does not consist of a name, a colon and a number of seconds.
     NotTimespan,
     /// The text after the colon of a debug level is not a number.
     NotVerbosity,

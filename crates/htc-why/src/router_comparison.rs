@@ -223,19 +223,19 @@ impl RouterComparison<'_> {
     }
 
     /// Returns the same difference for the smallest job found.
-    pub fn shrink_difference(&self, found: RouterDifference) -> RouterDifference {
-        let ad = found.ad.clone();
+    pub fn shrink_difference(&self, difference: RouterDifference) -> RouterDifference {
+        let ad = difference.ad.clone();
         // A job whose translation fails is less informative than one that is routed in two ways.
-        let fails = |found: &RouterDifference| {
+        let fails = |difference: &RouterDifference| {
             matches!(
-                (&found.left, &found.right),
+                (&difference.left, &difference.right),
                 (RouterOutcome::Failed(..), _) | (_, RouterOutcome::Failed(..))
             )
         };
-        let may_fail = fails(&found);
+        let may_fail = fails(&difference);
         let may_be_impossible = !possible_job::is_possible_job(&ad);
-        let is_wanted = |found: &RouterDifference| may_fail || !fails(found);
-        shrink_ad(&ad, found, &|ad| {
+        let is_wanted = |difference: &RouterDifference| may_fail || !fails(difference);
+        shrink_ad(&ad, difference, &|ad| {
             if !may_be_impossible && !possible_job::is_possible_job(ad) {
                 return None;
             }

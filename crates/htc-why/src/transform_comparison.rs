@@ -176,9 +176,9 @@ impl<'a> TransformComparison<'a> {
     }
 
     /// Returns a difference for the smallest ad that is found by removing attributes and simplifying values.
-    pub fn shrink_difference(&self, found: TransformDifference) -> TransformDifference {
-        let ad = found.ad.clone();
-        shrink_ad(&ad, found, &|ad| self.find_difference(ad).ok().flatten())
+    pub fn shrink_difference(&self, difference: TransformDifference) -> TransformDifference {
+        let ad = difference.ad.clone();
+        shrink_ad(&ad, difference, &|ad| self.find_difference(ad).ok().flatten())
     }
 
     /// Collects everything that both rule sets evaluate for an ad, to generate ads. `names` are the names of
@@ -254,14 +254,14 @@ impl<'a> TransformComparison<'a> {
 
 /// Reduces `ad` by removing attributes and simplifying values as long as `find` returns a result, and returns
 /// the result for the smallest ad.
-pub fn shrink_ad<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Option<D>) -> D {
+pub fn shrink_ad<D>(ad: &ClassAd, mut result: D, find: &dyn Fn(&ClassAd) -> Option<D>) -> D {
     let mut ad = ad.clone();
     loop {
         let names: Vec<AttrName> = ad.names().map(|name| name.as_bytes().into()).collect();
         let smaller = names.iter().find_map(|name| {
             let mut ad = ad.clone();
             ad.remove(name.as_bytes());
-            find(&ad).map(|found| (ad, found))
+            find(&ad).map(|result| (ad, result))
         });
         let next = smaller.or_else(|| {
             names.iter().find_map(|name| {
@@ -272,13 +272,13 @@ pub fn shrink_ad<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Optio
                     .find_map(|text| {
                         let mut ad = ad.clone();
                         ad.insert(name.as_bytes(), Expr::parse(text).ok()?);
-                        find(&ad).map(|found| (ad, found))
+                        find(&ad).map(|result| (ad, result))
                     })
             })
         });
         match next {
-            Some(next) => (ad, found) = next,
-            None => return found,
+            Some(next) => (ad, result) = next,
+            None => return result,
         }
     }
 }

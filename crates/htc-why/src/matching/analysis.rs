@@ -326,29 +326,29 @@ fn other_refusals(
     job: &JobAdVariants,
     refused: &BitSet,
 ) -> OtherRefusals {
-    let mut found: OtherRefusals = Vec::new();
+    let mut refusals: OtherRefusals = Vec::new();
     for at in refused.missing(representatives.len()) {
         let slot = representatives[at];
         let ad = job.for_slot(slots, slot);
         if slots.has_other_conditions(slot, ad)
             && let Some(refusal) = slots.refusal_beyond_requirements(slot, ad)
         {
-            add_refusal(&mut found, refusal, (at, slots.name(slot)), representatives.len());
+            add_refusal(&mut refusals, refusal, (at, slots.name(slot)), representatives.len());
         }
     }
-    found
+    refusals
 }
 
 /// Adds a refusal by a group of slots, whose number and name are given; `size` is the number of groups of slots.
-fn add_refusal(found: &mut OtherRefusals, refusal: OtherRefusal, (at, name): (usize, &str), size: usize) {
+fn add_refusal(refusals: &mut OtherRefusals, refusal: OtherRefusal, (at, name): (usize, &str), size: usize) {
     let is_same =
         |it: &SharedRefusal| it.refusal.attribute == refusal.attribute && it.refusal.text == refusal.text;
-    let number = found.iter().position(is_same).unwrap_or_else(|| {
+    let number = refusals.iter().position(is_same).unwrap_or_else(|| {
         let first = (name.to_owned(), refusal.sentence.clone());
-        found.push(SharedRefusal { refusal: refusal.clone(), slots: BitSet::new(size), first });
-        found.len() - 1
+        refusals.push(SharedRefusal { refusal: refusal.clone(), slots: BitSet::new(size), first });
+        refusals.len() - 1
     });
-    let shared = &mut found[number];
+    let shared = &mut refusals[number];
     // The sentence has the values of the first slot.
     let (first_name, sentence) = &shared.first;
     if *sentence != refusal.sentence {
@@ -366,14 +366,14 @@ impl Analysis<'_> {
     /// true.
     fn all_other_refusals(&self, job: usize) -> &[SharedRefusal] {
         self.all_other[job].get_or_init(|| {
-            let mut found = self.other_refusals(job).to_vec();
+            let mut refusals = self.other_refusals(job).to_vec();
             for at in self.accepting_slots(job).missing(self.representatives.len()) {
                 if let Some(refusal) = self.refusal_despite_requirements(job, at) {
                     let name = self.slots.name(self.representatives[at]);
-                    add_refusal(&mut found, refusal, (at, name), self.representatives.len());
+                    add_refusal(&mut refusals, refusal, (at, name), self.representatives.len());
                 }
             }
-            found
+            refusals
         })
     }
 

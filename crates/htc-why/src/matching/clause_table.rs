@@ -205,20 +205,20 @@ fn distinct_clauses<'a>(
     side: ClauseSide,
     split: &ClauseSplit<'_>,
 ) -> Vec<(Clause, Vec<usize>)> {
-    let mut found: Vec<(Clause, Vec<usize>)> = Vec::new();
+    let mut distinct: Vec<(Clause, Vec<usize>)> = Vec::new();
     let mut index: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let is_circular = |name: &AttrName, definition: &Expr| split.circles.is_circular(name, definition);
     for (at, ad) in ads.enumerate() {
         for clause in split_requirements(ad, side, split.needs_requirements, &is_circular) {
-            let next = found.len();
+            let next = distinct.len();
             let number = *index.entry(clause_key(&clause)).or_insert(next);
             if number == next {
-                found.push((clause, Vec::new()));
+                distinct.push((clause, Vec::new()));
             }
-            found[number].1.push(at);
+            distinct[number].1.push(at);
         }
     }
-    found
+    distinct
 }
 
 /// Returns classes of members with equal keys.

@@ -261,19 +261,19 @@ const MAX_PART_DEPTH: usize = 40;
 
 /// Returns the references in an expression, each once, in their order.
 pub(super) fn mentioned_references(expr: &Expr) -> Vec<Reference> {
-    let mut found = Vec::new();
-    add_references(expr, MAX_PART_DEPTH, &mut found);
-    found
+    let mut references = Vec::new();
+    add_references(expr, MAX_PART_DEPTH, &mut references);
+    references
 }
 
-fn add_references(expr: &Expr, depth: usize, found: &mut Vec<Reference>) {
+fn add_references(expr: &Expr, depth: usize, references: &mut Vec<Reference>) {
     if let Some(reference) = Reference::parse(expr) {
         let is_same = |known: &Reference| known.name == reference.name && known.scope == reference.scope;
-        if !found.iter().any(is_same) {
-            found.push(reference);
+        if !references.iter().any(is_same) {
+            references.push(reference);
         }
     } else if depth > 0 {
-        expr.parts().iter().for_each(|part| add_references(part, depth - 1, found));
+        expr.parts().iter().for_each(|part| add_references(part, depth - 1, references));
     }
 }
 
@@ -301,10 +301,10 @@ mod tests {
         let ad = "[ A = 1; Start = A > 0 && (TARGET.B || C); Limits = MY.Limits && true; Off = false;
                     Requirements = START && (MY.Limits && Off) && A > 0 && true ]";
         let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
-        let found = split_requirements(&ad, ClauseSide::Slot, false, &|_, _| false);
-        let found: Vec<_> = found.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
+        let clauses = split_requirements(&ad, ClauseSide::Slot, false, &|_, _| false);
+        let clauses: Vec<_> = clauses.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
         assert_eq!(
-            found,
+            clauses,
             [("START", "A > 0"), ("START", "TARGET.B || C"), ("Limits", "MY.Limits"), ("Off", "Off")]
         );
         assert!(split_requirements(&ClassAd::new(), ClauseSide::Job, false, &|_, _| false).is_empty());
@@ -319,8 +319,8 @@ mod tests {
         let ad = "[ Small = Big || A; Big = !Small; Requirements = Small && B ]";
         let ad = ClassAd::parse_new(ad.as_bytes(), Dialect::new_syntax()).unwrap();
         let is_circular = |name: &AttrName, _: &Expr| *name == "Small";
-        let found = split_requirements(&ad, ClauseSide::Slot, false, &is_circular);
-        let found: Vec<_> = found.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
-        assert_eq!(found, [("Small", "Small"), ("Requirements", "B")]);
+        let clauses = split_requirements(&ad, ClauseSide::Slot, false, &is_circular);
+        let clauses: Vec<_> = clauses.iter().map(|clause| (&*clause.attribute, &*clause.text)).collect();
+        assert_eq!(clauses, [("Small", "Small"), ("Requirements", "B")]);
     }
 }

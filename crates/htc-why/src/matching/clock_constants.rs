@@ -8,20 +8,20 @@ use super::value_summary::expr_text;
 
 /// Returns the meaning of the constants that a part compares with the clock: `18 * 60 is 18:00`.
 pub(super) fn clock_constants(context: &Context<'_>, part: &Expr) -> Option<String> {
-    let mut found = Vec::new();
-    collect_constants(context, part, MAX_DEPTH, &mut found);
-    (!found.is_empty()).then(|| found.join(", "))
+    let mut phrases = Vec::new();
+    collect_constants(context, part, MAX_DEPTH, &mut phrases);
+    (!phrases.is_empty()).then(|| phrases.join(", "))
 }
 
 /// Maximum depth to which an expression is searched.
 const MAX_DEPTH: usize = 12;
 
-fn collect_constants(context: &Context<'_>, part: &Expr, depth: usize, found: &mut Vec<String>) {
+fn collect_constants(context: &Context<'_>, part: &Expr, depth: usize, phrases: &mut Vec<String>) {
     if depth == 0 {
         return;
     }
     let ExprKind::Compare(_, left, right) = part.kind() else {
-        part.parts().iter().for_each(|part| collect_constants(context, part, depth - 1, found));
+        part.parts().iter().for_each(|part| collect_constants(context, part, depth - 1, phrases));
         return;
     };
     for (attribute, constant) in [(&left, &right), (&right, &left)] {
@@ -33,8 +33,8 @@ fn collect_constants(context: &Context<'_>, part: &Expr, depth: usize, found: &m
         let Value::Int(number) = value else { continue };
         if let Some(text) = clock_text(&reference.name.to_string(), number) {
             let phrase = format!("{} is {text}", expr_text(&constant.without_parentheses()));
-            if !found.contains(&phrase) {
-                found.push(phrase);
+            if !phrases.contains(&phrase) {
+                phrases.push(phrase);
             }
         }
     }

@@ -116,7 +116,7 @@ pub(super) struct DeviceDemand<'a> {
     /// Devices of partitionable slots that dynamic slots use.
     in_use: Vec<Device>,
     /// Largest number of devices of one slot for which the condition is true.
-    most: usize,
+    max_met: usize,
 }
 
 /// Comparison of an attribute of devices with another value.
@@ -164,11 +164,11 @@ impl<'a> DeviceDemand<'a> {
         let condition = job.get(&name)?;
         let clauses = explain::conjuncts(&condition);
         let (devices, in_use) = (Vec::new(), Vec::new());
-        let mut demand = DeviceDemand { analysis, name, job, scope, clauses, devices, in_use, most: 0 };
+        let mut demand = DeviceDemand { analysis, name, job, scope, clauses, devices, in_use, max_met: 0 };
         for group in slots.iter().take(MAX_GROUPS) {
             let devices = demand.devices_of(group);
             let met = devices.iter().filter(|device| demand.holds(&condition, device)).count();
-            demand.most = demand.most.max(met);
+            demand.max_met = demand.max_met.max(met);
             for device in devices {
                 let is_known = |known: &Device| known.properties == device.properties;
                 if demand.devices.len() < MAX_DEVICES && !demand.devices.iter().any(is_known) {
@@ -246,7 +246,7 @@ impl<'a> DeviceDemand<'a> {
 
     /// True if devices meet the condition, and all of them are in use: the job has to wait.
     pub(super) fn has_to_wait(&self) -> bool {
-        self.most == 0 && !self.matching_in_use().is_empty()
+        self.max_met == 0 && !self.matching_in_use().is_empty()
     }
 
     /// Returns which devices meet the condition and are in use: "GPU-a of slot1@a meets Capability >= 8, but a dynamic
@@ -349,13 +349,13 @@ impl<'a> DeviceDemand<'a> {
         let device = || has_device().then_some(NamePlace::Device);
         let slot = || has_slot().then_some(NamePlace::Slot);
         let job = || self.job.contains(&reference.name).then_some(NamePlace::Job);
-        let found = match (&self.scope, reference.scope) {
+        let place = match (&self.scope, reference.scope) {
             (DeviceScope::Match(..), ReferenceScope::Unscoped) => device().or_else(slot).or_else(job),
             (DeviceScope::Match(..), ReferenceScope::My) => device().or_else(slot),
             (DeviceScope::Match(..), ReferenceScope::Target) => job(),
             (DeviceScope::Claim, _) => job().or_else(device),
         };
-        found.unwrap_or(NamePlace::Nowhere)
+        place.unwrap_or(NamePlace::Nowhere)
     }
 
     /// Parses a clause that compares an attribute of devices.
@@ -389,7 +389,7 @@ impl<'a> DeviceDemand<'a> {
     /// devices that meet the condition.
     pub(super) fn describe(&self, wanted: Option<usize>) -> Option<String> {
         let in_use = self.in_use_phrase();
-        if self.most == 0 && in_use.is_some() {
+        if self.max_met == 0 && in_use.is_some() {
             return in_use;
         }
         let unmet = self.unmet_clauses();
@@ -397,7 +397,7 @@ impl<'a> DeviceDemand<'a> {
             return Some(self.phrases_of_clauses(&unmet, "no"));
         }
         let (device, all) = (self.device_name(), self.devices.len());
-        if self.most == 0 {
+        if self.max_met == 0 {
             let count =
                 |clause: &Expr| format!("{} is true for {} of {all}", expr_text(clause), self.count(clause));
             let counts = self.clauses.iter().map(count).collect::<Vec<_>>().join(", ");
@@ -407,14 +407,16 @@ impl<'a> DeviceDemand<'a> {
             let unmet: Vec<&Expr> = self.clauses.iter().filter(|clause| self.count(clause) < all).collect();
             return (!unmet.is_empty()).then(|| self.phrases_of_clauses(&unmet, "not every"));
         };
-        if self.most >= wanted {
+        if self.max_met >= wanted {
             return None;
         }
         let SideNames { job, slot } = self.analysis.side_names();
-        let (most, name) = (counted(self.most, &device), &self.name);
-        let verb = if self.most == 1 { "meets" } else { "meet" };
+        let (max_met, name) = (counted(self.max_met, &device), &self.name);
+        let verb = if self.max_met == 1 { "meets" } else { "meet" };
         let in_use = in_use.map(|phrase| format!("; {phrase}")).unwrap_or_default();
-        Some(format!("at most {most} of one {slot} {verb} {name}, and the {job} asks for {wanted}{in_use}"))
+        Some(format!(
+            "at most {max_met} of one {slot} {verb} {name}, and the {job} asks for {wanted}{in_use}"
+        ))
     }
 
     fn phrases_of_clauses(&self, clauses: &[&Expr], quantity: &str) -> String {
@@ -512,10 +514,10 @@ impl<'a> DeviceDemand<'a> {
 
     /// Returns job attributes with weaker expressions, for which the condition may be true for some of the devices.
     pub(super) fn weaker_conditions(&self) -> Vec<(AttrName, Expr)> {
-        let mut found: Vec<(AttrName, Expr)> = Vec::new();
+        let mut weaker_conditions: Vec<(AttrName, Expr)> = Vec::new();
         let mut add = |name: &AttrName, expr: Expr| {
-            if !found.iter().any(|(known, other)| known == name && *other == expr) {
-                found.push((name.clone(), expr));
+            if !weaker_conditions.iter().any(|(known, other)| known == name && *other == expr) {
+                weaker_conditions.push((name.clone(), expr));
             }
         };
         let is_unmet: Vec<bool> = self.clauses.iter().map(|clause| self.count(clause) == 0).collect();
@@ -572,7 +574,7 @@ impl<'a> DeviceDemand<'a> {
                 add(&self.name, rest);
             }
         }
-        found
+        weaker_conditions
     }
 
     /// Returns the value of the other operand for which a comparison is just true for the device with the largest or

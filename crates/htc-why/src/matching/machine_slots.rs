@@ -116,19 +116,19 @@ impl SlotSet for MachineSlots<'_> {
     }
 
     fn hidden_expressions(&self) -> Vec<Expr> {
-        let mut found: Vec<Expr> = Vec::new();
+        let mut expressions: Vec<Expr> = Vec::new();
         let mut last: Option<*const ExecutionPoint> = None;
         for (machine, _) in &self.slots {
             if last.replace(std::ptr::from_ref(*machine)) == Some(std::ptr::from_ref(*machine)) {
                 continue;
             }
             for expr in machine.judging_expressions() {
-                if !found.contains(&expr) {
-                    found.push(expr);
+                if !expressions.contains(&expr) {
+                    expressions.push(expr);
                 }
             }
         }
-        found
+        expressions
     }
 
     fn has_other_conditions(&self, _slot: usize, _job: &ClassAd) -> bool {

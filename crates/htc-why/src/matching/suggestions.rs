@@ -79,15 +79,15 @@ fn choose<'f>(sorted: &[&'f VerifiedChange], limit: usize) -> Vec<&'f VerifiedCh
         .min_by_key(|at| distance(&order[*at].suggestion));
     if let Some(nearest) = nearest.filter(|at| distance(&order[*at].suggestion) < distance(&best.suggestion))
     {
-        let found = order.remove(nearest);
-        order.insert(1, found);
+        let moved = order.remove(nearest);
+        order.insert(1, moved);
     }
-    let max_won = order.iter().map(|found| found.suggestion.slots_won).max().unwrap_or(0);
-    let widest = order.iter().position(|found| found.suggestion.slots_won == max_won).unwrap_or(0);
+    let max_won = order.iter().map(|verified| verified.suggestion.slots_won).max().unwrap_or(0);
+    let widest = order.iter().position(|verified| verified.suggestion.slots_won == max_won).unwrap_or(0);
     // If there is no room for all, one place is kept for the change that gains most slots.
     if limit > 2 && widest >= limit {
-        let found = order.remove(widest);
-        order.insert(limit - 1, found);
+        let moved = order.remove(widest);
+        order.insert(limit - 1, moved);
     }
     order.truncate(limit);
     order
@@ -99,7 +99,7 @@ pub(super) struct SuggestionSearch<'a, 's> {
     pub(super) job: usize,
     pub(super) refusals: Vec<Refusal<'a>>,
     pub(super) accepting: BitSet,
-    found: Vec<VerifiedChange>,
+    verified: Vec<VerifiedChange>,
 }
 
 impl<'a, 's> SuggestionSearch<'a, 's> {
@@ -110,7 +110,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
             job,
             refusals,
             accepting: analysis.accepting_slots(job),
-            found: Vec::new(),
+            verified: Vec::new(),
         }
     }
 
@@ -124,10 +124,10 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
                 }
             }
         }
-        if self.found.len() < limit {
+        if self.verified.len() < limit {
             self.combine_pairs();
         }
-        if self.found.is_empty() {
+        if self.verified.is_empty() {
             self.combine_several();
         }
         self.select(limit)
@@ -135,7 +135,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
 
     /// Verifies changes. If a rounded request is still refused, searches for the largest value that is accepted.
     pub(super) fn try_changes(&mut self, changes: Vec<JobChange>, wanted: &BitSet) {
-        if self.found.iter().any(|found| found.suggestion.changes == changes) {
+        if self.verified.iter().any(|change| change.suggestion.changes == changes) {
             return;
         }
         if self.verify(changes.clone()) {
@@ -190,7 +190,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         if slots_won <= slots_lost {
             return false;
         }
-        self.found.push(VerifiedChange {
+        self.verified.push(VerifiedChange {
             suggestion: Suggestion {
                 changes,
                 slots_won,
@@ -222,21 +222,21 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
     /// place is for a change of two conditions that gains more slots than any other.
     fn select(&mut self, limit: usize) -> Vec<Suggestion> {
         // A job that asks for a resource needs some of it.
-        self.found.retain(|found| !found.suggestion.changes.iter().any(gives_up_resource));
-        self.found.sort_by_key(|found| {
-            let suggestion = &found.suggestion;
+        self.verified.retain(|change| !change.suggestion.changes.iter().any(gives_up_resource));
+        self.verified.sort_by_key(|change| {
+            let suggestion = &change.suggestion;
             let removes = suggestion.changes.iter().any(gives_up_condition);
             let won = std::cmp::Reverse(suggestion.slots_won);
             (suggestion.changes.len(), won, removes, distance(suggestion))
         });
         let mut selected: Vec<&VerifiedChange> = Vec::new();
-        for found in &self.found {
-            if !selected.iter().any(|other| other.makes_redundant(found)) {
-                selected.push(found);
+        for change in &self.verified {
+            if !selected.iter().any(|other| other.makes_redundant(change)) {
+                selected.push(change);
             }
         }
         let chosen = choose(&selected, limit);
-        chosen.into_iter().map(|found| found.suggestion.clone()).collect()
+        chosen.into_iter().map(|change| change.suggestion.clone()).collect()
     }
 
     /// Returns changes that may make a condition true for some of these slots; most of them are single changes.
@@ -244,7 +244,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
         let mut collector = CandidateCollector {
             search: self,
             slots: slots.iter().take(MAX_SAMPLED_SLOTS).collect(),
-            found: Vec::new(),
+            candidates: Vec::new(),
         };
         let mut transfers = Vec::new();
         let refusal = &self.refusals[refusal];
@@ -276,7 +276,7 @@ impl<'a, 's> SuggestionSearch<'a, 's> {
                 collector.add_replacements(clause);
             }
         }
-        transfers.into_iter().chain(collector.found.into_iter().map(|change| vec![change])).collect()
+        transfers.into_iter().chain(collector.candidates.into_iter().map(|change| vec![change])).collect()
     }
 }
 
@@ -337,13 +337,13 @@ fn largest_accepted(limit: i64, accepts: impl Fn(i64) -> bool) -> Option<i64> {
 struct CandidateCollector<'c, 'a, 's> {
     search: &'c SuggestionSearch<'a, 's>,
     slots: Vec<usize>,
-    found: Vec<JobChange>,
+    candidates: Vec<JobChange>,
 }
 
 impl CandidateCollector<'_, '_, '_> {
     fn add(&mut self, change: JobChange) {
-        if !self.found.contains(&change) && self.found.len() < MAX_CANDIDATES {
-            self.found.push(change);
+        if !self.candidates.contains(&change) && self.candidates.len() < MAX_CANDIDATES {
+            self.candidates.push(change);
         }
     }
 
