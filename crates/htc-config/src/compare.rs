@@ -82,7 +82,8 @@ impl ConfigComparison<'_> {
     /// # Errors
     /// The first configuration that cannot be read.
     pub fn compare(&self, world: &dyn World) -> Result<ConfigDifferences, UnreadableConfig> {
-        let mut found: BTreeMap<(String, ComparedValue, ComparedValue), Vec<&'static str>> = BTreeMap::new();
+        let mut differences: BTreeMap<(String, ComparedValue, ComparedValue), Vec<&'static str>> =
+            BTreeMap::new();
         let mut same: BTreeMap<Vec<u8>, [bool; 2]> = BTreeMap::new();
         let mut differing: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut relocated: BTreeSet<String> = BTreeSet::new();
@@ -108,12 +109,12 @@ impl ConfigComparison<'_> {
                 // Only the result is masked, because two different secrets are still a difference.
                 let mask = |value: ComparedValue| if self.redact { value.mask_secret(&name) } else { value };
                 let [before, after] = [before, after].map(mask);
-                found.entry((name.to_string(), before, after)).or_default().push(daemon);
+                differences.entry((name.to_string(), before, after)).or_default().push(daemon);
             }
         }
         let to_difference =
             |((name, before, after), daemons)| ParameterDifference { name, daemons, before, after };
-        let changed: Vec<ParameterDifference> = found.into_iter().map(to_difference).collect();
+        let changed: Vec<ParameterDifference> = differences.into_iter().map(to_difference).collect();
         relocated.retain(|name| !differing.contains(&name.to_ascii_lowercase().into_bytes()));
         same.retain(|name, _| !differing.contains(name));
         let common_count = same.values().filter(|is_set| **is_set == [true; 2]).count();

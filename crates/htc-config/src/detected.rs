@@ -423,8 +423,8 @@ fn own_process_values(world: &dyn World) -> NamedValues {
 }
 
 /// Returns the values that the host's addresses determine (`condor_config.cpp`, `reinsert_specials`).
-fn address_values(found: &HostAddresses) -> NamedValues {
-    let HostAddresses { families: [v4, v6], best } = *found;
+fn address_values(addresses: &HostAddresses) -> NamedValues {
+    let HostAddresses { families: [v4, v6], best } = *addresses;
     let or_best = |address: Option<IpAddr>| address.or(best);
     let first = or_best(v4);
     let text = |address: Option<IpAddr>| address.map_or_else(BString::default, |it| it.to_string().into());

@@ -256,14 +256,14 @@ impl<'a> Expander<'a> {
         loop {
             let mut first = None;
             self.count_scan(text.len() - from)?;
-            let Some(found) = next_reference(&text, from, &mut first, is_self) else {
+            let Some(reference) = next_reference(&text, from, &mut first, is_self) else {
                 return Ok(text.into());
             };
-            let value = macro_functions::evaluate_in_file_mode(&mut self, &text, &found)?;
+            let value = macro_functions::evaluate_in_file_mode(&mut self, &text, &reference)?;
             self.count_replacement(text.len() + value.len(), &ExpandedRegions::default())?;
-            from = first.unwrap_or(found.dollar).min(found.dollar);
+            from = first.unwrap_or(reference.dollar).min(reference.dollar);
             let value = value.into_owned();
-            text.splice(found.dollar..found.end, value);
+            text.splice(reference.dollar..reference.end, value);
         }
     }
 
@@ -356,13 +356,13 @@ impl<'a> Expander<'a> {
     /// around it to the chain, because the values that it looks up are nested in their values.
     fn enter_reference(
         &mut self,
-        found: &MacroReference,
+        reference: &MacroReference,
         text: &[u8],
         regions: &ExpandedRegions,
     ) -> Result<Option<BString>, ExpandError> {
-        match found.function {
+        match reference.function {
             MacroFunction::Plain => {
-                let (name, _) = found.name_and_default(text);
+                let (name, _) = reference.name_and_default(text);
                 self.check_cycle(name, regions)?;
                 return Ok(Some(name.into()));
             }
@@ -383,48 +383,44 @@ impl<'a> Expander<'a> {
         let mut has_dollar_macro = false;
         loop {
             let mut first = None;
-            let found = next_reference(rest.text(), 0, &mut first, |function, body| {
+            let next = next_reference(rest.text(), 0, &mut first, |function, body| {
                 let is_dollar = is_dollar_reference(function, body);
                 has_dollar_macro |= is_dollar;
                 !is_dollar
             });
-            let Some(mut found) = found else {
+            let Some(mut reference) = next else {
                 self.count_scan(rest.text().len())?;
                 done.extend_from_slice(rest.text());
                 break;
             };
-            self.count_scan(found.end)?;
+            self.count_scan(reference.end)?;
             // Text before the first dollar found cannot become part of a reference.
-            let keep = first.unwrap_or(found.dollar).min(found.dollar);
+            let keep = first.unwrap_or(reference.dollar).min(reference.dollar);
             done.extend_from_slice(&rest.text()[..keep]);
             rest.skip(keep);
-            found = MacroReference {
-                dollar: found.dollar - keep,
-                body: found.body - keep,
-                default: found.default.map(|at| at - keep),
-                end: found.end - keep,
-                ..found
+            reference = MacroReference {
+                dollar: reference.dollar - keep,
+                body: reference.body - keep,
+                default: reference.default.map(|at| at - keep),
+                end: reference.end - keep,
+                ..reference
             };
-            let (start, tail) = (done.len() + found.dollar, rest.text().len() - found.end);
+            let (start, tail) = (done.len() + reference.dollar, rest.text().len() - reference.end);
             regions.keep_enclosing(start, tail);
 
             let outer = self.chain.len();
-            let name = self.enter_reference(&found, rest.text(), &regions)?;
-            let value = macro_functions::evaluate_in_file_mode(self, rest.text(), &found)?;
+            let name = self.enter_reference(&reference, rest.text(), &regions)?;
+            let value = macro_functions::evaluate_in_file_mode(self, rest.text(), &reference)?;
             self.chain.truncate(outer);
-            let reference = &rest.text()[found.dollar..found.end];
+            let replaced = &rest.text()[reference.dollar..reference.end];
             if let Some(steps) = self.steps.as_deref_mut() {
                 let depth = self.chain.len() + regions.len();
-                steps.push(ExpansionStep {
-                    reference: reference.into(),
-                    value: value.as_ref().into(),
-                    depth,
-                });
+                steps.push(ExpansionStep { reference: replaced.into(), value: value.as_ref().into(), depth });
             }
             let length = done.len() + rest.text().len() + value.len();
             self.count_replacement(length, &regions)?;
             let value = value.into_owned();
-            rest.replace(found.dollar, found.end, &value);
+            rest.replace(reference.dollar, reference.end, &value);
             let has_references = !self.took_default && memchr::memchr(b'$', &value).is_some();
             if let Some(name) = name.filter(|_| has_references) {
                 regions.push(name, start, tail);
@@ -446,14 +442,14 @@ impl<'a> Expander<'a> {
         loop {
             self.count_scan(text.len() - from)?;
             let not_dollar = |function, body: &[u8]| !is_dollar_reference(function, body);
-            let Some(found) = next_reference(&text, from, &mut None, not_dollar) else {
+            let Some(reference) = next_reference(&text, from, &mut None, not_dollar) else {
                 break;
             };
-            let (start, tail) = (found.dollar, text.len() - found.end);
+            let (start, tail) = (reference.dollar, text.len() - reference.end);
             regions.keep_enclosing(start, tail);
             let outer = self.chain.len();
-            let name = self.enter_reference(&found, &text, &regions)?;
-            let value = macro_functions::evaluate_in_text_mode(self, &text, &found);
+            let name = self.enter_reference(&reference, &text, &regions)?;
+            let value = macro_functions::evaluate_in_text_mode(self, &text, &reference);
             let value = match value {
                 Ok(value) => value.into_owned(),
                 Err(TextReferenceError::Expansion(error)) => return Err(error),
@@ -467,13 +463,13 @@ impl<'a> Expander<'a> {
             };
             self.chain.truncate(outer);
             self.count_replacement(text.len() + value.len(), &regions)?;
-            mask.record_replacement(&found, value.len());
+            mask.record_replacement(&reference, value.len());
             let has_references = !self.took_default && memchr::memchr(b'$', &value).is_some();
-            text.splice(found.dollar..found.end, value);
+            text.splice(reference.dollar..reference.end, value);
             if let Some(name) = name.filter(|_| has_references) {
                 regions.push(name, start, tail);
             }
-            from = found.dollar;
+            from = reference.dollar;
         }
         Ok((text.into(), mask.finish()))
     }
@@ -484,13 +480,13 @@ impl<'a> Expander<'a> {
 fn replace_dollars(text: &mut Vec<u8>) {
     let mut done: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = FrontBuffer::new(text);
-    while let Some(found) = next_reference(rest.text(), 0, &mut None, is_dollar_reference) {
+    while let Some(reference) = next_reference(rest.text(), 0, &mut None, is_dollar_reference) {
         // The new dollar is scanned again, together with the dollars before it and the text after it.
-        let run = rest.text()[..found.dollar].iter().rev().take_while(|&&byte| byte == b'$').count();
-        let keep = found.dollar - run;
+        let run = rest.text()[..reference.dollar].iter().rev().take_while(|&&byte| byte == b'$').count();
+        let keep = reference.dollar - run;
         done.extend_from_slice(&rest.text()[..keep]);
         rest.skip(keep);
-        rest.replace(run, found.end - keep, b"$");
+        rest.replace(run, reference.end - keep, b"$");
     }
     done.extend_from_slice(rest.text());
     *text = done;
@@ -547,9 +543,9 @@ struct TopLevelReferences {
 }
 
 impl TopLevelReferences {
-    fn record_replacement(&mut self, found: &MacroReference, length: usize) {
-        let (dollar, length) = (found.dollar as i64, length as i64);
-        let replaced = (found.end - found.dollar) as i64;
+    fn record_replacement(&mut self, reference: &MacroReference, length: usize) {
+        let (dollar, length) = (reference.dollar as i64, length as i64);
+        let replaced = (reference.end - reference.dollar) as i64;
         let next = |index: Option<u32>| Some(index.map_or(0, |index| (index + 1).min(31)));
         if !self.started || self.end <= dollar {
             if self.started && self.length > 0 {

@@ -23,20 +23,20 @@ type ExpansionResult<'t> = Result<Cow<'t, [u8]>, ExpandError>;
 pub(crate) fn evaluate_in_file_mode<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
-    found: &MacroReference,
+    reference: &MacroReference,
 ) -> ExpansionResult<'t> {
-    let body = found.body(text);
-    let name = &text[found.dollar + 1..found.body - 1];
-    match found.function {
+    let body = reference.body(text);
+    let name = &text[reference.dollar + 1..reference.body - 1];
+    match reference.function {
         MacroFunction::Plain => {
-            let (name, default) = found.name_and_default(text);
+            let (name, default) = reference.name_and_default(text);
             let source = expander.source;
             let value = source.raw(name).map(Cow::into_owned).filter(|value| !value.is_empty());
             expander.took_default = value.is_none();
             Ok(value.map_or(Cow::Borrowed(default.unwrap_or_default()), Cow::Owned))
         }
         MacroFunction::Env => {
-            let (name, default) = found.name_and_default(text);
+            let (name, default) = reference.name_and_default(text);
             let value = environment_value(expander, name);
             Ok(value.map_or(Cow::Borrowed(default.unwrap_or(b"UNDEFINED")), Cow::Owned))
         }
@@ -44,7 +44,7 @@ pub(crate) fn evaluate_in_file_mode<'t>(
         MacroFunction::RandomInteger => evaluate_random_integer(expander, body),
         MacroFunction::Choice => evaluate_choice(expander, body),
         MacroFunction::Substr => evaluate_substr(expander, body),
-        MacroFunction::Int | MacroFunction::Real => format_number_value(expander, found.function, body),
+        MacroFunction::Int | MacroFunction::Real => format_number_value(expander, reference.function, body),
         MacroFunction::String => format_string_value(expander, body),
         MacroFunction::Eval => {
             let (value, had_references) = expand_value_or_text(expander, body)?;
@@ -410,19 +410,19 @@ type TextFunctionResult<'t> = Result<Cow<'t, [u8]>, TextReferenceError>;
 pub(crate) fn evaluate_in_text_mode<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
-    found: &MacroReference,
+    reference: &MacroReference,
 ) -> TextFunctionResult<'t> {
-    let whole = found.body(text);
+    let whole = reference.body(text);
     // The reference ends the name at the default that it found last, even if that belongs to an earlier
     // candidate.
-    let name_length = found.default.map_or(whole.len(), |default| default - 1 - found.body);
+    let name_length = reference.default.map_or(whole.len(), |default| default - 1 - reference.body);
     let body = &whole[..name_length.min(whole.len())];
-    let default = found.default.filter(|&at| at < found.end).map(|at| &text[at..found.end - 1]);
+    let default = reference.default.filter(|&at| at < reference.end).map(|at| &text[at..reference.end - 1]);
     let or_default = |value: Option<Vec<u8>>| match value.filter(|value| !value.is_empty()) {
         Some(value) => Cow::Owned(value),
         None => Cow::Borrowed(default.unwrap_or_default()),
     };
-    match found.function {
+    match reference.function {
         MacroFunction::Plain => {
             let value = expander.source.raw(body).map(Cow::into_owned);
             expander.took_default = value.as_ref().is_none_or(|value| value.is_empty());
@@ -437,7 +437,7 @@ pub(crate) fn evaluate_in_text_mode<'t>(
         MacroFunction::RandomInteger => evaluate_text_random_integer(expander, body),
         MacroFunction::Choice => evaluate_text_choice(expander, body),
         MacroFunction::Substr => evaluate_text_substr(expander, body),
-        MacroFunction::Int | MacroFunction::Real => evaluate_text_number(expander, found.function, body),
+        MacroFunction::Int | MacroFunction::Real => evaluate_text_number(expander, reference.function, body),
         MacroFunction::String => evaluate_text_string(expander, body),
         MacroFunction::Eval => {
             let value = match expander.expanded_value_of(body, ExpansionMode::File)? {
@@ -448,15 +448,15 @@ pub(crate) fn evaluate_in_text_mode<'t>(
             Ok(Cow::Owned(evaluate::to_text(&value, ad, expander.world).unwrap_or(value).into()))
         }
         MacroFunction::Basename | MacroFunction::Dirname | MacroFunction::Filename => {
-            let flags = &text[found.dollar + 1..found.body - 1];
+            let flags = &text[reference.dollar + 1..reference.body - 1];
             let value =
                 expander.expanded_value_of(body, ExpansionMode::Text)?.filter(|value| !value.is_empty());
             // The reference uses the offset of a colon that it found in an earlier candidate for a reference. If that
             // colon is after the end of this reference, the function fails.
-            if value.is_none() && found.default.is_some_and(|at| at >= found.end) {
+            if value.is_none() && reference.default.is_some_and(|at| at >= reference.end) {
                 return function_failure("");
             }
-            let value = value.map(|value| match found.function {
+            let value = value.map(|value| match reference.function {
                 MacroFunction::Basename => filename::basename(&value, None),
                 MacroFunction::Dirname => filename::dirname(&value),
                 _ => filename::apply_filename_flags(&value, flags, expander.source.directory()),

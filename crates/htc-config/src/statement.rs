@@ -94,7 +94,7 @@ pub(crate) fn split_template_line(line: &[u8]) -> Option<(&[u8], Option<Statemen
     let is_operator = |b: u8| matches!(b, b'=' | b':');
     let name_end = line.iter().position(|&b| is_space(b) || is_operator(b)).unwrap_or(line.len());
     let name = &line[..name_end];
-    let mut found = match line.get(name_end) {
+    let mut last_operator = match line.get(name_end) {
         Some(b'=') => Some(StatementOperator::Equal),
         Some(b':') => Some(StatementOperator::Colon),
         _ => None,
@@ -104,20 +104,21 @@ pub(crate) fn split_template_line(line: &[u8]) -> Option<(&[u8], Option<Statemen
         let length = match byte {
             b'@' | b'+' => match read_operator(&line[at..]) {
                 Some((operator, length)) => {
-                    found = Some(operator);
+                    last_operator = Some(operator);
                     length
                 }
                 None => {
-                    found = None;
+                    last_operator = None;
                     break;
                 }
             },
             byte if is_operator(byte) => {
-                if matches!(found, Some(StatementOperator::Equal | StatementOperator::Colon)) {
-                    found = None;
+                if matches!(last_operator, Some(StatementOperator::Equal | StatementOperator::Colon)) {
+                    last_operator = None;
                     break;
                 }
-                found = Some(if byte == b'=' { StatementOperator::Equal } else { StatementOperator::Colon });
+                last_operator =
+                    Some(if byte == b'=' { StatementOperator::Equal } else { StatementOperator::Colon });
                 1
             }
             byte if is_space(byte) => 1,
@@ -127,8 +128,8 @@ pub(crate) fn split_template_line(line: &[u8]) -> Option<(&[u8], Option<Statemen
     }
     let value = trim_start(&line[at.min(line.len())..]);
     let is_statement =
-        at < line.len() || matches!(found, Some(StatementOperator::Equal | StatementOperator::Colon));
-    is_statement.then_some((name, found, value))
+        at < line.len() || matches!(last_operator, Some(StatementOperator::Equal | StatementOperator::Colon));
+    is_statement.then_some((name, last_operator, value))
 }
 
 /// The words that form a statement with a colon.

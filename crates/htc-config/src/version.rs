@@ -56,9 +56,9 @@ fn comparable_number(major: i64, minor: i64, sub: i64) -> i64 {
 
 /// Returns up to three numbers separated by dots, as `sscanf("%d.%d.%d")` reads them.
 fn parse_version_numbers(text: &[u8]) -> [Option<i64>; 3] {
-    let mut found = [None; 3];
+    let mut numbers = [None; 3];
     let mut rest = text;
-    for slot in &mut found {
+    for slot in &mut numbers {
         let Some((value, end)) = htc_base::text::number::integer_prefix(rest) else {
             break;
         };
@@ -68,7 +68,7 @@ fn parse_version_numbers(text: &[u8]) -> [Option<i64>; 3] {
             _ => break,
         }
     }
-    found
+    numbers
 }
 
 #[cfg(test)]

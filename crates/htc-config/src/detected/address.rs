@@ -31,7 +31,7 @@ const MIN_REACHABLE_DESIRABILITY: u8 = 4;
 /// hexadecimal digits and the number of the interface, also hexadecimal. Of several best addresses, the one of the
 /// interface with the lowest number is returned.
 fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
-    let mut found: Vec<(u32, IpAddr)> = table
+    let mut addresses: Vec<(u32, IpAddr)> = table
         .lines()
         .filter_map(|line| {
             let mut fields = line.to_str().ok()?.split_ascii_whitespace();
@@ -40,8 +40,8 @@ fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
             Some((interface, IpAddr::V6(Ipv6Addr::from_bits(address))))
         })
         .collect();
-    found.sort_by_key(|(interface, address)| (std::cmp::Reverse(desirability(address)), *interface));
-    found.first().map(|(_, address)| *address)
+    addresses.sort_by_key(|(interface, address)| (std::cmp::Reverse(desirability(address)), *interface));
+    addresses.first().map(|(_, address)| *address)
 }
 
 /// Value of NETWORK_INTERFACE.
@@ -111,9 +111,9 @@ impl HostAddresses {
 
     /// Chooses from one address of each family. If others can reach only one family, the other is omitted
     /// unless it is enabled explicitly.
-    fn from_candidates(found: [Option<IpAddr>; 2], wanted: [Option<bool>; 2]) -> Self {
-        let mut families = found;
-        if let Some(reachable) = reachable_families(found) {
+    fn from_candidates(candidates: [Option<IpAddr>; 2], wanted: [Option<bool>; 2]) -> Self {
+        let mut families = candidates;
+        if let Some(reachable) = reachable_families(candidates) {
             for family in 0..2 {
                 if !reachable[family] && reachable[1 - family] && wanted[family].is_none() {
                     families[family] = None;
@@ -154,7 +154,7 @@ fn best_matching(
 
 /// Returns true if the settings select addresses of both families and others can reach only one of them.
 pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn World) -> bool {
-    let found = match &settings.interface {
+    let addresses = match &settings.interface {
         NetworkInterface::Any => {
             let host_address = world.ip_address();
             best_of_each_family(
@@ -168,24 +168,25 @@ pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn Wor
         }
         NetworkInterface::Address(_) => [None; 2],
     };
-    reachable_families(found).is_some_and(|[v4, v6]| v4 != v6)
+    reachable_families(addresses).is_some_and(|[v4, v6]| v4 != v6)
 }
 
 /// Returns the best address of each family that is not disabled.
 fn best_of_each_family(host_address: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
     let address: Option<IpAddr> = host_address.parse().ok();
-    let mut found = [address.filter(IpAddr::is_ipv4), best_ipv6(table).or(address.filter(IpAddr::is_ipv6))];
-    for (address, wanted) in found.iter_mut().zip(wanted) {
+    let mut addresses =
+        [address.filter(IpAddr::is_ipv4), best_ipv6(table).or(address.filter(IpAddr::is_ipv6))];
+    for (address, wanted) in addresses.iter_mut().zip(wanted) {
         if wanted == Some(false) {
             *address = None;
         }
     }
-    found
+    addresses
 }
 
 /// Returns a flag for each family, true if other machines can reach its address; `None` unless both families have one.
-fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
-    match found {
+fn reachable_families(addresses: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
+    match addresses {
         [Some(v4), Some(v6)] => {
             Some([v4, v6].map(|address| desirability(&address) >= MIN_REACHABLE_DESIRABILITY))
         }

@@ -253,12 +253,12 @@ impl<'a> ConditionCoverage<'a> {
 
     /// Records the outcomes of the conditions for an ad.
     pub fn record_ad(&mut self, ad: &ClassAd) {
-        for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &mut self.conditions {
+        for TrackedCondition { condition, leaves, outcomes_seen: outcomes, .. } in &mut self.conditions {
             let exprs =
                 std::iter::once(&condition.expr).chain(leaves.leaves.iter().map(|leaf| &leaf.goal.expr));
-            for (expr, seen) in exprs.zip(seen).filter(|(_, seen)| **seen != [true; 2]) {
+            for (expr, outcomes) in exprs.zip(outcomes).filter(|(_, outcomes)| **outcomes != [true; 2]) {
                 let is_true = goal::evaluate(expr, ad, self.world).truth() == Some(true);
-                seen[usize::from(!is_true)] = true;
+                outcomes[usize::from(!is_true)] = true;
             }
         }
     }
@@ -391,13 +391,13 @@ impl<'a> ConditionCoverage<'a> {
     /// been found.
     pub fn unreached_parts(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &self.conditions {
+        for TrackedCondition { condition, leaves, outcomes_seen: outcomes, .. } in &self.conditions {
             if condition.is_same_in_both {
                 continue;
             }
             let name = &condition.name;
-            let mut line = |part: String, seen: &[bool; 2]| {
-                let missing = match seen {
+            let mut line = |part: String, outcomes: &[bool; 2]| {
+                let missing = match outcomes {
                     [true, true] => return true,
                     [false, true] => "true",
                     [true, false] => "anything but true",
@@ -406,11 +406,11 @@ impl<'a> ConditionCoverage<'a> {
                 lines.push(format!("{name}: {part}no job was found for which it is {missing}"));
                 false
             };
-            let parts = leaves.leaves.iter().zip(&seen[1..]).filter(|(leaf, _)| leaf.is_condition);
-            let all =
-                parts.fold(true, |all, (leaf, seen)| line(format!("`{}`: ", leaf.goal.expr), seen) && all);
+            let parts = leaves.leaves.iter().zip(&outcomes[1..]).filter(|(leaf, _)| leaf.is_condition);
+            let all = parts
+                .fold(true, |all, (leaf, outcomes)| line(format!("`{}`: ", leaf.goal.expr), outcomes) && all);
             if all && condition.is_condition && !leaves.leaves.is_empty() {
-                line(String::new(), &seen[0]);
+                line(String::new(), &outcomes[0]);
             }
             if leaves.is_truncated {
                 lines.push(format!("{name}: it has too many parts to examine"));

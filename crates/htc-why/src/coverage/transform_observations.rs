@@ -56,12 +56,12 @@ impl TransformObservations {
     /// Returns descriptions of the `if` lines that depend on the ad but had only one outcome. Transforms for
     /// which `is_equal` returns true, because they are equal in both rule sets, are omitted.
     pub fn unreached_conditions(&self, name: &str, is_equal: &dyn Fn(&BString) -> bool) -> Vec<String> {
-        let one_sided = self.conditions.iter().filter(|((transform, _, text), seen)| {
-            depends_on_ad(text) && **seen != [true; 2] && !is_equal(transform)
+        let one_sided = self.conditions.iter().filter(|((transform, _, text), outcomes)| {
+            depends_on_ad(text) && **outcomes != [true; 2] && !is_equal(transform)
         });
         one_sided
-            .map(|((transform, number, text), seen)| {
-                let missing = if seen[0] { "false" } else { "true" };
+            .map(|((transform, number, text), outcomes)| {
+                let missing = if outcomes[0] { "false" } else { "true" };
                 format!(
                     "{name}: {transform}, line {number}: `{text}`: no job was found for which it is {missing}"
                 )
