@@ -205,6 +205,7 @@ fn a_history_without_trailers_is_read_as_ads() {
 }
 
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn memory_is_bounded_whatever_is_read() {
     let home = prepared_home();
     let bad = "bad\n".repeat(8 << 20);

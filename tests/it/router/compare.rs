@@ -438,6 +438,7 @@ fn routes_of_the_old_syntax_alone_are_sent_to_convert() {
 /// No job can distinguish these two routers, which have many routes with many clauses. Common parts are tested only once, and the
 /// program reports this.
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn common_parts_of_large_routers_are_not_searched_repeatedly() {
     let clause = |route: usize, at: usize| match at % 3 {
         0 => format!("Memory_{at} > {}", 1000 + route * 10 + at),

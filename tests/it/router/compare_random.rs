@@ -9,6 +9,7 @@ use std::fs;
 use super::compare::{call, compared, condition, difference, one_route, reworded, universe};
 
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn two_random_routers_that_differ_in_one_literal_are_distinguished() {
     let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
     let mut random = SeededRandom(20_261_122);
@@ -49,6 +50,7 @@ fn two_random_routers_that_differ_in_one_literal_are_distinguished() {
 
 /// Conditions with many literals, long patterns, and several patterns that must match together can be met.
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn large_and_combined_conditions_are_reached_by_random_jobs() {
     let any =
         |count: usize, form: &dyn Fn(usize) -> String| (0..count).map(form).collect::<Vec<_>>().join(" || ");

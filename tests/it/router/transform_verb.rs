@@ -257,6 +257,7 @@ fn a_command_with_missing_arguments_reports_what_it_needs() {
 }
 
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn several_threads_transform_and_report_like_one() {
     let ad = |number: u32| match number {
         7_000 | 25_000 => format!("A = {number}\nThen = \"+\"\n\n"),

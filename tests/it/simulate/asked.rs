@@ -250,6 +250,7 @@ fn simulated_hooks_hang_fail_print_nonsense_and_take_time() {
 }
 
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn events_of_every_kind_take_effect_at_their_time() {
     let place = place();
     let tried = |keys: &str, wanted: &[(&str, f64, f64)]| {
@@ -334,6 +335,7 @@ fn slot_types_with_their_own_policies_are_evaluated_in_time() {
 
 /// The number of counted fetches is the same as if every fetch were made.
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn skipped_fetches_are_counted_like_real_ones() {
     let place = place();
     let pairs = [(300, 300), (7, 61), (60, 300), (301, 300), (299, 300)];

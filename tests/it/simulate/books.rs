@@ -46,6 +46,7 @@ fn number(value: &Value) -> u64 {
 /// The complete test is `SIMULATE_SEEDS=100 SIMULATE_JOBS=100000 SIMULATE_DAYS=60`. `SIMULATE_WITH` names an optimised build for
 /// it, and `SIMULATE_FROM` is the first seed.
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn no_job_is_lost_and_no_resource_is_oversold() {
     let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let (seeds, jobs) = (wanted("SIMULATE_SEEDS").unwrap_or(1), wanted("SIMULATE_JOBS").unwrap_or(400));

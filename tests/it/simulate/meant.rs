@@ -265,6 +265,7 @@ fn jobs_that_no_slot_fetches_have_a_reason() {
 }
 
 #[test]
+#[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn each_machine_of_a_distribution_has_its_own_random_size() {
     let place = Place::new(CONFIG);
     let scenario = |seed: u32| {
