@@ -95,7 +95,8 @@ pub(crate) fn render_ad_warning(error: &AdError, name: &str) -> String {
     format!("{}{hint}", error.caret(name).render(&error.message))
 }
 
-/// Returns the error for an input that is not a file of ads, judged by the errors of one of its ads, or `None` if it may be one.
+/// Returns the error for an input that is not a file of ads, judged by the errors of one of its ads, or `None` if the
+/// input may be a file of ads.
 pub(crate) fn wrong_kind_of_record(name: &str, record: &AdRecord, is_first: bool) -> Option<Problem> {
     let errors = record.errors.iter().filter(|error| !error.is_warning);
     let lines: Vec<&[u8]> = errors.map(|error| error.text.as_slice()).collect();

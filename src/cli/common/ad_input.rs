@@ -241,11 +241,11 @@ fn read_problem(path: &Path) -> Problem {
     Problem::cannot_read(path.display())
 }
 
-/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, sorted by name). A directory without ad
-/// files is replaced by its `job_queue.log`, or else by its history files, the oldest first. All of these files may
-/// be compressed. A warning names the files that are skipped. Files that are skipped although the directory has ad
-/// files may also be ads, unless they are those of a history, so the program ends with the status of an input that
-/// was read in part.
+/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, sorted by name). A directory without ad files
+/// is replaced by its `job_queue.log`, or else by its history files, the oldest first. All of these files may be
+/// compressed. A warning names the files that are skipped. If the directory has ad files, the skipped files may also
+/// contain ads, unless they are those of a history. The program then ends with the status of an input that was read in
+/// part.
 ///
 /// # Errors
 /// Returns an error if a directory cannot be read or contains none of these files.
@@ -315,8 +315,8 @@ pub(crate) fn read_queue_log(
     Ok(reader.into_queue())
 }
 
-/// Reports the records of a queue log that were skipped. The program then ends with a status that says that its answer comes from
-/// a part of the log.
+/// Reports the records of a queue log that were skipped. The exit status then says that only a part of the log was
+/// read.
 ///
 /// # Errors
 /// Returns an error for the first skipped record if reading is strict.
@@ -344,7 +344,7 @@ pub(crate) fn report_bad_records<Q: QueueRecords>(
     Ok(())
 }
 
-/// Jobs of a queue log in the long form, which is formatted when it is read.
+/// Reader of the jobs of a queue log in the long form. Each job is formatted when it is read.
 struct QueueText {
     jobs: ProjectedJobs,
     text: Cursor<Vec<u8>>,
@@ -371,8 +371,8 @@ struct DirectoryFiles {
     chosen: Vec<PathBuf>,
     /// Files that are skipped.
     skipped: Vec<PathBuf>,
-    /// True if a skipped file may have been meant as a file of ads. A spool directory has many files without ads, and the
-    /// directory of a queue also has its history.
+    /// True if a skipped file may contain ads: the directory has ad files, and the skipped file is not a history. In
+    /// other directories, such as a spool directory, most files have no ads.
     has_skipped_ads: bool,
 }
 
@@ -532,11 +532,11 @@ mod tests {
             (b"A = 1\n", InputKind::Ads, b"A = 1\n"),
         ] {
             let open = || OpenInput::decompress(Box::new(text), "f".into()).unwrap();
-            let (mut read, mut exact) = (Vec::new(), Vec::new());
+            let (mut content_read, mut exact) = (Vec::new(), Vec::new());
             let mut input = open();
-            input.reader.read_to_end(&mut read).unwrap();
+            input.reader.read_to_end(&mut content_read).unwrap();
             open().into_exact_reader().read_to_end(&mut exact).unwrap();
-            assert_eq!((input.kind, &read[..], &exact[..]), (kind, content, text));
+            assert_eq!((input.kind, &content_read[..], &exact[..]), (kind, content, text));
             assert_eq!(input.had_byte_order_mark, content.len() < text.len());
         }
     }

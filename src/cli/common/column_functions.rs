@@ -105,7 +105,7 @@ pub(crate) enum ColumnFunction {
     Unique,
 }
 
-/// Kind of a column function: which values it is called for.
+/// Kind of a column function, which determines the values for which it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnFunctionUse {
     /// Formats the column's value as an integer.
@@ -290,12 +290,14 @@ fn dag_owner(ad: &ClassAd, context: &Context<'_>, settings: &FunctionSettings) -
 /// Returns the wall-clock time of a job in seconds, or -1 for an ad without ServerTime (`job_time`).
 fn run_time(context: &Context<'_>, settings: &FunctionSettings) -> f64 {
     let real = |name: &str| context.real(name).unwrap_or(0.0);
-    let former = if settings.adds_runs { real("RemoteWallClockTime") } else { 0.0 };
+    let earlier_runs = if settings.adds_runs { real("RemoteWallClockTime") } else { 0.0 };
     let Some(now) = context.int("ServerTime").filter(|now| *now != 0) else { return -1.0 };
     match (context.int("JobStatus").unwrap_or(0), context.int("ShadowBday").unwrap_or(0)) {
-        (2 | 6 | 7, begun) if begun != 0 => former + now.wrapping_sub(begun) as f64,
-        (1 | 5 | 9, _) if !settings.adds_runs => context.real("LastRemoteWallClockTime").unwrap_or(former),
-        _ => former,
+        (2 | 6 | 7, begun) if begun != 0 => earlier_runs + now.wrapping_sub(begun) as f64,
+        (1 | 5 | 9, _) if !settings.adds_runs => {
+            context.real("LastRemoteWallClockTime").unwrap_or(earlier_runs)
+        }
+        _ => earlier_runs,
     }
 }
 

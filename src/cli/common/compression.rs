@@ -43,7 +43,7 @@ impl Compression {
             [0x04, 0x22, 0x4d, 0x18, ..] => Some(Compression::Unsupported("lz4")),
             [0x1f, 0x9d, ..] => Some(Compression::Unsupported("compress")),
             [b'P', b'K', 3, 4, ..] => Some(Compression::Unsupported("zip")),
-            // The properties and the lower half of the dictionary size, as every encoder writes them.
+            // Properties byte and lower half of the dictionary size; all encoders write these values.
             [b']', 0, 0, ..] => Some(Compression::Unsupported("lzma")),
             [0x89, b'L', b'Z', b'O', ..] => Some(Compression::Unsupported("lzop")),
             [b'L', b'Z', b'I', b'P', 1, ..] => Some(Compression::Unsupported("lzip")),

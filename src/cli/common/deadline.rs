@@ -19,51 +19,51 @@ const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// True once [`terminate_at_deadline`] has asked this process to end.
 static HAS_TIMED_OUT: AtomicBool = AtomicBool::new(false);
 
-/// Sends SIGTERM to this process after the time `after`, so that it ends as it does on request. [`time_is_over`] then returns
-/// true.
+/// Sends SIGTERM to this process after the time `after`, so that it ends as if a user had sent the signal.
+/// [`has_timed_out`] then returns true.
 pub(crate) fn terminate_at_deadline(after: Duration, session: &ProgramContext) {
-    let waits = move || {
+    let wait_and_terminate = move || {
         thread::sleep(after);
         HAS_TIMED_OUT.store(true, Ordering::SeqCst);
         // A process is always permitted to send itself a signal.
         let _ = kill(Pid::this(), Signal::SIGTERM);
     };
-    if thread::Builder::new().spawn(waits).is_err() {
+    if thread::Builder::new().spawn(wait_and_terminate).is_err() {
         session.warn("--timeout: no thread can be created, so the time is not limited");
     }
 }
 
 /// Returns true if `--timeout` has expired, so that this process was asked to end.
-pub(crate) fn time_is_over() -> bool {
+pub(crate) fn has_timed_out() -> bool {
     HAS_TIMED_OUT.load(Ordering::SeqCst)
 }
 
-/// Ends the program after this time with status 124 and a message, whatever it waits for; does nothing for `None`. Use it only
-/// for operations that leave nothing behind and whose children end with the program.
+/// Ends the program at the time `deadline` with status 124 and a message, even if a thread is blocked; does nothing for
+/// `None`. Use it only for operations that leave nothing behind and whose children end with the program.
 pub(crate) fn exit_at_deadline(
-    until: Option<MonotonicTime>,
+    deadline: Option<MonotonicTime>,
     session: &ProgramContext,
     message: &'static str,
 ) {
-    let Some(until) = until else { return };
+    let Some(deadline) = deadline else { return };
     let reporter = session.clone();
-    let waits = move || {
-        thread::sleep(until.since(clock::monotonic_now()));
+    let wait_and_exit = move || {
+        thread::sleep(deadline.since(clock::monotonic_now()));
         reporter.report(&Problem::new(Status::TimedOut, message).into());
         #[allow(clippy::exit, reason = "cannot notify the waiting thread")]
         std::process::exit(i32::from(Status::TimedOut.code()))
     };
-    if thread::Builder::new().spawn(waits).is_err() {
+    if thread::Builder::new().spawn(wait_and_exit).is_err() {
         session.warn("--timeout: no thread can be created, so the time is not limited");
     }
 }
 
-/// Limit of the time for which the program waits for input. The time between two reads does not count.
+/// Limit of the time for which the program waits for input. The time between two reads is not limited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InputWatch {
     /// Start of the current wait in microseconds of the monotonic clock, or 0 if the program does not wait.
     waiting_since: Arc<AtomicU64>,
-    /// Ends the thread when the last copy of the watch is dropped.
+    /// Sender without messages: when the last copy of the watch drops it, the thread ends.
     _thread: Option<Arc<Sender<()>>>,
 }
 
@@ -74,20 +74,20 @@ impl InputWatch {
         let Some(limit) = limit else { return watch };
         let (sender, receiver) = channel();
         let (waiting_since, reporter) = (Arc::clone(&watch.waiting_since), session.clone());
-        let checks = move || {
+        let check_waits = move || {
             let interval = (limit / 10).max(MIN_CHECK_INTERVAL);
             while receiver.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let since = waiting_since.load(Ordering::SeqCst);
                 let waited = clock::now().monotonic_us.saturating_sub(since);
                 if since > 0 && u128::from(waited) >= limit.as_micros() {
-                    let problem = "the time limit (--timeout) has passed before all input was read";
+                    let problem = "the time limit (--timeout) expired before all input was read";
                     reporter.report(&Problem::new(Status::TimedOut, problem).into());
                     #[allow(clippy::exit, reason = "a blocked read of another thread cannot be interrupted")]
                     std::process::exit(i32::from(Status::TimedOut.code()))
                 }
             }
         };
-        if thread::Builder::new().spawn(checks).is_err() {
+        if thread::Builder::new().spawn(check_waits).is_err() {
             session.warn("--timeout: no thread can be created, so the wait for input is not limited");
         }
         watch._thread = Some(Arc::new(sender));

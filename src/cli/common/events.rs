@@ -27,8 +27,8 @@ impl EventTarget {
     }
 }
 
-/// Ends the event stream and returns the exit status of the run. If some events could not be written, which the
-/// stream has reported, a successful run is treated as failed; any other status is unchanged.
+/// Ends the event stream and returns the exit status of the run. If some events could not be written, a successful run
+/// is treated as failed; any other status is unchanged. The stream has already reported the write error.
 pub(crate) fn finish_events(stream: EventStream, status: Status) -> Status {
     let written = stream.finish();
     match status {

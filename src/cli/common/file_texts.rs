@@ -1,4 +1,4 @@
-//! Files on the command line that are read once, although several parts of a program need their texts.
+//! Contents of files on the command line. Each file is read once, although several parts of a program need it.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,8 @@ pub(in crate::cli) fn path_to_open(file: &Path) -> PathBuf {
 pub(in crate::cli) struct FileTexts(Vec<(PathBuf, Vec<u8>)>);
 
 impl FileTexts {
-    /// Reads each file once; `-` is standard input. A file that cannot be read is left out, because its reader reports it.
+    /// Reads each file once; `-` is standard input. A file that cannot be read is omitted; the code that uses it
+    /// reports the error.
     ///
     /// # Errors
     /// Returns an error for a file that is larger than 64 MiB.

@@ -82,8 +82,8 @@ fn about_text(described: &Command, length: HelpLength) -> String {
     long.or_else(|| described.get_about()).map(ToString::to_string).unwrap_or_default()
 }
 
-/// Returns the arguments in the order of their groups, and within a group in the order of their definition. If the help
-/// of a program that needs a verb must fit a screen, its options are omitted, because the help of each verb has them.
+/// Returns the arguments in the order of their groups, and within a group in the order of their definition. The short
+/// help of a program that needs a verb omits the options, because the help of each verb has them.
 fn ordered_arguments(described: &Command, needs_verb: bool) -> Vec<Arg> {
     let mut args: Vec<Arg> = described.get_arguments().cloned().collect();
     args.sort_by_key(OptionGroup::of);

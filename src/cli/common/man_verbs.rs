@@ -62,8 +62,8 @@ fn page_name(program: &Program, verb: &Command) -> String {
     format!("{}-{}", program.name, verb.get_name())
 }
 
-/// Returns the page of verbs with the same options. Options of the program are defined but hidden, because options of the verb
-/// may refer to them.
+/// Returns the page of verbs with the same options. Options of the program are hidden, but must be defined because
+/// options of the verb may refer to them.
 fn verb_page(program: &Program, command: &Command, group: &[&Command]) -> io::Result<Vec<u8>> {
     let first = group[0];
     let mut page = Vec::new();

@@ -66,7 +66,7 @@ pub use ad_selection::AdSelectionOptions;
 pub use color::{Painter, StyleChoice};
 pub(crate) use column_functions::{ColumnFunction, FunctionSettings, memory};
 pub use column_source::BadColumn;
-pub(crate) use deadline::{InputWatch, exit_at_deadline, time_is_over};
+pub(crate) use deadline::{InputWatch, exit_at_deadline, has_timed_out};
 pub(crate) use events::finish_events;
 pub use events::stderr_outlet;
 pub(in crate::cli) use file_texts::{FileTexts, path_to_open};

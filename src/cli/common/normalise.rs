@@ -21,7 +21,7 @@ use super::vocabulary::{NAMES_NOT_ABBREVIATIONS, present_spelling};
 pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>, Problem> {
     // The command is not built, because this would build all its verbs. Global options are therefore looked up in the parent
     // commands.
-    let mut here = CommandPosition { command, above: Vec::new() };
+    let mut here = CommandPosition { command, parents: Vec::new() };
     let mut positionals = 0;
     let mut out = Vec::with_capacity(words.len());
     let mut words = words.iter().peekable();
@@ -38,7 +38,7 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
         }
         let Some(name) = dashed_name(bytes) else {
             if let Some(verb) = word.to_str().and_then(|word| here.command.find_subcommand(word)) {
-                here.above.push(here.command);
+                here.parents.push(here.command);
                 here.command = verb;
                 positionals = 0;
             } else {
@@ -63,7 +63,7 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
 
 /// Returns the verb of a command line, or `None` if it has none.
 pub(super) fn verb_of<'a>(command: &'a Command, words: &[OsString]) -> Option<&'a Command> {
-    let here = CommandPosition { command, above: Vec::new() };
+    let here = CommandPosition { command, parents: Vec::new() };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let bytes = word.as_bytes();
@@ -139,17 +139,17 @@ fn is_short(arg: &Arg, letter: u8) -> bool {
     arg.get_short() == Some(letter) || arg.get_all_short_aliases().unwrap_or_default().contains(&letter)
 }
 
-/// The current verb, and its parent commands.
+/// Current verb, and its parent commands.
 struct CommandPosition<'a> {
     command: &'a Command,
-    above: Vec<&'a Command>,
+    parents: Vec<&'a Command>,
 }
 
 impl<'a> CommandPosition<'a> {
     /// Returns the options of the verb, and the global options of its parent commands.
     fn options(&self) -> impl Iterator<Item = &'a Arg> {
         let global =
-            self.above.iter().flat_map(|above| above.get_arguments()).filter(|arg| arg.is_global_set());
+            self.parents.iter().flat_map(|parent| parent.get_arguments()).filter(|arg| arg.is_global_set());
         self.command.get_arguments().chain(global).filter(|arg| !arg.is_positional())
     }
 
@@ -182,7 +182,7 @@ fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
     candidates.dedup_by_key(|arg| arg.get_id().clone());
     match candidates.as_slice() {
         [] => Ok(OptionMatch::Unknown),
-        // `--sum`, an option of other programs, does not become `--summary`.
+        // `--sum`, an option of other programs, is not an abbreviation of `--summary`.
         [only] if NAMES_NOT_ABBREVIATIONS.iter().any(|other| other.as_bytes() == name) => {
             let typed = String::from_utf8_lossy(word).into_owned();
             let problem = Problem::usage(format!("unexpected argument '{typed}' found"));
@@ -317,7 +317,7 @@ mod tests {
             )
     }
 
-    fn give(line: &str) -> String {
+    fn normalised(line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         match normalise(&command(), &words) {
             Ok(words) => words.join(OsStr::new(" ")).to_string_lossy().into_owned(),
@@ -327,27 +327,27 @@ mod tests {
 
     #[test]
     fn one_dash_and_unambiguous_prefixes_are_accepted() {
-        assert_eq!(give("-constraint x>1"), "--constraint=x>1");
-        assert_eq!(give("-conf f -json"), "--config-file=f --json");
-        assert_eq!(give("--js -l"), "--json --long");
-        assert_eq!(give("-con -5"), "--constraint=-5");
-        assert_eq!(give("-co x"), "option '-co' could be --config-file or --color or --constraint");
-        assert_eq!(give("--limit=3 a"), "--limit=3 a");
+        assert_eq!(normalised("-constraint x>1"), "--constraint=x>1");
+        assert_eq!(normalised("-conf f -json"), "--config-file=f --json");
+        assert_eq!(normalised("--js -l"), "--json --long");
+        assert_eq!(normalised("-con -5"), "--constraint=-5");
+        assert_eq!(normalised("-co x"), "option '-co' could be --config-file or --color or --constraint");
+        assert_eq!(normalised("--limit=3 a"), "--limit=3 a");
     }
 
     /// `--sum` is an option of other programs.
     #[test]
     fn the_name_of_another_option_is_not_an_abbreviation() {
         let command = Command::new("t").arg(Arg::new("summary").long("summary").action(ArgAction::SetTrue));
-        let give = |word: &str| normalise(&command, &[OsString::from(word)]);
-        assert_eq!(give("--summ").unwrap(), ["--summary"]);
-        assert_eq!(give("--sum").unwrap_err().to_string(), "unexpected argument '--sum' found");
+        let normalised = |word: &str| normalise(&command, &[OsString::from(word)]);
+        assert_eq!(normalised("--summ").unwrap(), ["--summary"]);
+        assert_eq!(normalised("--sum").unwrap_err().to_string(), "unexpected argument '--sum' found");
     }
 
     #[test]
     fn numbers_and_words_after_two_dashes_are_unchanged() {
-        assert_eq!(give("-1 - -- -json"), "-1 - -- -json");
-        assert_eq!(give("-limit -1"), "--limit=-1");
+        assert_eq!(normalised("-1 - -- -json"), "-1 - -- -json");
+        assert_eq!(normalised("-limit -1"), "--limit=-1");
     }
 
     #[test]
@@ -362,25 +362,25 @@ mod tests {
 
     #[test]
     fn suffixes_are_flags_or_first_values() {
-        assert_eq!(give("-af:hV Owner Cmd -l"), "--autoformat :hV Owner Cmd --long");
-        assert_eq!(give("-af Owner"), "--autoformat Owner");
-        assert_eq!(give("-long:json"), "--json");
-        assert_eq!(give("-long:blue"), "option '--long' has no form ':blue'");
+        assert_eq!(normalised("-af:hV Owner Cmd -l"), "--autoformat :hV Owner Cmd --long");
+        assert_eq!(normalised("-af Owner"), "--autoformat Owner");
+        assert_eq!(normalised("-long:json"), "--json");
+        assert_eq!(normalised("-long:blue"), "option '--long' has no form ':blue'");
     }
 
     #[test]
     fn a_verb_has_its_own_and_the_common_options() {
-        assert_eq!(give("run -on -config f"), "run --once --config-file=f");
-        assert_eq!(give("run -once sh -c -once"), "run --once sh -c -once");
+        assert_eq!(normalised("run -on -config f"), "run --once --config-file=f");
+        assert_eq!(normalised("run -once sh -c -once"), "run --once sh -c -once");
         // Options after the first operand, which is a command, are not this program's.
-        assert_eq!(give("run hook -once"), "run hook -once");
+        assert_eq!(normalised("run hook -once"), "run hook -once");
     }
 
     #[test]
     fn unknown_words_are_left_to_clap() {
-        assert_eq!(give("-jsno"), "--jsno");
-        assert_eq!(give("-z"), "-z");
-        assert_eq!(give("-limit"), "--limit");
+        assert_eq!(normalised("-jsno"), "--jsno");
+        assert_eq!(normalised("-z"), "-z");
+        assert_eq!(normalised("-limit"), "--limit");
         let words = [OsString::from_vec(b"-\xff".to_vec())];
         assert_eq!(normalise(&command(), &words).unwrap(), words);
     }

@@ -33,7 +33,10 @@ pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(parser: impl clap::builder::IntoResettable<clap::builder::ValueParser>, value: &str) -> String {
+    fn message_for(
+        parser: impl clap::builder::IntoResettable<clap::builder::ValueParser>,
+        value: &str,
+    ) -> String {
         let option = clap::Arg::new("n").long("n").allow_hyphen_values(true).value_parser(parser);
         let error =
             clap::Command::new("c").arg(option).try_get_matches_from(["c", "--n", value]).unwrap_err();
@@ -43,12 +46,21 @@ mod tests {
     #[test]
     fn invalid_numbers_have_a_plain_message() {
         let above_zero = || clap::value_parser!(std::num::NonZero<usize>);
-        assert_eq!(told(above_zero(), "0"), "expected a whole number above 0");
-        assert_eq!(told(above_zero(), "x"), "expected a whole number");
-        assert_eq!(told(clap::value_parser!(u64), "99999999999999999999"), "the number is too large");
-        assert_eq!(told(clap::value_parser!(f64), "x"), "expected a number");
-        assert_eq!(told(clap::value_parser!(u32).range(1..), "0"), "expected a whole number of at least 1");
-        assert_eq!(told(clap::value_parser!(u64).range(1..), "0"), "expected a whole number of at least 1");
-        assert_eq!(told(clap::value_parser!(i64).range(1..=9), "10"), "expected a whole number from 1 to 9");
+        assert_eq!(message_for(above_zero(), "0"), "expected a whole number above 0");
+        assert_eq!(message_for(above_zero(), "x"), "expected a whole number");
+        assert_eq!(message_for(clap::value_parser!(u64), "99999999999999999999"), "the number is too large");
+        assert_eq!(message_for(clap::value_parser!(f64), "x"), "expected a number");
+        assert_eq!(
+            message_for(clap::value_parser!(u32).range(1..), "0"),
+            "expected a whole number of at least 1"
+        );
+        assert_eq!(
+            message_for(clap::value_parser!(u64).range(1..), "0"),
+            "expected a whole number of at least 1"
+        );
+        assert_eq!(
+            message_for(clap::value_parser!(i64).range(1..=9), "10"),
+            "expected a whole number from 1 to 9"
+        );
     }
 }

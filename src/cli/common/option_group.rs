@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command};
 pub enum OptionGroup {
     /// Options of one verb or program.
     Own,
-    /// Options that select what is shown of a configuration.
+    /// Options that select the parts of a configuration that are printed.
     Show,
     /// Options for the evaluation of expressions.
     Evaluation,

@@ -4,7 +4,8 @@ use super::ProgramContext;
 use crate::classad::AttrName;
 use crate::classad::format::list::ListWriter;
 
-/// First ads of the output that are not valid JSON, or that read back as something else. Ads are counted from 1.
+/// First ads of the output that are not valid JSON, or that would be read back with other values. Ads are counted from
+/// 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutputFindings {
     invalid_utf8: Option<u64>,

@@ -10,7 +10,7 @@ use super::print_mask::{ColumnFlags, ColumnSpec, PrintMask, Separators};
 use crate::classad::{Dialect, Expr};
 use crate::text::number::integer_prefix;
 
-/// Rows that a print format selects.
+/// Grouping of the rows of a print format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Aggregation {
     /// One row per job.
@@ -26,7 +26,7 @@ pub(crate) enum Aggregation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupKey(pub Vec<u8>);
 
-/// Lines before and after the rows: which of them are printed.
+/// Selection of the lines that are printed before and after the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PrintedSections {
     /// True if the title, which names the source of the ads, is printed.
@@ -48,7 +48,7 @@ impl PrintedSections {
         PrintedSections { title: false, header: false, summary: false, custom: true };
 }
 
-/// Print format that was parsed.
+/// Parsed print format.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintFormat {
     /// Columns of the rows.
@@ -57,7 +57,7 @@ pub(crate) struct PrintFormat {
     pub summary: PrintMask,
     /// Lines to print before and after the rows.
     pub head_foot: PrintedSections,
-    /// Rows that are selected.
+    /// Grouping of the rows.
     pub aggregation: Aggregation,
     /// Condition of `WHERE`, or `None`.
     pub condition: Option<Vec<u8>>,
@@ -181,8 +181,9 @@ impl FormatParser {
         };
         if let Some(section) = section {
             self.section = section;
-            let goes_on = tokens.next() && (section != Section::Group || !tokens.is(b"BY") || tokens.next());
-            if !goes_on {
+            let has_argument =
+                tokens.next() && (section != Section::Group || !tokens.is(b"BY") || tokens.next());
+            if !has_argument {
                 return Some(());
             }
         }

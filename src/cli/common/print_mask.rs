@@ -26,7 +26,7 @@ pub(crate) struct ColumnSpec<'a> {
     pub(crate) alternative: MissingValueText,
 }
 
-/// Options of how a column is printed.
+/// Options for the printing of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ColumnFlags {
     pub(crate) left: bool,
@@ -244,8 +244,8 @@ impl PrintMask {
         self.undefined = Some(text.to_vec());
     }
 
-    /// Reports errors: [`RenderedRow::truncated_number`] returns a number that a conversion would cut to 32 bits, and a failed
-    /// evaluation is printed as `error`.
+    /// Makes the mask strict: [`RenderedRow::truncated_number`] returns a number that a conversion would cut to 32
+    /// bits, and a failed evaluation is printed as `error`.
     pub fn refuse_truncation(&mut self) {
         self.strict = true;
     }
@@ -309,7 +309,7 @@ impl PrintMask {
         let mut needed = Projection::for_exprs(exprs.chain(self.expressions()))?;
         for column in &self.columns {
             match column.function {
-                // Any text may also be the name of an attribute.
+                // Even a text that is not an expression may be the name of an attribute.
                 None => needed.add(column.source.name.as_slice().into()),
                 Some(ColumnFunction::JobId) => {
                     ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| needed.add(name.into()))
@@ -550,8 +550,8 @@ impl MaskColumn {
     }
 }
 
-/// Returns the value that a conversion prints: the value of the attribute or, if the ad has no such attribute, of the text as an
-/// expression.
+/// Returns the value that a conversion prints: the value of the attribute or, if the ad has no such attribute, the
+/// value of the column's text as an expression.
 fn attribute_cell(
     ad: &ClassAd,
     context: &Context<'_>,
@@ -566,8 +566,8 @@ fn attribute_cell(
     match kind {
         ConversionKind::Raw if !is_own && expr.is_reference() => MaskCell::Value(Value::from("undefined")),
         ConversionKind::Raw => unparsed(),
-        // %s prints the expression of an attribute whose value is not a string. For an expression of another kind it prints
-        // nothing.
+        // For a value that is not a string, %s prints the expression of an attribute, and nothing for any other
+        // expression.
         ConversionKind::Str => match context.eval(expr) {
             Value::Str(text) => MaskCell::Value(Value::Str(text)),
             _ if is_own => unparsed(),

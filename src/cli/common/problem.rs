@@ -11,8 +11,8 @@ use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
 use crate::text::control_characters::mask_terminal_controls;
 
-/// Error with an exit status and, if it is about a text, its location. It may be wrapped in `anyhow` contexts; status and excerpt
-/// are then found in the chain of causes.
+/// Error with an exit status and, if the error is in a text, its location. The error may be wrapped in `anyhow`
+/// contexts; status and excerpt are then found in the chain of causes.
 #[derive(Debug)]
 pub struct Problem {
     status: Status,
@@ -122,7 +122,8 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Names standard output in an error without context. Only errors of standard output have none; all others name their source.
+/// Adds the name of standard output to an error without context. Only write errors of standard output have no context;
+/// all others name their source.
 pub(crate) fn add_stdout_context(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::InvalidInput) if crate::os::stdout_was_closed() => {

@@ -95,7 +95,7 @@ pub struct Example {
     pub setting: ExamplePrecondition,
 }
 
-/// State in which an example runs; the test that runs the examples creates it.
+/// State that an example needs; the test of the examples creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExamplePrecondition {
     /// The files of `tests/data/manual` exist.

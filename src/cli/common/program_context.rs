@@ -98,8 +98,8 @@ impl ProgramContext {
         self.has_unreadable_ads.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the exit status of a program whose answer is `answer`. An answer from ads that could be read only in part must not
-    /// look like one from complete ads.
+    /// Returns the exit status of a program whose answer is `answer`. If ads could be read only in part, the status
+    /// differs from that of the same answer from complete ads.
     pub(super) fn status_of_answer(&self, answer: Status) -> Status {
         match answer {
             Status::Done | Status::No | Status::Undefined | Status::ErrorValue
@@ -154,8 +154,8 @@ impl ProgramContext {
     }
 }
 
-/// Shortens the lines of a message to fit a terminal. Of a very long line, for example with a quoted value, the middle is left
-/// out. Output of condor tools is never shortened.
+/// Shortens the lines of a message to fit a terminal. The middle of a very long line, for example one with a quoted
+/// value, is omitted. Output of condor tools is never shortened.
 pub fn shorten_message(message: &str) -> Cow<'_, str> {
     const MAX_LINE_LENGTH: usize = 2000;
     const HEAD_LENGTH: usize = 600;

@@ -20,13 +20,13 @@ use crate::cli::{compat, complete};
 use crate::quirks::QuirkMode;
 use crate::text::similar_names::nearest;
 
-/// Reason why the arguments of a command line are refused before its verb runs.
+/// Reason why the arguments of a command line are not accepted before its verb runs.
 #[derive(Debug, thiserror::Error)]
 pub enum RefusedArguments {
-    /// clap refuses them, or they request help.
+    /// clap does not accept them, or they request help.
     #[error(transparent)]
     Parser(#[from] clap::Error),
-    /// A rule about all verbs refuses them.
+    /// They violate a rule that applies to all verbs.
     #[error(transparent)]
     Rules(#[from] Problem),
 }
@@ -72,7 +72,8 @@ impl Program {
         }
         let mut command = (self.command)();
         let matches = self.parse(&mut command, words);
-        // Dropping hundreds of options takes longer than parsing a command line, and the process ends soon.
+        // Dropping hundreds of options takes longer than parsing the command line, and is unnecessary because the
+        // process ends soon.
         std::mem::forget(command);
         match matches {
             Ok(matches) => (self.run)(&matches, session).map(|status| session.status_of_answer(status)),
@@ -110,7 +111,7 @@ impl Program {
             stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
-        // The usage lines in clap's message say less than `--help`, so they are left out.
+        // The usage lines in clap's message are less complete than `--help`, so they are omitted.
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         let message: Vec<&str> = text
             .lines()
@@ -157,8 +158,8 @@ impl Program {
     }
 }
 
-/// Returns a hint for an unknown option or verb: the nearest name, or the list of output formats if the option looks like one for
-/// a format.
+/// Returns a hint for an unknown option or verb: the nearest name or, if the option looks like an output format, the
+/// list of output formats.
 fn spelling_hint(error: &clap::Error, command: &Command, words: &[OsString]) -> Option<String> {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
         let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);

@@ -23,9 +23,9 @@ pub(crate) struct AdStream<'a> {
     stdin: Option<PipedStdin>,
     strict: bool,
     session: &'a ProgramContext,
-    enough: StopFlag,
+    stop_flag: StopFlag,
     selection: Option<StreamSelection>,
-    /// True if an ad whose Requirements cannot be read gets Requirements that are an error.
+    /// True if Requirements that cannot be read are replaced by `error`.
     marks_unreadable: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> AdStream<'a> {
     /// Returns an error if the file cannot be opened.
     pub(crate) fn open(paths: &[PathBuf], strict: bool, session: &'a ProgramContext) -> anyhow::Result<Self> {
         let stdin = open_stdio_pipe().0;
-        let enough = stdin.stop_flag();
+        let stop_flag = stdin.stop_flag();
         let mut files = list_inputs(paths, session)?;
         files.reverse();
         let is_directory = files.len() != paths.len();
@@ -55,7 +55,7 @@ impl<'a> AdStream<'a> {
             stdin: Some(stdin),
             strict,
             session,
-            enough,
+            stop_flag,
             selection: None,
             marks_unreadable: false,
         };
@@ -63,14 +63,14 @@ impl<'a> AdStream<'a> {
         Ok(stream)
     }
 
-    /// Returns the stream of the ads that the selection selects, in its order.
+    /// Returns a stream of the ads that the selection keeps, in the order of the selection.
     pub(crate) fn select(mut self, selection: AdSelection, world: RealWorld) -> Self {
         self.selection = Some(StreamSelection { selection, world, sorted: None });
         self
     }
 
-    /// Returns the stream with Requirements that are an error in each ad whose Requirements cannot be read. Without
-    /// them, the ad would seem to accept everything.
+    /// Returns a stream that sets Requirements to `error` in each ad whose Requirements cannot be read. An ad without
+    /// Requirements would seem to accept everything.
     pub(crate) fn mark_unreadable_requirements(mut self) -> Self {
         self.marks_unreadable = true;
         self
@@ -79,7 +79,8 @@ impl<'a> AdStream<'a> {
     /// Opens the next file; returns false if no file is left.
     fn open_next_file(&mut self) -> anyhow::Result<bool> {
         while let Some(path) = self.files.pop() {
-            let stdin = self.stdin.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&self.enough));
+            let stdin =
+                self.stdin.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&self.stop_flag));
             let opened = OpenInput::open(&path, stdin).and_then(|input| {
                 let name = input.name.clone();
                 Ok((input.into_ads(self.session)?, name))
@@ -99,12 +100,12 @@ impl<'a> AdStream<'a> {
 
     /// Returns the flag that cancels a blocked read.
     pub(crate) fn stop_flag(&self) -> StopFlag {
-        self.enough.clone()
+        self.stop_flag.clone()
     }
 
-    /// Removes the current input from the stream if its ads are in the long form, opening the next input if the current one has
-    /// ended. Returns its reader and the reporter of its errors; `None` if the ads have another form, at the end, or if ads are
-    /// selected.
+    /// Removes the current input from the stream if its ads are in the long form, opening the next input if the current
+    /// one has ended. Returns its reader and the reporter of its errors, or `None` at the end, if the ads have another
+    /// form, or if the stream has a selection.
     ///
     /// # Errors
     /// Returns an error if an input cannot be opened or read.
@@ -129,29 +130,29 @@ impl<'a> AdStream<'a> {
     /// # Errors
     /// Returns an error if an input cannot be read or, with `strict`, if an ad has an error.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
-        let Some(mut of) = self.selection.take() else { return self.read_next() };
-        let next = self.next_selected(&mut of);
-        self.selection = Some(of);
+        let Some(mut selection) = self.selection.take() else { return self.read_next() };
+        let next = self.next_selected(&mut selection);
+        self.selection = Some(selection);
         next
     }
 
-    fn next_selected(&mut self, of: &mut StreamSelection) -> anyhow::Result<Option<ClassAd>> {
-        if let Some(sorted) = &mut of.sorted {
+    fn next_selected(&mut self, selected: &mut StreamSelection) -> anyhow::Result<Option<ClassAd>> {
+        if let Some(sorted) = &mut selected.sorted {
             return Ok(sorted.next());
         }
-        if of.selection.is_sorted() {
+        if selected.selection.is_sorted() {
             let mut ads = Vec::new();
             while let Some(ad) = self.read_next()? {
-                if of.selection.holds(&ad, &of.world) {
+                if selected.selection.holds(&ad, &selected.world) {
                     ads.push(ad);
                 }
             }
-            of.selection.sort_and_limit(&mut ads, |ad| ad, &of.world, self.session);
-            return Ok(of.sorted.insert(ads.into_iter()).next());
+            selected.selection.sort_and_limit(&mut ads, |ad| ad, &selected.world, self.session);
+            return Ok(selected.sorted.insert(ads.into_iter()).next());
         }
-        while !of.selection.is_finished() {
+        while !selected.selection.is_finished() {
             match self.read_next()? {
-                Some(ad) if of.selection.selects(&ad, &of.world) => return Ok(Some(ad)),
+                Some(ad) if selected.selection.selects(&ad, &selected.world) => return Ok(Some(ad)),
                 Some(_) => {}
                 None => break,
             }
@@ -193,7 +194,7 @@ pub(crate) fn has_unreadable_requirements(errors: &[AdError]) -> bool {
     errors.iter().any(|error| error.attribute.as_ref().is_some_and(|name| *name == REQUIREMENTS))
 }
 
-/// Sets Requirements that are an error, so that nothing matches the ad.
+/// Sets Requirements to `error`, so that nothing matches the ad.
 pub(crate) fn mark_requirements(ad: &mut ClassAd) {
     ad.insert(REQUIREMENTS, Expr::literal(Value::Error));
 }

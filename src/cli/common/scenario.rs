@@ -1,4 +1,4 @@
-//! Scenarios of simulations of slots and routes: reads the file, and the jobs that it names.
+//! Reading of scenarios, and of the jobs that they name, for simulations of slots and routes.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -59,17 +59,17 @@ pub(crate) fn find_scenario_and_events<'a>(
     }
 }
 
-/// Reads a scenario; `-` is standard input. Warns once about keys that only another simulation uses.
+/// Reads a scenario; `-` is standard input. Warns once about each key that only the other kind of simulation uses.
 pub(crate) fn read_scenario(
     path: &Path,
     seed: Option<u64>,
-    players: SimulationKind,
+    kind: SimulationKind,
     session: &ProgramContext,
 ) -> anyhow::Result<Scenario> {
     let name = path.display().to_string();
-    let cannot = || Problem::cannot_read(&name);
+    let cannot_read = || Problem::cannot_read(&name);
     let input = OpenInput::open(path, open_stdio_pipe().0)?;
-    let bytes = read_at_most(input.reader, MAX_SCENARIO_BYTES).with_context(cannot)?;
+    let bytes = read_at_most(input.reader, MAX_SCENARIO_BYTES).with_context(cannot_read)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let caret = Caret { source: &name, text: error.as_bytes(), span: Span::new(at, at + 1) };
@@ -88,11 +88,11 @@ pub(crate) fn read_scenario(
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
-    let others = match players {
+    let others = match kind {
         SimulationKind::Slots => "for routes (htc-router-translate simulate)",
         SimulationKind::Routes => "for slots (htc-slot-run simulate)",
     };
-    for key in scenario.unused_keys(players) {
+    for key in scenario.unused_keys(kind) {
         session.warn(&format!("{name}: '{key}' is {others} and has no effect here"));
     }
     for key in scenario.keys_ignored_with_from() {
@@ -153,13 +153,13 @@ pub(crate) fn read_jobs(
         }
     };
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let mut left_out = |file: &str, why: SkippedAd<'_>| {
+    let mut report_skipped = |file: &str, reason: SkippedAd<'_>| {
         let count = counts.entry(file.to_owned()).or_default();
         *count += 1;
         if *count > MAX_SKIPPED_AD_WARNINGS {
             return;
         }
-        match why {
+        match reason {
             // An ad with an invalid attribute is skipped as a whole.
             SkippedAd::InvalidAttribute(error) => session.report(&malformed_ad_problem(error, file).into()),
             SkippedAd::NoQueueDate { line } => {
@@ -169,7 +169,7 @@ pub(crate) fn read_jobs(
             }
         }
     };
-    let files = JobFiles { open: &mut open, on_skipped: &mut left_out };
+    let files = JobFiles { open: &mut open, on_skipped: &mut report_skipped };
     let jobs = Workload::new(scenario, start, referenced_names, world, files);
     for (file, count) in counts {
         let (ads, are) = if count == 1 { ("ad", "is") } else { ("ads", "are") };
@@ -182,8 +182,7 @@ pub(crate) fn read_jobs(
     Ok(jobs)
 }
 
-/// Creates the error for jobs that cannot be read. `failed` is the reason why one of their files could not be opened, if there is
-/// one.
+/// Creates the error for jobs that cannot be read. `failed` is the error of a file that could not be opened, or `None`.
 fn workload_problem(
     error: WorkloadError,
     scenario: &Scenario,

@@ -45,8 +45,7 @@ pub(crate) fn stdin_twice_problem(one: &str, other: &str) -> Problem {
 
 /// Refuses a command line that names standard input (`-`) for more than one input.
 ///
-/// # Errors
-/// Returns an error if it does.
+/// # Errors Returns an error if more than one input is standard input.
 pub(super) fn refuse_stdin_twice(command: &Command, matches: &ArgMatches) -> Result<(), Problem> {
     let (mut verb, mut arguments) = (command, matches);
     while let Some((name, of_verb)) = arguments.subcommand() {
@@ -66,8 +65,8 @@ pub(super) fn refuse_stdin_twice(command: &Command, matches: &ArgMatches) -> Res
         let count = values.filter(|value| *value == OsStr::new("-")).count();
         stdin.extend((0..count).map(|_| (id, input_name(arg))));
     }
-    // `transform` reads ads from the rest of standard input after the rules, as `condor_transform_ads` does. It checks
-    // itself if there is any text after the rules.
+    // `transform` reads ads from the rest of standard input after the rules, as `condor_transform_ads` does. The verb
+    // itself checks if there is any text after the rules.
     if verb.get_name() == "transform"
         && stdin.len() == 2
         && stdin.iter().filter(|(id, _)| *id == "rules").count() == 1

@@ -1,5 +1,5 @@
-//! Standard input and output of a filter. Output is collected in blocks, and flushed before a read that would block. Thus no
-//! output waits in a buffer while the producer is slow, and few system calls are made while it is fast.
+//! Standard input and output of a filter. Output is collected in blocks, and flushed before a read that would block. So
+//! output appears immediately if input arrives slowly, and few system calls are made if input arrives fast.
 
 use std::io::{self, BufWriter, Read, Stdin, Write};
 use std::os::fd::AsFd;
@@ -40,7 +40,7 @@ pub fn open_stdio_pipe() -> (PipedStdin, PipedStdout) {
     let output = Mutex::new(BufWriter::with_capacity(BUFFER_SIZE, stdout()));
     let shared = Arc::new(PipeState { output, blocks: AtomicBool::new(false) });
     (
-        PipedStdin { stdin: io::stdin(), shared: Arc::clone(&shared), enough: StopFlag::new() },
+        PipedStdin { stdin: io::stdin(), shared: Arc::clone(&shared), stop_flag: StopFlag::new() },
         PipedStdout { shared },
     )
 }
@@ -57,22 +57,22 @@ pub(crate) fn write_to_stdout(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
 pub struct PipedStdin {
     stdin: Stdin,
     shared: Arc<PipeState>,
-    enough: StopFlag,
+    stop_flag: StopFlag,
 }
 
 impl PipedStdin {
     /// Recommended size in bytes of a `BufReader` around standard input.
     pub const BUFFER_SIZE: usize = BUFFER_SIZE;
 
-    /// Returns the same input, whose reads another flag can cancel.
+    /// Returns the same input with another flag that can cancel its reads.
     pub(crate) fn with_stop_flag(mut self, stop_flag: &StopFlag) -> Self {
-        self.enough = stop_flag.clone();
+        self.stop_flag = stop_flag.clone();
         self
     }
 
     /// Returns the flag that cancels a blocked read.
     pub(crate) fn stop_flag(&self) -> StopFlag {
-        self.enough.clone()
+        self.stop_flag.clone()
     }
 }
 
@@ -91,8 +91,8 @@ impl Read for PipedStdin {
         self.shared.blocks.store(true, Ordering::SeqCst);
         self.shared.lock_output().flush()?;
         stdout().flush()?;
-        let goes_on = self.enough.wait_for_input(&self.stdin);
-        let read = if goes_on { self.stdin.lock().read(buffer) } else { Ok(0) };
+        let has_input = self.stop_flag.wait_for_input(&self.stdin);
+        let read = if has_input { self.stdin.lock().read(buffer) } else { Ok(0) };
         self.shared.blocks.store(false, Ordering::SeqCst);
         read
     }

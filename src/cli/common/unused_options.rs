@@ -41,8 +41,7 @@ pub fn hide_unused_options(command: Command, unused: &'static [UnusedOptions]) -
 
 /// Refuses options and operands on the command line that have no effect in its verb.
 ///
-/// # Errors
-/// Returns an error if one of them is given.
+/// # Errors Returns an error if an option or operand has no effect.
 pub(super) fn refuse_unused_options(
     unused: &[UnusedOptions],
     command: &Command,
@@ -68,9 +67,13 @@ fn no_effect_problem(unused: &[UnusedOptions], command: &Command, verb: &str, lo
         return Problem::usage(format!("--{long} has no effect in '{verb}'"));
     }
     let verbs = command.get_subcommands().map(Command::get_name);
-    let with: Vec<&str> = verbs.filter(|verb| !is_unused(unused, verb, long)).collect();
+    let supporting_verbs: Vec<&str> = verbs.filter(|verb| !is_unused(unused, verb, long)).collect();
     let problem = Problem::usage(format!("--{long} has no effect without a verb"));
-    if with.is_empty() { problem } else { problem.hint(format!("it has one in {}", with.join(", "))) }
+    if supporting_verbs.is_empty() {
+        problem
+    } else {
+        problem.hint(format!("it has an effect in {}", supporting_verbs.join(", ")))
+    }
 }
 
 /// Refuses arguments of the program before a verb that does not use them.
@@ -82,7 +85,7 @@ fn refuse_arguments_before_verb(
     let has = |arg: &Arg| verb.get_arguments().any(|own| own.get_id() == arg.get_id());
     let own =
         || command.get_arguments().filter(|arg| !arg.is_global_set() && arg.get_long() != Some("version"));
-    // A verb with all arguments of the program is its default; it combines those before and after its name.
+    // A verb that has all arguments of the program is the default verb. It accepts them before and after its name.
     let is_default = own().all(has);
     let name = verb.get_name();
     for arg in own().filter(|arg| is_given(arg, matches)) {

@@ -6,8 +6,8 @@ use crate::classad::UserMaps;
 use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use crate::os::{RealWorld, SharedUserMaps};
 
-/// Returns the user maps of a tool (TOOL_CLASSAD_USER_MAP_NAMES). They are loaded from the configuration when they are first
-/// needed. `session`, if given, prints warnings about them.
+/// Returns the user maps of a tool (TOOL_CLASSAD_USER_MAP_NAMES). They are loaded from the configuration when they are
+/// first needed. Warnings about them are printed by `session`, or not at all if it is `None`.
 pub(crate) fn tool_user_maps(session: Option<&ProgramContext>) -> SharedUserMaps {
     let session = session.cloned();
     let load = move || {

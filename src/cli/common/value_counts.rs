@@ -61,7 +61,7 @@ struct AggregateState {
 }
 
 impl AggregateState {
-    /// Adds a value. Returns false if the value has no use in the aggregate although it is not undefined.
+    /// Adds a value. Returns false if the aggregate cannot use the value although the value is not undefined.
     fn add(&mut self, kind: AggregateKind, value: Value) -> bool {
         match kind {
             AggregateKind::Sum | AggregateKind::Average => {
@@ -109,7 +109,7 @@ pub(crate) struct CountForm<'a> {
     pub(crate) rows: RowOptions,
     /// Text for undefined values, or `None` for the default text.
     pub(crate) undefined: Option<&'a OsStr>,
-    /// True if text rows with aggregates have a heading. They have one for users, but not for scripts.
+    /// True if text rows with aggregates have a heading, which is printed only on a terminal.
     pub(crate) has_heading: bool,
     /// Maximum number of groups that are printed.
     pub(crate) limit: usize,
@@ -225,7 +225,7 @@ impl ValueCounts {
                     return print_aggregates(&form, &names, groups.iter().map(|(_, group)| row(group)), out);
                 }
                 let mut width = groups.first().map_or(0, |(_, group)| group.count.to_string().len());
-                // Without headings, the columns of numbers could not be distinguished.
+                // Columns of numbers cannot be distinguished without headings.
                 if form.has_heading && !aggregates.is_empty() && !form.rows.null {
                     width = width.max(COUNT_HEADING.len());
                     let names: Vec<String> = names.iter().map(ToString::to_string).collect();

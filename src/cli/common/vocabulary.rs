@@ -97,8 +97,8 @@ pub const COMMON_OPTIONS: [CommonOption; 45] = [
 const REMOVED_SPELLINGS: [(&str, &str); 4] =
     [("set-knob", "param"), ("hook-limit", "hook-timeout"), ("jobs", "threads"), ("job-ad", "ads")];
 
-/// Names of options that are also the beginning of the name of another option. Where such an option does not exist, its name is
-/// not an abbreviation of the other one.
+/// Names of options that are prefixes of other options' names. In a program without such an option, its name is not
+/// accepted as an abbreviation of the other one.
 pub const NAMES_NOT_ABBREVIATIONS: [&str; 23] = [
     "as", "by", "check", "count", "events", "expect", "for", "help", "hook", "id", "idle", "ignore", "json",
     "max", "queue", "reconfig", "route", "set", "slot", "start", "strict", "sum", "time",
@@ -122,9 +122,9 @@ pub fn has_common_meaning(command: &Command, arg: &Arg) -> bool {
 /// Program whose `--ads` names one job.
 const ONE_JOB_PROGRAM: &str = "htc-starter-run";
 
-/// True if the help of an option of a command adds something to the meaning in the vocabulary: which reasons `--explain` prints,
-/// that `--events` without a value prints text, that the starter reads one job, and that lint checks the ad of `--ads` instead of
-/// a configuration.
+/// True if the help of an option of a command says more than the vocabulary: the reasons that `--explain` prints, the
+/// text that `--events` without a value prints, the single job that the starter reads, or the ad of `--ads` that lint
+/// checks instead of a configuration.
 pub fn has_own_help(command: &Command, arg: &Arg) -> bool {
     let is_optional = || arg.get_num_args().is_some_and(|range| range.min_values() == 0);
     match arg.get_long() {
@@ -135,8 +135,8 @@ pub fn has_own_help(command: &Command, arg: &Arg) -> bool {
     }
 }
 
-/// Gives each option of the vocabulary its common meaning, in the command and its verbs. What a verb says in addition is kept for
-/// `--help-all` and the man page.
+/// Gives each option of the vocabulary its common meaning, in the command and its verbs. Additional text of a verb is
+/// kept for `--help-all` and the man page.
 pub(super) fn apply_shared_option_texts(command: Command) -> Command {
     let others: Vec<Id> = command
         .get_arguments()

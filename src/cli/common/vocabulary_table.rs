@@ -47,10 +47,10 @@ pub fn verb_supports(program: &Program, command: &Command, verb: &str, long: &st
 fn verbs_cell(program: &Program, command: &Command, long: &str) -> String {
     let supports = |verb: &&str| verb_supports(program, command, verb, long);
     let verbs = command.get_subcommands().map(Command::get_name);
-    let (with, other): (Vec<&str>, Vec<&str>) = verbs.partition(supports);
+    let (supporting, other): (Vec<&str>, Vec<&str>) = verbs.partition(supports);
     let needs_verb = command.is_subcommand_required_set();
     let without_verb = !needs_verb && supports(&NO_VERB);
-    match (with.len(), other.len()) {
+    match (supporting.len(), other.len()) {
         (0, _) if !without_verb => "-".to_owned(),
         (0, 0) => "all".to_owned(),
         (0, _) => "without a verb".to_owned(),
@@ -58,7 +58,7 @@ fn verbs_cell(program: &Program, command: &Command, long: &str) -> String {
         (many, few) if (needs_verb || without_verb) && few <= MAX_EXCLUDED_VERBS && many > few => {
             format!("all but {}", other.join(", "))
         }
-        _ if without_verb => format!("without a verb, {}", with.join(", ")),
-        _ => with.join(", "),
+        _ if without_verb => format!("without a verb, {}", supporting.join(", ")),
+        _ => supporting.join(", "),
     }
 }

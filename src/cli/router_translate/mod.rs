@@ -29,8 +29,8 @@ use crate::hook::HookType;
 use crate::quirks::QuirkMode;
 
 use super::common::{
-    CompatTool, Problem, Program, ProgramContext, Status, TimeLimitOptions, UnusedOptions,
-    hide_unused_options, program_command, time_is_over,
+    CompatTool, Problem, Program, ProgramContext, Status, TimeLimitOptions, UnusedOptions, has_timed_out,
+    hide_unused_options, program_command,
 };
 use super::compat::{condor_job_router_info, condor_transform_ads};
 
@@ -148,7 +148,7 @@ fn run(arguments: RouterTranslateCli, session: &ProgramContext) -> anyhow::Resul
     }
     arguments.limit.start_gracefully(session);
     match run_verb(arguments.verb, session) {
-        Ok(_) if time_is_over() => {
+        Ok(_) if has_timed_out() => {
             Err(Problem::new(Status::TimedOut, "the time limit (--timeout) ended").into())
         }
         result => result,
