@@ -1,5 +1,6 @@
-//! Option parsing of condor tools (reference: `match_prefix.cpp`). A table has the options in the order of the tool's source,
-//! each with its shortest accepted prefix; the first matching option is used. After two dashes, the whole name is required.
+//! Option parsing of condor tools (reference: `match_prefix.cpp`). A table lists the options in the order of the tool's
+//! source, each with the length of its shortest accepted prefix; the first matching option is used. After two dashes,
+//! the whole name is required.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -446,7 +446,7 @@ impl RouterInfoTool<'_> {
             lines: Vec::new(),
             program: self.program,
         };
-        let made = match in_place {
+        let result = match in_place {
             true => translator.apply_transforms(route, &mut ad, &mut steps),
             false => translator.make_copy(
                 route,
@@ -455,7 +455,7 @@ impl RouterInfoTool<'_> {
                 &mut steps,
             ),
         };
-        if let Err(error) = made {
+        if let Err(error) = result {
             return self.report_not_routed(&error, &description, route, log);
         }
         if in_place {

@@ -153,16 +153,16 @@ fn load_config(world: &RealWorld, session: &ProgramContext) -> Result<Option<Con
 }
 
 impl CondorQOptions {
-    /// Returns the attributes that are needed of each ad, or `None` if they are not known in advance. They are known if
-    /// the report consists of the user's columns.
+    /// Returns the attributes of each ad that the report needs, or `None` if they are not known in advance. They are
+    /// known if the report consists of the user's columns.
     fn projection(&self, constraint: Option<&Expr>) -> Option<Projection> {
         let needs_all = self.analysis.unmatchable || self.capture.is_some();
         if self.long.is_some() || !self.is_plain_columns() || needs_all {
             return None;
         }
-        let mut skim = self.mask.projection(constraint.into_iter())?;
-        ["ClusterId", "ProcId", "JobSetId"].into_iter().for_each(|name| skim.add(name.into()));
-        Some(skim)
+        let mut projection = self.mask.projection(constraint.into_iter())?;
+        ["ClusterId", "ProcId", "JobSetId"].into_iter().for_each(|name| projection.add(name.into()));
+        Some(projection)
     }
 
     /// Prints the jobs of a queue for which the constraint is true, up to the limit, as ads or as a report.

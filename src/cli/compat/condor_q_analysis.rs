@@ -81,10 +81,10 @@ struct JobUser {
     priority: Option<usize>,
 }
 
-/// Place of a job in the order of ids.
+/// Key by which jobs are sorted: cluster and process.
 pub(super) type JobKey = (i64, i32);
 
-/// Jobs by autocluster; -1 has the jobs without an autocluster.
+/// Indexes of jobs by autocluster; jobs without an autocluster have the key -1.
 type JobClusters = BTreeMap<i32, Vec<usize>>;
 
 /// Settings of an analysis.

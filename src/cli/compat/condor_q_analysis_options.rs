@@ -12,13 +12,13 @@ use crate::classad::stream::AdForm;
 pub(super) struct AnalysisOptions {
     /// True if an analysis is requested.
     pub(super) is_wanted: bool,
-    /// True to print one line per job or slot.
+    /// True if one line per job or slot is printed.
     pub(super) summary: bool,
-    /// True to analyze slots against jobs.
+    /// True if slots are analyzed against jobs.
     pub(super) reverse: bool,
-    /// True to print only jobs without a match (`-unmatchable`).
+    /// True if only jobs without a match are printed (`-unmatchable`).
     pub(super) unmatchable: bool,
-    /// True to consider users' priorities.
+    /// True if users' priorities are considered.
     pub(super) priorities: bool,
     /// Bits of the level of detail (expr_analyze.h, `detail_`).
     pub(super) details: u32,

@@ -101,7 +101,8 @@ pub(super) fn append_own_attributes(
     others
 }
 
-/// Appends the attributes of the other ad; returns its name, or `None` if there is none (`AddTargetAttribsToBuffer`).
+/// Appends attributes of the target ad. Returns the name of the ad, or `None` if the ad has none
+/// (`AddTargetAttribsToBuffer`).
 pub(super) fn append_target_attributes(
     names: &BTreeSet<AttrName>,
     ad: &ClassAd,

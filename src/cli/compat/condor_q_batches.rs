@@ -34,7 +34,7 @@ pub(super) struct BatchWidths {
 }
 
 impl BatchWidths {
-    /// Divides the width that the counts leave free among names and ids.
+    /// Divides the rest of the width, which the counts do not need, among the columns of names and ids.
     pub(super) fn fit_to(&mut self, columns: i64) {
         let room = columns - 50;
         if self.batch + self.owner + self.ids <= room {

@@ -45,7 +45,7 @@ struct Clause {
     label: String,
     text: String,
     matches: MatchCounts,
-    /// Value if the clause refers to no other ad.
+    /// Value of the clause, or `None` if the clause refers to another ad.
     constant: Option<bool>,
     /// True if the value changes with the time.
     is_variable: bool,
@@ -109,7 +109,7 @@ pub(super) type InlineAttributes = BTreeSet<AttrName>;
 #[derive(Clone, Copy)]
 struct NodeModes<'i> {
     inline: Option<&'i InlineAttributes>,
-    /// True if the node is a clause, whatever its kind.
+    /// True if the node is a clause regardless of its kind.
     must_store: bool,
 }
 
@@ -143,7 +143,8 @@ impl<'a> Clauses<'a> {
         Some(clauses)
     }
 
-    /// Adds the clauses of a node; returns the number of its own clause and whether it changes with the time.
+    /// Adds the clauses of a node. Returns the number of the node's own clause, or `None` if it has none, and true if
+    /// the value of the node changes with the time.
     fn walk(&mut self, expr: &Expr, modes: NodeModes<'_>) -> (Option<usize>, bool) {
         let parts = self.parts_of(expr, modes);
         let inline = modes.inline.filter(|_| !parts.ends_inlining);

@@ -1,6 +1,6 @@
 //! Built-in print formats of `condor_q` (reference: condor_q.V6/queue.cpp, `jobDefault_PrintFormat` and the others).
 
-/// Report that the options request, in the order of the reference's `QDO_` constants.
+/// Kind of report that the options request. The order is that of the reference's `QDO_` constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReportKind {
     /// No option requests a format.
@@ -217,7 +217,7 @@ HoldReasonSubCode
 SUMMARY NONE
 ";
 
-// FORMATAS is not a word of the language, so these columns are printed without changes.
+// FORMATAS is not a keyword of print formats, so the values of these columns are printed unchanged.
 const IO: &str = "SELECT
 ClusterId AS ' ID' NOSUFFIX WIDTH 5 PRINTF '%4d.'
 ProcId AS ' ' NOPREFIX WIDTH 3 PRINTF '%-3d'

@@ -7,7 +7,7 @@ use crate::job::Universe;
 use crate::text::calendar::CivilTime;
 use crate::world::World;
 
-/// Returns why the job does not wait for a match, or nothing.
+/// Returns the reason why the job does not wait for a match, or an empty text.
 pub(super) fn job_status(context: &Context<'_>, world: &dyn World) -> BString {
     let now = context.int("ServerTime").unwrap_or_else(|| world.now().epoch());
     let cools = context.int("JobCoolDownExpiration").is_some_and(|end| end > now);

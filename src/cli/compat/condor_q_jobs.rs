@@ -8,8 +8,8 @@ use super::condor_q_rows::packed_id;
 use crate::classad::{ClassAd, Context};
 use crate::world::World;
 
-/// Jobs of a file by job ID. Of two jobs with the same ID the first is kept; a job without ClusterId has its
-/// number in the file as part of its key.
+/// Jobs of a file by job ID. If two jobs have the same ID, only the first is kept. The key of a job without ClusterId
+/// contains the number of the job in the file.
 #[derive(Default)]
 pub(super) struct JobsById {
     pub(super) by_id: BTreeMap<(i64, i32), ClassAd>,
@@ -37,14 +37,14 @@ impl JobsById {
             (None, Some(set)) => (0, set as i32),
             (None, None) => (i32::MAX, number),
         };
-        if let Some(own) = context.int("ProcId") {
-            process = own as i32;
+        if let Some(proc) = context.int("ProcId") {
+            process = proc as i32;
         }
-        let own = if cluster == i32::MAX { number } else { 0 };
-        (packed_id(cluster, process), own)
+        let file_number = if cluster == i32::MAX { number } else { 0 };
+        (packed_id(cluster, process), file_number)
     }
 
-    /// Adds an ad. Returns false if there is one with the same key.
+    /// Adds an ad. Returns false if there is already an ad with the same key.
     pub(super) fn add(&mut self, ad: ClassAd, world: &dyn World) -> bool {
         let key = self.next_key(&ad, world);
         match self.by_id.entry(key) {

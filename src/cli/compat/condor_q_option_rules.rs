@@ -1,4 +1,4 @@
-//! Names of the options of `condor_q`, and how far each may be shortened.
+//! Names of the options of `condor_q`, and the shortest accepted prefix of each.
 
 use crate::cli::compat::{OptionRule, option_rule};
 

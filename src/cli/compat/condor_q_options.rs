@@ -429,7 +429,7 @@ impl CondorQOptions {
         if self.long.replace(form) == Some(other) { Err(conflicting_forms()) } else { Ok(()) }
     }
 
-    /// Records that an option was given that selects the time to show. A second such option is an error.
+    /// Records an option that selects the time to show. A second such option is an error.
     fn choose_time(&mut self, one: &str, other: &str) -> Result<(), OptionRefusal> {
         match std::mem::replace(&mut self.is_time_chosen, true) {
             true => Err(OptionRefusal::new(&format!("{one} can't be used with {other}"))),
@@ -465,12 +465,12 @@ impl CondorQOptions {
             self.mask.set_overall_width(usize::try_from(self.display_width() - 1).ok());
         }
         let mut text = Vec::new();
-        let read = match file == "-" {
+        let content = match file == "-" {
             true => std::io::stdin().read_to_end(&mut text).map(|_| text),
             false => std::fs::read(file),
         };
         let name = file.to_string_lossy();
-        let Ok(text) = read else {
+        let Ok(text) = content else {
             self.warnings.push(format!("Can't open select file: {name}\n"));
             return Err(self.refuse_format(&name));
         };

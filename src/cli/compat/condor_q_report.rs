@@ -61,7 +61,8 @@ impl JobCounts {
         set("SchedulerHeld", held);
     }
 
-    /// Returns the summary ad; `all` are the jobs of all users, which only a schedd counts.
+    /// Returns the summary ad. `all` has the numbers of all users' jobs, or is `None` if they are unknown because no
+    /// queue is read.
     pub(super) fn summary_ad(&self, all: Option<&JobCounts>) -> ClassAd {
         let mut ad = ClassAd::new();
         ad.set("MyType", "Summary");

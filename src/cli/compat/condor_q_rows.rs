@@ -1,4 +1,4 @@
-//! Rows of a report of `condor_q`, one per job, and how they are joined to batches, DAGs and hold codes (reference:
+//! Rows of a report of `condor_q`, one per job, which can be joined to batches, DAGs and hold codes (reference:
 //! condor_q.V6/queue.cpp, `linkup_nodes_by_id`, `reduce_results`, `reduce_holds`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,7 +24,7 @@ fn process_of(id: i64) -> i32 {
     id as i32
 }
 
-/// Modes of the report that decide how rows are joined.
+/// Modes of the report, which determine how rows are joined.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowModes {
     /// True to print one line per batch.
@@ -81,13 +81,13 @@ pub(super) struct JobRows {
 /// Job that belongs to two batches, such as one whose DAGMan job was submitted after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SharedJob {
-    /// Cluster.
+    /// ClusterId of the job.
     pub(super) cluster: i32,
-    /// Process.
+    /// ProcId of the job.
     pub(super) process: i32,
 }
 
-/// Width of the name column and whether lines are cut, for [`JobRows::link`].
+/// Settings of the name column for [`JobRows::link`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NameColumn {
     /// True for built-in reports that begin with ids or have an owner.
@@ -104,7 +104,7 @@ pub(super) struct NameColumn {
 const NAME_COLUMN: usize = 2;
 
 impl JobRows {
-    /// Makes an empty report.
+    /// Creates an empty report.
     pub(super) fn new(modes: RowModes, group_by: &[GroupKey]) -> Self {
         let parse = |key: &GroupKey| Expr::parse_with(&key.0, Dialect::old_syntax()).ok();
         JobRows { modes, group_by: group_by.iter().filter_map(parse).collect(), ..JobRows::default() }
@@ -115,7 +115,7 @@ impl JobRows {
         self.rows.is_empty()
     }
 
-    /// Adds a job; false if there is one with the same id.
+    /// Adds a job. Returns false if there is already a job with the same id.
     pub(super) fn add(&mut self, ad: &ClassAd, context: &Context<'_>, mask: &mut PrintMask) -> bool {
         let (id, is_known) = self.find_id(ad, context);
         self.last_id = id;
@@ -360,8 +360,7 @@ impl JobRows {
 
     /// Adds up batches and DAGs: their first rows get the counts (`reduce_results`).
     ///
-    /// # Errors
-    /// A job belongs to two batches, at which the reference aborts.
+    /// # Errors Returns an error if a job belongs to two batches. The reference aborts in this case.
     pub(super) fn join_batches(
         &mut self,
         mask: &mut PrintMask,

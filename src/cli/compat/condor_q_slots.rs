@@ -36,7 +36,7 @@ pub(super) struct SlotPool {
     pub(super) drained: usize,
     longest_machine: usize,
     longest_name: usize,
-    /// Name of the requested machine or slot, if it alone selects the slots.
+    /// Name of the requested machine or slot, or `None` if a constraint selects slots.
     pub(super) single: Option<BString>,
 }
 
@@ -71,8 +71,8 @@ impl SlotPool {
             single: name.filter(|_| constraint.is_none()).map(|name| name.as_slice().into()),
             ..SlotPool::default()
         };
-        let read = open_ads(file, session)?;
-        AdSource::of_slots(read, *form).for_each(condition.as_ref(), world, |ad| pool.add(ad, world));
+        let input = open_ads(file, session)?;
+        AdSource::of_slots(input, *form).for_each(condition.as_ref(), world, |ad| pool.add(ad, world));
         Some(pool)
     }
 
@@ -143,7 +143,8 @@ impl SlotPool {
     }
 }
 
-/// Returns true if a constraint is the name of a slot: it has an `@` or two dots, and nothing that a name cannot have.
+/// Returns true if a constraint is the name of a slot: it has an `@` or two dots, and all its characters are permitted
+/// in names.
 fn is_slot_name(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-.@_".contains(byte))
         && (text.contains(&b'@') || text.iter().filter(|byte| **byte == b'.').count() > 1)

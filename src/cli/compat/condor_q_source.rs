@@ -24,19 +24,19 @@ pub(super) fn open_ads(file: &OsStr, session: &ProgramContext) -> Option<Box<dyn
     }
 }
 
-/// Ads of a file; a projection reads only some of their attributes.
+/// Ads of a file. With a projection, only some of their attributes are read.
 pub(super) struct AdSource {
     reader: ReferenceReader<Box<dyn Read>>,
     projection: Option<Projection>,
 }
 
 impl AdSource {
-    /// Makes a source of jobs.
+    /// Creates a source of jobs.
     pub(super) fn of_jobs(read: Box<dyn Read>, form: Option<AdForm>, projection: Option<Projection>) -> Self {
         AdSource { reader: ReferenceReader::new(read, form, Delimiter::Queue), projection }
     }
 
-    /// Makes a source of whole ads, divided by blank lines.
+    /// Creates a source of whole ads that are separated by blank lines.
     pub(super) fn of_slots(read: Box<dyn Read>, form: Option<AdForm>) -> Self {
         AdSource { reader: ReferenceReader::new(read, form, Delimiter::Blank), projection: None }
     }
@@ -59,16 +59,16 @@ impl AdSource {
         }
     }
 
-    /// Reads the next ad. Returns false at the end, and if it cannot be read.
+    /// Reads the next ad. Returns false at the end, or if the ad cannot be read.
     pub(super) fn read_next(&mut self, ad: &mut ClassAd) -> bool {
-        let read = match &mut self.projection {
+        let result = match &mut self.projection {
             Some(projection) => self.reader.next_projected(projection, ad),
             None => self.reader.next_ad().map(|next| next.map(|next| *ad = next).is_some()),
         };
-        matches!(read, Ok(true))
+        matches!(result, Ok(true))
     }
 
-    /// Accepts an ad that is not needed any more, to reuse its memory.
+    /// Takes back an ad that is no longer needed, to reuse its memory.
     pub(super) fn reuse(&mut self, ad: &mut ClassAd) {
         if self.projection.is_none() {
             self.reader.reuse(std::mem::take(ad));

@@ -26,8 +26,8 @@ pub(super) struct SortedJobs {
 }
 
 impl SortedJobs {
-    /// Reads the ids of a file's jobs. Returns `None` if they are not in ascending order, or if the file cannot be read
-    /// twice or with few attributes.
+    /// Reads the ids of a file's jobs. Returns `None` if the ids are not in ascending order, if the file cannot be read
+    /// twice, or if the constraint may need any attribute.
     pub(super) fn find(
         file: &OsStr,
         options: &CondorQOptions,

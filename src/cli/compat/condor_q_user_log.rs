@@ -23,7 +23,7 @@ const COMPLETED: i64 = 4;
 const HELD: i64 = 5;
 const SUSPENDED: i64 = 7;
 
-/// Attributes that a JobAdInformation event adds by itself.
+/// Attributes of a JobAdInformation event that describe the event, not the job.
 const OWN_EVENT_ATTRIBUTES: [&str; 7] = [
     "MyType",
     "Cluster",
@@ -43,7 +43,7 @@ struct LoggedJob {
 /// Reader of the jobs of one log.
 struct LoggedJobs<'a> {
     path: &'a OsStr,
-    /// Jobs or whole clusters that are wanted; all of them if it is empty.
+    /// Jobs and whole clusters to read; if empty, all jobs are read.
     ids: &'a [(i32, Option<i32>)],
     world: &'a dyn World,
     jobs: BTreeMap<(i32, i32, i32), LoggedJob>,
@@ -245,12 +245,12 @@ fn apply_termination(ad: &mut ClassAd, event: &TerminatedEvent, time: i64, world
     }
 }
 
-/// Adds the attributes that a JobAdInformation event has in addition to those of the event before it.
+/// Adds the job attributes of a JobAdInformation event. Attributes that the previous event also has are left out.
 fn add_information(ad: &mut ClassAd, event: &JobEvent, previous: &JobEvent) {
     let mut information = event.to_ad();
-    let others = previous.to_ad();
-    let own = OWN_EVENT_ATTRIBUTES.iter().map(|name| name.as_bytes());
-    for name in others.names().chain(own.map(BStr::new)) {
+    let previous_ad = previous.to_ad();
+    let event_attributes = OWN_EVENT_ATTRIBUTES.iter().map(|name| name.as_bytes());
+    for name in previous_ad.names().chain(event_attributes.map(BStr::new)) {
         information.discard(name);
     }
     ad.update(&information);

@@ -91,14 +91,14 @@ fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, Str
     let mut options = RouterHistoryOptions { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
     let mut rest = words.iter().map(|word| word.to_string_lossy().into_owned());
     // All words are parsed before the first option takes effect.
-    let mut seen: Vec<(&str, String)> = Vec::new();
+    let mut given_options: Vec<(&str, String)> = Vec::new();
     while let Some(word) = rest.next() {
         if word == "--" || word == "-" || !word.starts_with('-') {
             break;
         }
         let Some(long) = word.strip_prefix("--") else {
             match word.as_bytes().get(1..).unwrap_or_default().iter().find(|&&byte| byte != b'h') {
-                None => seen.push(("help", String::new())),
+                None => given_options.push(("help", String::new())),
                 Some(&byte) => {
                     return Err(format!("option -{} not recognized\n", char::from(byte)).trim_end().into());
                 }
@@ -109,23 +109,23 @@ fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, Str
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (long, None),
         };
-        let found: Vec<_> = LONG_OPTIONS.iter().filter(|(full, _)| full.starts_with(name)).collect();
+        let matching: Vec<_> = LONG_OPTIONS.iter().filter(|(full, _)| full.starts_with(name)).collect();
         let exact = LONG_OPTIONS.iter().find(|(full, _)| *full == name);
-        let (full, takes) = match (exact, found.as_slice()) {
+        let (full, takes_value) = match (exact, matching.as_slice()) {
             (Some(exact), _) => *exact,
             (None, []) => return Err(format!("option --{name} not recognized")),
             (None, [one]) => **one,
             (None, _) => return Err(format!("option --{name} not a unique prefix")),
         };
-        let value = match (takes, value) {
+        let value = match (takes_value, value) {
             (true, Some(value)) => value,
             (true, None) => rest.next().ok_or_else(|| format!("option --{full} requires argument"))?,
             (false, Some(_)) => return Err(format!("option --{full} must not have an argument")),
             (false, None) => String::new(),
         };
-        seen.push((full, value));
+        given_options.push((full, value));
     }
-    for (name, value) in seen {
+    for (name, value) in given_options {
         match name {
             "help" => return Ok(None),
             "age" => options.age = parse_real(&value)?,

@@ -172,17 +172,20 @@ impl TransformAdsTool<'_> {
         }
         for name in names {
             let parameter = BString::from(pattern.replacen(b"%s", name, 1));
-            let own = [&b"XFORM."[..], &parameter].concat();
-            let known =
-                checking.macros.get(&own).or_else(|| checking.macros.get(&parameter)).map(<[u8]>::to_vec);
+            let xform_name = [&b"XFORM."[..], &parameter].concat();
+            let known = checking
+                .macros
+                .get(&xform_name)
+                .or_else(|| checking.macros.get(&parameter))
+                .map(<[u8]>::to_vec);
             // An empty parameter is treated as missing, but an empty macro of a rules file is not.
-            let knob_text = || MacroSource::raw(self.view, &parameter).filter(|raw| !raw.is_empty());
-            let Some(text) = known.or_else(|| knob_text().map(|raw| raw.into_owned())) else { continue };
+            let parameter_text = || MacroSource::raw(self.view, &parameter).filter(|raw| !raw.is_empty());
+            let Some(text) = known.or_else(|| parameter_text().map(|raw| raw.into_owned())) else { continue };
             let text = text.trim_start().to_vec();
             let name = name.to_str_lossy();
             let transform = if text.starts_with(b"[") {
                 // As in the tool, a route in the old syntax is read again from the configuration, with its macros expanded.
-                let text = knob_text().and_then(|raw| self.view.expand_raw(&parameter, &raw).ok());
+                let text = parameter_text().and_then(|raw| self.view.expand_raw(&parameter, &raw).ok());
                 route_conversion::transform_from_parameter(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
             } else {
@@ -295,18 +298,18 @@ impl TransformAdsRun<'_> {
         form: Option<AdForm>,
         loaded: &mut LoadedTransforms,
     ) -> anyhow::Result<u8> {
-        let shown = name.to_string_lossy();
-        let enough = StopFlag::new();
-        let read = match open_input(name, loaded, &enough) {
-            Ok(read) => read,
+        let display_name = name.to_string_lossy();
+        let stop_flag = StopFlag::new();
+        let input = match open_input(name, loaded, &stop_flag) {
+            Ok(input) => input,
             Err(error) => {
-                self.tool.print_line(&format!("cannot open file of ads '{shown}': {error}"));
+                self.tool.print_line(&format!("cannot open file of ads '{display_name}': {error}"));
                 return Ok(0);
             }
         };
         self.opened = true;
         let mut reader =
-            ReferenceReader::new(read, form, Delimiter::Blank).dialect(Dialect::of_world(self.tool.world));
+            ReferenceReader::new(input, form, Delimiter::Blank).dialect(Dialect::of_world(self.tool.world));
         let threads = if self.can_run_in_parallel(loaded) { thread_count(None) } else { 1 };
         let start = self.session.macros.mark();
         let mut status = 0;
@@ -319,7 +322,7 @@ impl TransformAdsRun<'_> {
             }
             if loaded.transforms.is_empty() {
                 let message = "no transform is left: rules without any command are treated as configuration";
-                return Err(Problem::unreadable(message).hint("move a command out of its 'if', or name a transform the file defines with -jobtransforms").into());
+                return Err(Problem::unreadable(message).hint("move a command out of its 'if', or use -jobtransforms to name a transform that the file defines").into());
             }
             let failed = self.transform_ad(&mut ad, loaded)?;
             reader.reuse(ad);
@@ -330,11 +333,12 @@ impl TransformAdsRun<'_> {
             }
             if number == 1 && threads > 1 && reader.form() == Some(AdForm::Long) && !reader.would_abort() {
                 let (transforms, out) = (&loaded.transforms, &mut self.out);
-                return self.tool.transform_in_parallel(transforms, reader, &enough, threads, out);
+                return self.tool.transform_in_parallel(transforms, reader, &stop_flag, threads, out);
             }
         }
         if reader.would_abort() {
-            let message = format!("'{shown}' starts like an ad in brackets, but its first line is not one");
+            let message =
+                format!("'{display_name}' starts like an ad in brackets, but its first line is not one");
             return Err(Problem::unreadable(message)
                 .hint("put '[' and ']' or '{' and '}' of a list on lines of their own")
                 .into());
@@ -355,24 +359,24 @@ impl TransformAdsRun<'_> {
             && loaded.transforms.iter().all(Transform::has_no_includes)
     }
 
-    /// Plans the iteration of the last transform, and returns the file with its items, if it has one.
+    /// Plans the iteration of the last transform. Returns the name of the file with its items, or `None`.
     fn make_plan(&mut self, loaded: &mut LoadedTransforms) -> Option<BString> {
         let last = loaded.transforms.last().filter(|last| last.envelope.iteration.is_some())?;
         // As in the reference, a new macro table has the built-in macros, but not those of the command line.
         self.session.macros = crate::transform::MacroTable::default();
         let world = self.tool.world;
-        let mut read = |path: Option<&Path>| match path {
+        let mut read_items = |path: Option<&Path>| match path {
             Some(path) => world.read_file(path, None),
             None => read_whole(io::stdin().lock()),
         };
         let command = |text: &[u8]| {
-            let ran =
+            let result =
                 crate::config::command::run_command(text, crate::config::CommandPolicy::BOUNDED_RUN, world);
-            ran.map(|(output, _)| output).ok()
+            result.map(|(output, _)| output).ok()
         };
         let mut observer = report::StderrObserver::new(self.tool.program);
         let mut items = None;
-        self.plan = Some(match self.session.plan_iteration(last, &mut observer, &mut read, &command) {
+        self.plan = Some(match self.session.plan_iteration(last, &mut observer, &mut read_items, &command) {
             Ok(None) => IterationState::Once,
             Ok(Some(plan)) => {
                 if let Some(rest) = &mut loaded.stdin {

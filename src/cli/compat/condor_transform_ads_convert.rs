@@ -72,9 +72,10 @@ impl TransformAdsTool<'_> {
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
 
-    /// Returns the defaults of all routes; for a summary, without those that the router generates.
+    /// Returns the defaults of all routes. Defaults that the router generates are left out if the configuration is a
+    /// summary.
     fn route_defaults(&self, parameters: &ConfigView<'_>, is_summary: bool) -> ClassAd {
-        let read = |name: &str, merge| {
+        let parse_defaults = |name: &str, merge| {
             let (ad, error) = route_conversion::parse_route_defaults(
                 &self.expanded_param(parameters, name).unwrap_or_default(),
                 merge,
@@ -85,9 +86,9 @@ impl TransformAdsTool<'_> {
             ad
         };
         let merge = parameters.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
-        let mut defaults = read("JOB_ROUTER_DEFAULTS", merge);
+        let mut defaults = parse_defaults("JOB_ROUTER_DEFAULTS", merge);
         if is_summary {
-            for (name, expr) in read("JOB_ROUTER_DEFAULTS_GENERATED", false).sorted() {
+            for (name, expr) in parse_defaults("JOB_ROUTER_DEFAULTS_GENERATED", false).sorted() {
                 if defaults.get(name).is_some_and(|own| own == expr) {
                     defaults.remove(name);
                 }

@@ -111,19 +111,19 @@ const CONVERT_HELP: &str = "
 
 pub(super) fn parse_options(words: &[OsString], program: &ProgramContext) -> ParsedCommandLine {
     let is_empty = words.is_empty();
-    let mut reading = OptionParser {
+    let mut parser = OptionParser {
         options: TransformAdsOptions::default(),
         words: CommandWords::new(OPTION_RULES, words),
         program,
     };
-    let read = if is_empty { Err(reading.print_usage()) } else { reading.parse() };
-    match read {
-        Ok(()) => ParsedCommandLine::Run(Box::new(reading.options)),
+    let result = if is_empty { Err(parser.print_usage()) } else { parser.parse() };
+    match result {
+        Ok(()) => ParsedCommandLine::Run(Box::new(parser.options)),
         Err(status) => ParsedCommandLine::Status(status),
     }
 }
 
-/// Parser of the command line. Its errors are exit statuses of the tool; the message was printed before.
+/// Parser of the command line. Its errors are exit statuses of the tool; the message has then already been printed.
 struct OptionParser<'a> {
     options: TransformAdsOptions,
     words: CommandWords<'a, TransformAdsOption>,

@@ -49,7 +49,7 @@ impl TransformAdsTool<'_> {
             (batch_reader.batch_reader(), work)
         };
         let program = self.program;
-        let read = process_in_parallel(
+        let read_result = process_in_parallel(
             threads,
             |ads| batcher.next_batch(ads),
             worker,
@@ -67,7 +67,7 @@ impl TransformAdsTool<'_> {
             },
             enough,
         );
-        read?;
+        read_result?;
         status
     }
 

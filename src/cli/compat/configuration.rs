@@ -8,11 +8,11 @@ use crate::world::World;
 /// returns the exit status of the tool.
 pub(super) fn load(subsystem: &str, world: &dyn World, program: &ProgramContext) -> Result<Config, Status> {
     let context = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
-    let read = Config::load_partially(world, &context, &LoadOptions::default());
-    match read.error {
+    let loaded = Config::load_partially(world, &context, &LoadOptions::default());
+    match loaded.error {
         None => {
-            read.warnings.iter().for_each(|warning| program.write_stderr(&format!("{warning}\n")));
-            Ok(read.config)
+            loaded.warnings.iter().for_each(|warning| program.write_stderr(&format!("{warning}\n")));
+            Ok(loaded.config)
         }
         Some(error) => {
             program.report(&anyhow::Error::new(error));

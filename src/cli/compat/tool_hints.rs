@@ -41,8 +41,8 @@ const TOOL_HINTS: &[(&str, &[&str])] = &[
     ("condor_reconfig", &["htc-slot-run reconfig"]),
 ];
 
-/// Returns the problem for a program that is called by the name of a tool which it does not imitate, or `None` for any other
-/// name.
+/// Returns the error for a program that is called by the name of a condor tool that it does not imitate, or `None` for
+/// any other name.
 pub fn unsupported_tool_problem(tool: &str, program: &str) -> Option<Problem> {
     let tool = tool.strip_suffix(".exe").unwrap_or(tool);
     let problem = || Problem::usage(format!("{program} does not do what {tool} does"));

@@ -18,9 +18,9 @@ const LONG_LINE: usize = 150;
 
 /// Log of the daemon, printed to standard output.
 pub(super) struct DaemonLog {
-    /// Text that was not printed yet.
+    /// Text that has not been printed yet.
     pub(super) out: Vec<u8>,
-    /// True if log lines are printed at all.
+    /// True if log lines are printed.
     pub(super) loud: bool,
     /// True if log lines are kept in `kept_lines`, because the configuration is being read.
     pub(super) silent: bool,

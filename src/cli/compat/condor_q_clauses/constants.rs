@@ -111,9 +111,9 @@ impl Clauses<'_> {
 
     pub(super) fn propagate_effective(&mut self) {
         for at in 0..self.clauses.len() {
-            let of = |part: Option<usize>| part.and_then(|part| self.clauses[part].effective);
+            let effective_clause = |part: Option<usize>| part.and_then(|part| self.clauses[part].effective);
             let clause = &self.clauses[at];
-            let [left, right, third] = [clause.left, clause.right, clause.third].map(of);
+            let [left, right, third] = [clause.left, clause.right, clause.third].map(effective_clause);
             let clause = &mut self.clauses[at];
             if left.is_some() || right.is_some() || third.is_some() {
                 clause.left = left.or(clause.left);

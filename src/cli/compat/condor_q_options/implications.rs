@@ -218,13 +218,13 @@ impl CondorQOptions {
         self.has_standard_summary = false;
         let mask = if self.totals_only { &mut self.summary } else { &mut self.mask };
         for columns in std::mem::take(&mut self.columns) {
-            let made = match &columns {
+            let result = match &columns {
                 CustomColumns::Auto(letters, words) => {
                     mask.add_autoformat(letters, words.iter().map(Vec::as_slice))
                 }
                 CustomColumns::Format(format, attribute) => mask.add_format(format, attribute),
             };
-            if made.is_err() {
+            if result.is_err() {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! Restrictions of `condor_q`: jobs, clusters, owners and hold codes, and the constraint that they make.
+//! Restrictions of `condor_q`: jobs, clusters, owners and hold codes, and the constraint that combines them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,8 @@ use crate::cli::common::ProgramContext;
 use crate::text::number::integer_prefix;
 
 impl CondorQOptions {
-    /// Returns the condition that an expression is a string, as it is written in old ads, where a backslash is an ordinary byte.
+    /// Returns the condition that `expr` equals a string. The string is written in the old ClassAd syntax, in which a
+    /// backslash is an ordinary byte.
     pub(super) fn string_condition(expr: &str, text: &[u8]) -> Vec<u8> {
         [expr.as_bytes(), b"==\"", &text.replace("\"", "\\\"")[..], b"\""].concat()
     }
@@ -45,26 +46,27 @@ impl CondorQOptions {
         }
     }
 
-    /// Returns the restrictions of which one must be true. A list of batches for a DAG includes its jobs.
+    /// Returns the alternative restrictions: a job must satisfy at least one of them. A list of batches for a DAG
+    /// includes its jobs.
     fn any_restrictions(&self) -> Vec<Vec<u8>> {
-        let mut any = self.any.clone();
+        let mut alternatives = self.any.clone();
         let batches = self.modes.dags || self.modes.batches;
         for (cluster, process) in &self.ids {
-            any.push(match process {
+            alternatives.push(match process {
                 Some(process) => format!("ClusterId == {cluster} && ProcId == {process}").into(),
                 None => format!("ClusterId == {cluster}").into(),
             });
             if batches && process.is_none_or(|process| process < 1) {
-                any.push(format!("DAGManJobId == {cluster}").into());
+                alternatives.push(format!("DAGManJobId == {cluster}").into());
                 // The condition is guarded, because in the reference it is an error for a job without a
                 // batch, so that jobs with later IDs are lost.
-                any.push(
+                alternatives.push(
                     format!("(JobBatchId isnt undefined && int(split(JobBatchId, \".\")[0]) == {cluster})")
                         .into(),
                 );
             }
         }
-        any
+        alternatives
     }
 
     /// Returns the whole constraint. A constraint that does not parse selects all ads of a file.
@@ -72,7 +74,7 @@ impl CondorQOptions {
         self.constraint_or_error(session).unwrap_or_default()
     }
 
-    /// Returns the whole constraint; a queue is not queried with one that does not parse.
+    /// Returns the whole constraint. Unlike a file, a queue is not queried if the constraint does not parse.
     ///
     /// # Errors
     /// Returns an error if it does not parse, after reporting it.
@@ -80,18 +82,18 @@ impl CondorQOptions {
         &self,
         session: &ProgramContext,
     ) -> Result<Option<Expr>, ()> {
-        let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
+        let join = |constraints: &[Vec<u8>], separator: &[u8]| -> Vec<u8> {
             let each: Vec<Vec<u8>> =
                 constraints.iter().map(|text| [b"(", &text[..], b")"].concat()).collect();
-            [b"( ", &each.join(with)[..], b" )"].concat()
+            [b"( ", &each.join(separator)[..], b" )"].concat()
         };
         let mut parts = Vec::new();
         if !self.all.is_empty() {
             parts.push(join(&self.all, b" && "));
         }
-        let any = self.any_restrictions();
-        if !any.is_empty() {
-            parts.push(join(&any, b" || "));
+        let alternatives = self.any_restrictions();
+        if !alternatives.is_empty() {
+            parts.push(join(&alternatives, b" || "));
         }
         if parts.is_empty() {
             return Ok(None);
