@@ -1177,7 +1177,7 @@ fn lint_of_a_log_shows_some_warnings_and_their_number() {
     let place = Place::new(&"11/22/26 21:00:00 (pid:1) started\n".repeat(5000));
     let (out, said, status) = place.run(["lint"]);
     assert_eq!(status, 1, "{}", said.len());
-    assert!(out.contains(": 4900 more like these [colon-assignment]; --json has them\n"), "{out}");
+    assert!(out.contains(": 4900 more findings [colon-assignment]; --json prints all of them\n"), "{out}");
     assert_eq!(out.matches("is the obsolete form of").count(), 100);
 }
 

@@ -15,7 +15,7 @@ use crate::cli::common::{
 };
 use crate::text::plural::counted;
 
-/// Maximum number of malformed ads that are reported one by one. Of further ones, only the number is printed.
+/// Maximum number of malformed ads that are reported one by one. If there are more, only their number is printed.
 const MAX_ERROR_MESSAGES: u64 = 20;
 
 /// Stream of ads whose errors are reported immediately or kept for the caller.
@@ -24,7 +24,7 @@ pub(super) struct ReportingAdStream<'a, R> {
     errors: StreamErrorReporter<'a>,
     /// Errors kept for the caller, or `None` if they are reported immediately.
     kept_errors: Option<Vec<AdError>>,
-    /// Error kept for the caller, if the input does not begin like a file of ads; otherwise `None`.
+    /// Error kept for the caller: the input does not begin like a file of ads. `None` if it does.
     kept_wrong_kind: Option<WrongKind>,
     read: u64,
 }
@@ -49,8 +49,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Splits the stream into a factory of readers for portions, the batcher that hands out the portions, and the reporter of
-    /// errors.
+    /// Splits the stream into a factory of readers for portions, the batcher that divides the input into portions, and
+    /// the reporter of errors.
     pub(super) fn split_for_threads(self) -> (PortionReaders<'a>, AdBatcher<R>, StreamErrorReporter<'a>) {
         (
             PortionReaders { prototype: self.reader.batch_reader(), errors: self.errors.clone() },
@@ -101,7 +101,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
             if !self.handle_errors(record, true)? {
                 return Ok(false);
             }
-            // An ad that lacks all attributes of the projection counts as read. Text that consists only of errors does not.
+            // An ad that lacks all attributes of the projection is still an ad. Text that consists only of errors is
+            // skipped.
             if !has_errors || !self.reader.whole_ad().is_empty() {
                 self.read += 1;
                 return Ok(true);
@@ -109,12 +110,12 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Returns all attributes of the last ad of which `next_projected` read a projection.
+    /// Returns all attributes of the ad that `next_projected` read last.
     pub(super) fn whole_ad(&mut self) -> ClassAd {
         self.reader.whole_ad()
     }
 
-    /// Gives back an ad that is no longer used, so that its memory can be reused.
+    /// Takes back an ad that is no longer used, to reuse its memory.
     pub(super) fn reuse(&mut self, ad: ClassAd) {
         self.reader.reuse(ad);
     }

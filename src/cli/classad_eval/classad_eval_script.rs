@@ -115,8 +115,8 @@ fn evaluate(
 /// and any text, may follow the expression (reference: `ExprTree.__init__`, _expr_tree.py).
 fn parse_expression(text: &[u8]) -> Option<Expr> {
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
-    let around = [b"[expression = ", text, b"]"].concat();
-    let (ad, _) = new_syntax::parse_prefix(&around, Dialect::new_syntax()).ok()?;
+    let enclosed = [b"[expression = ", text, b"]"].concat();
+    let (ad, _) = new_syntax::parse_prefix(&enclosed, Dialect::new_syntax()).ok()?;
     ad.get("expression")
 }
 
@@ -124,26 +124,27 @@ fn parse_expression(text: &[u8]) -> Option<Expr> {
 fn parse_ad(text: &[u8]) -> Option<ClassAd> {
     // A Python string may contain NUL bytes; the C++ library stops at the first one.
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
-    let read = |text: &[u8]| new_syntax::parse_prefix(text, Dialect::new_syntax()).ok().map(|(ad, _)| ad);
-    read(text).or_else(|| read(&[b"[", text, b"]"].concat()))
+    let parse_prefix =
+        |text: &[u8]| new_syntax::parse_prefix(text, Dialect::new_syntax()).ok().map(|(ad, _)| ad);
+    parse_prefix(text).or_else(|| parse_prefix(&[b"[", text, b"]"].concat()))
 }
 
-/// Returns an ad as it is after the script has merged it attribute by attribute through the Python bindings. They convert
-/// literals to Python values and back, also in lists: a relative time becomes a number, an absolute time is converted to UTC
-/// (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`, classad2/_class_ad.py).
+/// Returns the ad that results when the script merges an ad attribute by attribute through the Python bindings. They
+/// convert literals to Python values and back, also in lists: a relative time becomes a number, an absolute time is
+/// converted to UTC (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`, classad2/_class_ad.py).
 fn after_python_round_trip(ad: &ClassAd) -> ClassAd {
-    let mut passed = ClassAd::new();
+    let mut merged = ClassAd::new();
     for (name, expr) in ad.iter() {
-        passed.insert(name, literal_after_python_round_trip(&expr).unwrap_or(expr));
+        merged.insert(name, literal_after_python_round_trip(&expr).unwrap_or(expr));
     }
-    passed
+    merged
 }
 
 /// Returns the expression after conversion to a Python value and back, or `None` if this does not change it.
 fn literal_after_python_round_trip(expr: &Expr) -> Option<Expr> {
     if let Some(items) = expr.as_list() {
-        let passed = items.into_iter().map(|item| literal_after_python_round_trip(&item).unwrap_or(item));
-        return Some(Expr::literal(Value::List(List::new(passed.collect::<Vec<_>>()))));
+        let converted = items.into_iter().map(|item| literal_after_python_round_trip(&item).unwrap_or(item));
+        return Some(Expr::literal(Value::List(List::new(converted.collect::<Vec<_>>()))));
     }
     match expr.as_literal()? {
         // The literal of a relative time evaluates to a number of seconds.
@@ -196,13 +197,13 @@ mod tests {
 
     #[test]
     fn an_expression_may_be_followed_by_attributes_or_a_bracket() {
-        let shown = |text: &str| parse_expression(text.as_bytes()).map(|expr| expr.to_string());
+        let parsed_text = |text: &str| parse_expression(text.as_bytes()).map(|expr| expr.to_string());
         for (text, expression) in [("1;", "1"), ("a ; b = 2", "a"), ("1] x", "1"), ("1; expression = 7", "7")]
         {
-            assert_eq!(shown(text).as_deref(), Some(expression), "{text}");
+            assert_eq!(parsed_text(text).as_deref(), Some(expression), "{text}");
         }
         for text in ["1;2", "1,", "1)", "1 2", "= 3"] {
-            assert_eq!(shown(text), None, "{text}");
+            assert_eq!(parsed_text(text), None, "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::common::Painter;
 
 /// Maximum number of parts shown in a tree.
 const MAX_LINES: usize = 400;
-/// Maximum width of a part of an expression; longer parts are shortened.
+/// Maximum number of characters that are printed of a part of an expression.
 const MAX_EXPRESSION_WIDTH: usize = 60;
 
 /// Evaluates the expression, prints the explanation and returns the value.
@@ -34,10 +34,10 @@ pub(super) fn print_explanation(
         let painter = Painter::stdout(cli.output.color);
         let mut lines = Vec::new();
         collect(&step, 0, &mut lines);
-        let left = lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
-        let middle = lines.iter().map(|line| line.value.chars().count().min(40)).max().unwrap_or(0);
+        let text_width = lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
+        let value_width = lines.iter().map(|line| line.value.chars().count().min(40)).max().unwrap_or(0);
         for line in &lines {
-            let pad = " ".repeat(left - line.text.chars().count());
+            let pad = " ".repeat(text_width - line.text.chars().count());
             let value = match line.value.as_str() {
                 "true" => painter.good(&line.value).to_string(),
                 "false" | "error" => painter.bad(&line.value).to_string(),
@@ -47,7 +47,7 @@ pub(super) fn print_explanation(
             if line.place.is_empty() {
                 writeln!(out, "{}", format!("{}{pad}  {value}", line.text).trim_end())?;
             } else {
-                let gap = " ".repeat(middle.saturating_sub(line.value.chars().count()));
+                let gap = " ".repeat(value_width.saturating_sub(line.value.chars().count()));
                 writeln!(out, "{}{pad}  {value}{gap}  {}", line.text, painter.dim(&line.place))?;
             }
         }

@@ -13,7 +13,7 @@ pub(super) fn expression_dialect(cli: &ClassadEvalCli) -> Dialect {
     Dialect::new_syntax().strict(cli.context.strict)
 }
 
-/// Returns the problem for a text that is not a valid expression.
+/// Returns the error for a text that is not a valid expression.
 pub(super) fn expression_problem(what: &str, text: &[u8], error: &ParseError) -> Problem {
     let problem = Problem::usage(error.to_string()).at(&Caret { source: what, text, span: error.span });
     problem.maybe_hint(error.help())
@@ -66,7 +66,7 @@ impl<'a> ExprReader<'a> {
     }
 }
 
-/// Warns about an expression that is valid but probably not what the user means.
+/// Warns about an expression that is valid but probably not what the user intended.
 pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, session: &ProgramContext) {
     for trap in pitfalls::find(text, dialect) {
         let caret = Caret { source: what, text, span: trap.span };
@@ -83,8 +83,8 @@ pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, ses
     }
 }
 
-/// Returns the exit status for a value, for use in `if htc-classad-eval -e ...`. A value that is neither true nor false counts as
-/// an error, as in a constraint.
+/// Returns the exit status for a value, for use in `if htc-classad-eval -e ...`. A value that is neither true nor false
+/// is treated as an error, as in a constraint.
 pub(super) fn exit_status_of(value: &Value, session: &ProgramContext) -> Status {
     match value {
         Value::Undefined => Status::Undefined,

@@ -35,7 +35,7 @@ pub(super) struct LeftAds<'a> {
 }
 
 impl<'a> LeftAds<'a> {
-    /// Lists the inputs that the command line names.
+    /// Creates the reader of the inputs that the command line names.
     ///
     /// # Errors
     /// Fails if a directory cannot be listed.
@@ -165,7 +165,7 @@ impl<'a> LeftAds<'a> {
 }
 
 impl StreamOptions {
-    /// True if pairs may be counted instead of printed, because no option selects or orders single pairs.
+    /// True if a summary may be printed in place of the pairs, because no option selects or orders single pairs.
     pub(super) fn can_be_summarised(&self, cli: &ClassadEvalCli, has_constraint: bool) -> bool {
         let selects = has_constraint || self.rank || self.limit.is_some() || cli.context.strict;
         cli.question.explain && !cli.question.exit_status && !selects

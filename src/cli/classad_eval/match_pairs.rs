@@ -84,11 +84,11 @@ pub(super) fn run(
     let mut matcher =
         PairMatcher { cli, world: &world, constraint, others, any_match: false, all_match: true };
     let mut number = 0;
-    let mut lacks = matcher.others.iter().any(|(ad, _)| !ad.contains("Requirements"));
+    let mut lacks_requirements = matcher.others.iter().any(|(ad, _)| !ad.contains("Requirements"));
     let mut first = first.into_iter();
     while let Some(ad) = first.next().map_or_else(|| lefts.next(), |ad| Ok(Some(ad)))? {
         number += 1;
-        lacks |= !ad.contains("Requirements");
+        lacks_requirements |= !ad.contains("Requirements");
         let name = ad_name(&ad, number, &world);
         for pair in matcher.find_pairs(&ad, &name) {
             if report.is_limit_reached() {
@@ -98,7 +98,7 @@ pub(super) fn run(
         }
     }
     report.end()?;
-    warn_of_missing_requirements(lacks, cli, session);
+    warn_of_missing_requirements(lacks_requirements, cli, session);
     let is_no = match (cli.question.exit_status, cli.question.explain) {
         (true, _) => !matcher.any_match,
         (false, true) => !matcher.all_match,
@@ -114,7 +114,7 @@ fn count_matches(
     others: Vec<(ClassAd, String)>,
     world: &RealWorld,
 ) -> anyhow::Result<Status> {
-    let lacks = Cell::new(others.iter().any(|(ad, _)| !ad.contains("Requirements")));
+    let lacks_requirements = Cell::new(others.iter().any(|(ad, _)| !ad.contains("Requirements")));
     let pool = AdPool::new(others.into_iter().map(|(ad, name)| (name, ad)).collect(), world).symmetric();
     let paths = cli.input.paths();
     let mut lefts = LeftAds::new(&paths, None, cli, session)?;
@@ -123,7 +123,7 @@ fn count_matches(
         let mut jobs = JobGrouper::new(&pool);
         let note = |ad: &ClassAd, _| {
             // Of equal ads, only some are named.
-            lacks.set(lacks.get() || !ad.contains("Requirements"));
+            lacks_requirements.set(lacks_requirements.get() || !ad.contains("Requirements"));
             String::new()
         };
         let has_more = lefts.group(&mut jobs, &note, false)?;
@@ -133,13 +133,13 @@ fn count_matches(
         }
     }
     write_to_stdout(format!("{count}\n"))?;
-    warn_of_missing_requirements(lacks.get(), cli, session);
+    warn_of_missing_requirements(lacks_requirements.get(), cli, session);
     Ok(if cli.question.exit_status && count == 0 { Status::No } else { Status::Done })
 }
 
 /// Warns that ads without Requirements match nothing, which is easy to miss because no match is reported for them.
-fn warn_of_missing_requirements(lacks: bool, cli: &ClassadEvalCli, session: &ProgramContext) {
-    if lacks && !cli.output.quiet && !cli.question.explain {
+fn warn_of_missing_requirements(lacks_requirements: bool, cli: &ClassadEvalCli, session: &ProgramContext) {
+    if lacks_requirements && !cli.output.quiet && !cli.question.explain {
         session.warn("some ads have no Requirements, and an ad without them matches nothing");
     }
 }
@@ -165,8 +165,8 @@ impl PairMatcher<'_> {
         let mut pairs: Vec<AdPair<'_>> = Vec::new();
         let mut has_match = false;
         for (right, right_name) in &self.others {
-            let both = Context::new(self.world).my(left).target(right).strict(context.strict);
-            if self.constraint.as_ref().is_some_and(|constraint| !both.holds(constraint)) {
+            let context_of_both = Context::new(self.world).my(left).target(right).strict(context.strict);
+            if self.constraint.as_ref().is_some_and(|constraint| !context_of_both.holds(constraint)) {
                 continue;
             }
             let pair = MatchAd::new(self.world, left, right).strict(context.strict);
@@ -319,25 +319,25 @@ fn explain(
     world: &RealWorld,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let both = [(pair.left_name, pair.left, pair.right), (pair.right_name, pair.right, pair.left)];
-    let sides: Vec<(&str, String, Option<String>)> = both
+    let views = [(pair.left_name, pair.left, pair.right), (pair.right_name, pair.right, pair.left)];
+    let sides: Vec<(&str, String, Option<String>)> = views
         .into_iter()
         .map(|(name, my, target)| {
             let context = Context::new(world).my(my).target(target).strict(cli.context.strict);
             let Some(expr) = my.get("Requirements") else {
-                let why = "it has no Requirements, and an ad without them matches nothing".to_owned();
-                return (name, "undefined".to_owned(), Some(why));
+                let reason = "it has no Requirements, and an ad without them matches nothing".to_owned();
+                return (name, "undefined".to_owned(), Some(reason));
             };
             let step = explain::trace(&context, &expr);
             let holds = step.value.as_ref().and_then(Value::truth) == Some(true);
             let value =
                 step.value.as_ref().map_or("a failure".to_owned(), |value| value.unparse_old().to_string());
-            let why = if holds { None } else { explain::cause_of_value(&context, &expr, &step) };
-            (name, value, why)
+            let reason = if holds { None } else { explain::cause_of_value(&context, &expr, &step) };
+            (name, value, reason)
         })
         .collect();
     if cli.output.wants_json() {
-        let side = |(name, value, why): &(&str, String, Option<String>)| json!({ "ad": name, "requirements": value, "why": why });
+        let side = |(name, value, reason): &(&str, String, Option<String>)| json!({ "ad": name, "requirements": value, "why": reason });
         let line = json!({
             "match": pair.matches, "left": side(&sides[0]), "right": side(&sides[1]),
         });
@@ -348,7 +348,7 @@ fn explain(
         let matches = pair.matches.to_string();
         let cells = sides
             .iter()
-            .flat_map(|(name, value, why)| [*name, value.as_str(), why.as_deref().unwrap_or_default()]);
+            .flat_map(|(name, value, reason)| [*name, value.as_str(), reason.as_deref().unwrap_or_default()]);
         let mut text = Vec::new();
         form.push_row(std::iter::once(matches.as_str()).chain(cells), &mut text);
         return Ok(out.write_all(&text)?);
@@ -357,10 +357,10 @@ fn explain(
     let verdict =
         if pair.matches { painter.good("match").to_string() } else { painter.bad("no match").to_string() };
     writeln!(out, "{} and {}: {verdict}", pair.left_name, pair.right_name)?;
-    for (name, value, why) in sides {
+    for (name, value, reason) in sides {
         writeln!(out, "  Requirements of {name}: {value}")?;
-        if let Some(why) = why {
-            writeln!(out, "    {} {why}", painter.bold("why:"))?;
+        if let Some(reason) = reason {
+            writeln!(out, "    {} {reason}", painter.bold("why:"))?;
         }
     }
     if !pair.matches && !cli.context.strict {

@@ -7,7 +7,7 @@ use crate::cli::common::ProgramContext;
 use crate::supported;
 use crate::text::{caseless, similar_names};
 
-/// Record of which names occurred in any ad, one bit each, and of all names of the first ad.
+/// Record of the looked-up names that occurred in an ad, one bit for each, and of all names of the first ad.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameCoverage {
     bits: u64,
@@ -80,15 +80,15 @@ impl NameCoverage {
         }
     }
 
-    /// Reports the looked-up names that no ad had. HTCondor's own attributes, which an ad may lack, are only reported if every
-    /// job has them and they are columns, which are then empty.
+    /// Reports the looked-up names that no ad had. Ads may lack HTCondor's own attributes, so such an attribute is only
+    /// reported if it is a column and every job normally has it.
     pub(super) fn report_missing(&self, work: &StreamPlan<'_>, session: &ProgramContext) {
-        let asked = &work.looked_up_names;
+        let looked_up = &work.looked_up_names;
         let constraint = work.constraint.as_ref().map(references::mentioned_attributes);
         let is_in_constraint = |name: &AttrName| {
             constraint.as_ref().is_some_and(|names| names.iter().any(|known| known == name))
         };
-        let missing = (0..).zip(asked).filter(|(at, _)| self.bits & (1u64 << at) == 0);
+        let missing = (0..).zip(looked_up).filter(|(at, _)| self.bits & (1u64 << at) == 0);
         for (_, name) in missing.filter(|_| self.ads > 0) {
             let text = name.to_string();
             let is_known = supported::find_attribute(name.as_bytes()).is_some();
@@ -98,21 +98,21 @@ impl NameCoverage {
             }
             let ads =
                 if self.ads == 1 { "the ad".to_owned() } else { format!("any of the {} ads", self.ads) };
-            // The first ad may have the name on a line without a value, which gives the ad no attribute. The
-            // name is then not suggested in place of itself.
+            // The first ad may have the name in a line without a value, which does not define an attribute. The name
+            // must not be suggested as its own correction.
             let known = self.known.iter().filter(|known| *known != name).map(AttrName::as_bytes);
             let others = supported::attribute_entries().map(|row| row.name.as_bytes());
             // Names of one or two letters are similar to many others.
-            let meant = similar_names::nearest(name.as_bytes(), known)
+            let similar_name = similar_names::nearest(name.as_bytes(), known)
                 .or_else(|| similar_names::nearest(name.as_bytes(), others))
                 .filter(|_| text.len() > 2)
-                .map(|meant| String::from_utf8_lossy(meant).into_owned());
-            let hint = match meant {
+                .map(|similar_name| String::from_utf8_lossy(similar_name).into_owned());
+            let hint = match similar_name {
                 _ if is_known => String::new(),
                 _ if text.contains('*') => {
                     "\n    hint: names cannot be patterns: name each attribute".to_owned()
                 }
-                Some(meant) => format!("\n    hint: did you mean {meant}?"),
+                Some(similar_name) => format!("\n    hint: did you mean {similar_name}?"),
                 None if is_in_constraint(name) => {
                     format!("\n    hint: if it is a string, it needs double quotes: \"{text}\"")
                 }

@@ -107,10 +107,10 @@ fn warn_if_file_exists(text: &[u8], session: &ProgramContext) {
 
 /// Returns the actions in the order in which the user typed them.
 fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<CommandLineAction<'a>> {
-    let mut turns: Vec<(usize, CommandLineAction<'a>)> = Vec::new();
-    let mut add = |id: &str, made: Vec<CommandLineAction<'a>>| {
+    let mut positioned_actions: Vec<(usize, CommandLineAction<'a>)> = Vec::new();
+    let mut add = |id: &str, actions: Vec<CommandLineAction<'a>>| {
         let indices = matches.indices_of(id).into_iter().flatten();
-        turns.extend(indices.zip(made));
+        positioned_actions.extend(indices.zip(actions));
     };
     add("my_file", cli.context.my_file.iter().map(|file| CommandLineAction::My(file)).collect());
     add("target_file", cli.context.target_file.iter().map(|file| CommandLineAction::Target(file)).collect());
@@ -118,8 +118,8 @@ fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<Com
     if cli.output.quiet {
         add("quiet", vec![CommandLineAction::Quiet]);
     }
-    turns.sort_by_key(|(place, _)| *place);
-    turns.into_iter().map(|(_, turn)| turn).collect()
+    positioned_actions.sort_by_key(|(place, _)| *place);
+    positioned_actions.into_iter().map(|(_, action)| action).collect()
 }
 
 impl<W: Write> OperandEvaluator<'_, W> {
@@ -141,8 +141,8 @@ impl<W: Write> OperandEvaluator<'_, W> {
         let (question, output) = (cli.question, cli.output);
         if !output.quiet {
             warn_of_file_name(text, session);
-            // Any word may also be the name of a file. The warning is only given if no ad has an attribute of this name, so that
-            // the word is probably not meant as an expression.
+            // A single word may be a file name or an attribute. The warning is printed only if no ad has an attribute
+            // of this name.
             let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
             let has_attribute =
                 [Some(&self.my), self.target.as_ref()].into_iter().flatten().any(|ad| ad.contains(text));
@@ -167,8 +167,8 @@ impl<W: Write> OperandEvaluator<'_, W> {
             return Ok(print_references(&expr, context, output.wants_json(), &mut self.out)?);
         }
         if std::mem::take(&mut self.changed) {
-            let shown = !self.quiet && !self.my.is_empty();
-            if shown && !question.explain && !output.wants_json() {
+            let prints_my = !self.quiet && !self.my.is_empty();
+            if prints_my && !question.explain && !output.wants_json() {
                 self.out.write_all(&self.my.unparse())?;
                 self.out.write_all(b"\n")?;
             }
@@ -195,8 +195,8 @@ impl<W: Write> OperandEvaluator<'_, W> {
     }
 }
 
-/// Returns the ad in a text, or the ad that results if the text is enclosed in brackets. The ad must be the whole text: in
-/// `[a = 1].a` it is part of an expression. HTCondor's script ignores what follows an ad.
+/// Returns the ad in a text, or the ad that results if the text is enclosed in brackets. The ad must be the whole text:
+/// in `[a = 1].a` it is part of an expression. HTCondor's script ignores text after an ad.
 pub(super) fn parse_whole_ad(text: &[u8]) -> Option<ClassAd> {
     let parse = |text: &[u8]| ClassAd::parse_new(text, Dialect::new_syntax()).ok();
     parse(text).or_else(|| parse(&[b"[", text, b"]"].concat()))

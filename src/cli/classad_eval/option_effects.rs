@@ -10,7 +10,7 @@ use super::operands;
 use super::options::ClassadEvalCli;
 use crate::cli::common::Problem;
 
-/// Options that have no effect in some circumstances.
+/// Options that have no effect in certain circumstances.
 struct IneffectiveOptions {
     /// Circumstances, such as `with --count`.
     circumstances: &'static str,

@@ -171,8 +171,8 @@ pub(super) struct ColumnOptions {
 impl ClassadEvalCli {
     /// Returns true if ads are read from a stream, because an input or an option that needs a stream is given.
     pub(super) fn is_stream(&self, matches: &ArgMatches) -> bool {
-        let named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        let asked = [
+        let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let stream_options = [
             "ads",
             "constraint",
             "match",
@@ -191,9 +191,9 @@ impl ClassadEvalCli {
             "max",
         ];
         let form = self.output.ad_format().is_some() || self.columns.xml || self.columns.new;
-        asked.into_iter().any(named)
-            || named("attributes")
-            || named("from")
+        stream_options.into_iter().any(is_given)
+            || is_given("attributes")
+            || is_given("from")
             || (form && self.operands.is_empty() && self.context.my_file.is_empty())
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn projected_attributes(cli: &ClassadEvalCli) -> Vec<AttrName> {
     lists.flat_map(|list| crate::text::list::split(list.as_bytes()).map(AttrName::from)).collect()
 }
 
-/// Returns the values of each -autoformat (true) and -format (false), in their order on the command line.
+/// Returns the positions and values of all -autoformat (true) and -format (false) options, in their order on the
+/// command line.
 fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     let mut groups: Vec<(usize, bool, Vec<&OsString>)> = Vec::new();
     for (id, is_auto) in [("autoformat", true), ("format", false)] {
@@ -81,7 +82,7 @@ pub(super) fn parse_columns(
     }
     for (_, is_auto, words) in column_groups(matches) {
         let mut words = words.into_iter().map(|word| word.as_bytes());
-        let made = if is_auto {
+        let result = if is_auto {
             let mut words = words.inspect(|word| operands::warn_of_file_name(word, session)).peekable();
             let letters = words.next_if(|word| word.starts_with(b":")).unwrap_or_default();
             if words.peek().is_none() {
@@ -94,7 +95,7 @@ pub(super) fn parse_columns(
             let (format, attribute) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
             mask.add_format(format, attribute)
         };
-        made.map_err(|bad| {
+        result.map_err(|bad| {
             Problem::usage(bad.error.to_string()).at(&Caret {
                 source: if is_auto { "-af" } else { "-format" },
                 text: &bad.text,
@@ -126,11 +127,11 @@ const MAX_PRINT_FORMAT_BYTES: u64 = 64 << 20;
 /// only once.
 pub(super) fn read_print_format(cli: &ClassadEvalCli) -> anyhow::Result<Option<PrintFormat>> {
     let Some(path) = &cli.columns.print_format else { return Ok(None) };
-    let shown = path.display();
+    let name = path.display();
     let text = File::open(path)
         .and_then(|file| read_at_most(file, MAX_PRINT_FORMAT_BYTES))
-        .map_err(|error| Problem::unreadable(format!("{shown}: {error}")))?;
-    let refuse = |what: &str, hint: &str| Problem::usage(format!("{shown}: {what}")).hint(hint.to_owned());
+        .map_err(|error| Problem::unreadable(format!("{name}: {error}")))?;
+    let refuse = |what: &str, hint: &str| Problem::usage(format!("{name}: {what}")).hint(hint.to_owned());
     let Some(format) = PrintFormat::parse(PrintFormat::file_lines(&text), PrintMask::default()) else {
         return Err(
             refuse("there is no SELECT before the columns", "begin the file with a line SELECT").into()

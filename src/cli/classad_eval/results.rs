@@ -34,7 +34,7 @@ pub(super) struct StreamResults<'a, W> {
     world: RealWorld,
     writer: Option<ListWriter>,
     pub(super) out: W,
-    /// Attributes that are needed of each ad, or `None` if all are needed.
+    /// Attributes of each ad that are needed, or `None` if all are needed.
     projection: Option<Projection>,
     text: Vec<u8>,
     seen: HashSet<u128, FxBuildHasher>,
@@ -124,11 +124,11 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Processes all ads of a stream; the output has those for which the constraint is true.
+    /// Processes all ads of a stream. Only ads for which the constraint is true are part of the output.
     pub(super) fn process_stream<R: Read>(
         &mut self,
         ads: &mut ReportingAdStream<'_, R>,
-        odd: &mut StreamDiagnostics,
+        diagnostics: &mut StreamDiagnostics,
     ) -> anyhow::Result<()> {
         let work = self.work;
         let (world, strict) = (work.world(), work.cli.context.strict);
@@ -140,20 +140,20 @@ impl<'a, W: Write> StreamResults<'a, W> {
         let wants_whole = self.prints_whole_ads();
         let mut record = AdRecord::default();
         while !self.is_limit_reached() {
-            let is_there = match &mut self.projection {
-                Some(skim) => ads.next_projected(skim, &mut record)?,
+            let has_ad = match &mut self.projection {
+                Some(projection) => ads.next_projected(projection, &mut record)?,
                 None => ads.next()?.map(|next| record = next).is_some(),
             };
-            if !is_there {
+            if !has_ad {
                 break;
             }
             if self.projection.as_ref().is_some_and(Projection::needs_all_attributes) {
                 self.projection = None;
             }
-            let part = self.projection.is_some() && ads.form() == AdForm::Long;
-            odd.name_coverage.record_ad(&work.looked_up_names, &record.ad, || {
-                let whole = if part { ads.whole_ad() } else { record.ad.clone() };
-                whole.names().map(AttrName::from).collect()
+            let is_projected = self.projection.is_some() && ads.form() == AdForm::Long;
+            diagnostics.name_coverage.record_ad(&work.looked_up_names, &record.ad, || {
+                let whole_ad = if is_projected { ads.whole_ad() } else { record.ad.clone() };
+                whole_ad.names().map(AttrName::from).collect()
             });
             if !work.assigned.is_empty() {
                 record.ad.update(&work.assigned);
@@ -167,7 +167,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
             }
             let value = work.constraint.as_ref().map(|constraint| context.try_eval(constraint));
             if let Some(value) = &value {
-                odd.record_constraint_value(value.as_ref(), record.line);
+                diagnostics.record_constraint_value(value.as_ref(), record.line);
             }
             if value.is_none_or(|value| value.and_then(|value| value.truth()) == Some(true)) {
                 if wants_whole && self.projection.is_some() && ads.form() == AdForm::Long {
@@ -184,7 +184,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Returns the attributes that are needed of each ad, or `None` if they are not known in advance.
+    /// Returns the attributes of each ad that are needed, or `None` if they are not known in advance.
     fn find_projection(&self) -> Option<Projection> {
         let work = self.work;
         if work.target.is_some() || !work.assigned.is_empty() || work.cli.question.explain {
@@ -308,7 +308,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Returns true if no equal result was printed before. Results are compared by a 128-bit hash of their output.
+    /// Returns true if no equal result has been printed. Results are compared by a 128-bit hash of their output.
     fn is_new(&mut self, item: &PendingResult) -> bool {
         let mut text = Vec::new();
         match item {
@@ -404,8 +404,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
                 limit: limit.unwrap_or(usize::MAX),
                 list: output::output_form(cli).map(|form| output::list_writer(cli, form)),
             };
-            let left_out = self.counts.left_out_warning(&self.work.aggregates);
-            if let (Some(warning), false) = (left_out, cli.output.quiet) {
+            let warning_text = self.counts.left_out_warning(&self.work.aggregates);
+            if let (Some(warning), false) = (warning_text, cli.output.quiet) {
                 session.warn(&warning);
             }
             self.count = std::mem::take(&mut self.counts).print(
@@ -452,12 +452,12 @@ impl<'a, W: Write> StreamResults<'a, W> {
 
 fn hash_128(text: &[u8]) -> u128 {
     use std::hash::Hasher;
-    let mut one = rustc_hash::FxHasher::default();
-    one.write(text);
+    let mut first_hash = rustc_hash::FxHasher::default();
+    first_hash.write(text);
     // FNV-1a is used as a second hash function: a collision of both at once is practically impossible.
-    let mut two = 0xcbf2_9ce4_8422_2325u64;
+    let mut second_hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in text {
-        two = (two ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        second_hash = (second_hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
-    u128::from(one.finish()) << 64 | u128::from(two)
+    u128::from(first_hash.finish()) << 64 | u128::from(second_hash)
 }

@@ -38,7 +38,7 @@ impl AdSplitter {
         Ok(AdSplitter { by, directory: directory.to_owned(), files: HashMap::new(), open_count: 0 })
     }
 
-    /// Writes an ad to the file that its value of the expression names.
+    /// Writes an ad to the file that is named after the value of the expression in the ad.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -86,7 +86,7 @@ impl AdSplitter {
     }
 }
 
-/// Returns the file name for a value: the text of a string, with `%XX` for bytes that a file name should not contain.
+/// Returns the file name for a value: its text, with `%XX` for bytes that a file name should not contain.
 fn file_name(value: &Value) -> BString {
     let text = match value {
         Value::Undefined => return "_undefined".into(),

@@ -41,7 +41,7 @@ pub(super) fn run(
         name_coverage::looked_up_names(&work, &columns.expressions().cloned().collect::<Vec<_>>());
     work.column_names = columns.expressions().filter_map(crate::classad::Expr::as_attribute).collect();
     let (input, out) = open_stdio_pipe();
-    let enough = input.stop_flag();
+    let stop_flag = input.stop_flag();
     let mut input = Some(input);
     let mut columns = columns;
     if cli.rows.form().is_some() {
@@ -52,27 +52,27 @@ pub(super) fn run(
         results.splitter = Some(AdSplitter::new(by.clone(), Path::new(directory))?);
     }
     results.print_header()?;
-    let mut odd = StreamDiagnostics::default();
+    let mut diagnostics = StreamDiagnostics::default();
     let threads = thread_count(cli.stream.threads);
     let paths = cli.input.paths();
     for path in list_inputs(&paths, session)? {
-        let stdin = input.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&enough));
-        let (read, name) = match open_input(&path, stdin, session) {
+        let stdin = input.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&stop_flag));
+        let (input_reader, name) = match open_input(&path, stdin, session) {
             // In a queue directory that is in use, a job's file may have been removed since the files were listed.
             Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
             opened => opened?,
         };
         // `ReportingAdStream` has its own buffer.
-        let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
+        let mut ads = ReportingAdStream::new(input_reader.into_inner(), name, cli, dialect, session);
         if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
-            process_stream_in_parallel(ads, threads, &enough, &mut results, &mut odd)?;
+            process_stream_in_parallel(ads, threads, &stop_flag, &mut results, &mut diagnostics)?;
         } else {
-            results.process_stream(&mut ads, &mut odd)?;
+            results.process_stream(&mut ads, &mut diagnostics)?;
         }
     }
     let status = results.finish(session)?;
     results.out.end()?;
-    odd.report(&work, session);
+    diagnostics.report(&work, session);
     Ok(status)
 }
 
@@ -85,7 +85,7 @@ fn prints_json_values(work: &StreamPlan<'_>) -> bool {
 /// Result of one thread for a portion of the stream. Line and ad numbers are relative to the start of the portion.
 struct PortionResult {
     output: PortionOutput,
-    odd: StreamDiagnostics,
+    warnings: StreamDiagnostics,
     diagnostics: PortionDiagnostics,
     failure: Option<anyhow::Error>,
 }
@@ -94,52 +94,52 @@ struct PortionResult {
 fn process_stream_in_parallel<R: Read + Send>(
     ads: ReportingAdStream<'_, R>,
     threads: usize,
-    enough: &StopFlag,
+    stop_flag: &StopFlag,
     results: &mut StreamResults<'_, JsonLineWriter<PipedStdout>>,
-    odd: &mut StreamDiagnostics,
+    warnings: &mut StreamDiagnostics,
 ) -> anyhow::Result<()> {
-    let (like, dealer, mut errors) = ads.split_for_threads();
+    let (readers, batcher, mut errors) = ads.split_for_threads();
     let mut failure = None;
-    let (mut lines, mut read) = (0, 0);
+    let (mut lines, mut ads_read) = (0, 0);
     let (work, mask) = (results.work, results.mask.clone());
     let worker = || {
         let mut results = StreamResults::new(work, mask.clone(), Vec::new());
-        let take = move |ads: &mut ReportingAdStream<'_, _>| {
-            let mut odd = StreamDiagnostics::default();
-            let failure = results.process_stream(ads, &mut odd).err();
+        let process_portion = move |ads: &mut ReportingAdStream<'_, _>| {
+            let mut warnings = StreamDiagnostics::default();
+            let failure = results.process_stream(ads, &mut warnings).err();
             let diagnostics = ads.take_portion_diagnostics();
-            PortionResult { output: results.take_portion(), odd, diagnostics, failure }
+            PortionResult { output: results.take_portion(), warnings, diagnostics, failure }
         };
-        (like.new_reader(), take)
+        (readers.new_reader(), process_portion)
     };
     let mut collect = |mut portion: PortionResult| -> anyhow::Result<()> {
         let diagnostics = &mut portion.diagnostics;
         diagnostics.errors.iter_mut().for_each(|error| error.line += lines);
-        // The kind of the input is judged only by its first ad, and by errors before that ad.
-        if let (0, Some(WrongKind { errors: count, problem })) = (read, diagnostics.wrong_kind.take()) {
+        // The kind of the input is determined by its first ad and the errors before that ad.
+        if let (0, Some(WrongKind { errors: count, problem })) = (ads_read, diagnostics.wrong_kind.take()) {
             errors.report(&diagnostics.errors[..count])?;
             return Err(problem.into());
         }
         results.add_portion(&portion.output)?;
-        odd.merge_portion(portion.odd, lines);
+        warnings.merge_portion(portion.warnings, lines);
         errors.report(&diagnostics.errors)?;
         errors.add_count(diagnostics.more_errors);
-        (lines, read) = (lines + diagnostics.lines, read + diagnostics.read);
+        (lines, ads_read) = (lines + diagnostics.lines, ads_read + diagnostics.read);
         portion.failure.map_or(Ok(()), Err)
     };
-    let whole = process_in_parallel(
+    let result = process_in_parallel(
         threads,
-        |ads| dealer.next_batch(&mut ads.reader),
+        |ads| batcher.next_batch(&mut ads.reader),
         worker,
         |portion| {
             failure = collect(portion).err();
             failure.is_none()
         },
-        enough,
+        stop_flag,
     );
     if let Some(failure) = failure {
         return Err(failure);
     }
-    whole.with_context(|| errors.read_problem())?;
-    errors.end(read)
+    result.with_context(|| errors.read_problem())?;
+    errors.end(ads_read)
 }

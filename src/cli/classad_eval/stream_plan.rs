@@ -45,9 +45,9 @@ impl<'a> StreamPlan<'a> {
         dialect: Dialect,
         session: &ProgramContext,
     ) -> anyhow::Result<Self> {
-        let old = ExprReader::with_old_syntax(cli, session);
-        let (constraint, sort) = output::parse_condition_and_sort(&old, format)?;
-        let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
+        let reader = ExprReader::with_old_syntax(cli, session);
+        let (constraint, sort) = output::parse_condition_and_sort(&reader, format)?;
+        let count_by = reader.parse_options("--count-by", &cli.stream.count_by)?;
         let mut aggregates = Vec::new();
         for (kind, words) in [
             (AggregateKind::Sum, &cli.stream.sum),
@@ -55,11 +55,11 @@ impl<'a> StreamPlan<'a> {
             (AggregateKind::Minimum, &cli.stream.min),
             (AggregateKind::Maximum, &cli.stream.max),
         ] {
-            let exprs = old.parse_options(kind.option(), words)?;
+            let exprs = reader.parse_options(kind.option(), words)?;
             aggregates.extend(exprs.into_iter().map(|expr| Aggregate { kind, expr }));
         }
         let split_by = match cli.stream.split_by.first() {
-            Some(text) => Some(old.parse_option("--split-by", text)?),
+            Some(text) => Some(reader.parse_option("--split-by", text)?),
             None => None,
         };
         refuse_rows_without_columns(cli, !aggregates.is_empty())?;
@@ -126,7 +126,7 @@ impl<'a> StreamPlan<'a> {
         })
     }
 
-    /// True if ads are counted or aggregated instead of printed.
+    /// True if only counts or aggregates of the ads are printed.
     pub(super) fn is_counting(&self) -> bool {
         !self.count_by.is_empty() || !self.aggregates.is_empty()
     }

@@ -117,10 +117,10 @@ fn usage_text(tool: &BStr) -> String {
          {tool} -summary[:detected] | -writeconfig[:FILTER,...] FILE\n       \
          {tool} -macro[:path] TEXT... | -check-if CONDITION | -trace NAME...\n       \
          {tool} use CATEGORY[:NAME[(ARGUMENTS)]] [-expanded]\n\
-         -info NAME... tells what is known of a parameter, without the descriptions of HTCondor's own table.\n\
-         Daemons are not asked: -name, -pool, -address, -set, -unset, -rset, -runset and the daemons' names are \
+         -info NAME... prints the properties of a parameter, but not the descriptions of HTCondor's own table.\n\
+         No daemon is contacted: -name, -pool, -address, -set, -unset, -rset, -runset and the daemons' names are \
          refused.\n\
-         See htc-config-dump --help for lint, JSON, the hooks' table and the story of a value.\n"
+         See htc-config-dump --help for lint, JSON, the table of hooks and the origin of a value.\n"
     )
 }
 
@@ -178,11 +178,11 @@ pub(super) fn run_with(tool: &BString, words: &[OsString], world: &dyn World, ou
 impl CommandLineReader<'_> {
     /// Parses all words; returns the exit status if the tool ends at once.
     fn read_words(&mut self, words: &[OsString], world: &dyn World) -> Option<u8> {
-        let mut left = CommandWords::new(OPTION_RULES, words);
-        while let Some(word) = left.next() {
+        let mut remaining = CommandWords::new(OPTION_RULES, words);
+        while let Some(word) = remaining.next() {
             let (id, suffix) = match word {
                 CommandWord::Operand(name) if caseless::eq(name.as_bytes(), b"use") => {
-                    match left.next_value_without_dash() {
+                    match remaining.next_value_without_dash() {
                         Some(template) => {
                             self.request.requested.push(RequestedName::Template(template.as_bytes().into()));
                         }
@@ -207,7 +207,7 @@ impl CommandLineReader<'_> {
                 CommandWord::Option { id, suffix } => (id, suffix),
             };
             // Only the options in `TWO_DASH_OPTIONS` may have two dashes.
-            let typed = words.len().checked_sub(left.len() + 1).and_then(|at| words.get(at));
+            let typed = words.len().checked_sub(remaining.len() + 1).and_then(|at| words.get(at));
             if let Some(typed) = typed.map(|typed| typed.as_bytes())
                 && typed.starts_with(b"--")
                 && !TWO_DASH_OPTIONS.contains(&typed)
@@ -216,7 +216,8 @@ impl CommandLineReader<'_> {
             }
             let typed = typed.map(|typed| BString::from(typed.as_bytes())).unwrap_or_default();
             let suffix = suffix.map(|suffix| BString::from(suffix.into_vec()));
-            if let ControlFlow::Break(status) = self.apply_option(id, suffix, typed.as_ref(), &mut left) {
+            if let ControlFlow::Break(status) = self.apply_option(id, suffix, typed.as_ref(), &mut remaining)
+            {
                 return Some(status);
             }
         }
@@ -255,13 +256,13 @@ impl CommandLineReader<'_> {
         id: ConfigValOption,
         suffix: Option<BString>,
         typed: &BStr,
-        left: &mut CommandWords<'_, ConfigValOption>,
+        remaining: &mut CommandWords<'_, ConfigValOption>,
     ) -> ControlFlow<u8> {
         match id {
-            ConfigValOption::Name => self.daemon.name = Some(option_value(left, self.output, "name")?),
-            ConfigValOption::Pool => self.daemon.pool = Some(option_value(left, self.output, "pool")?),
+            ConfigValOption::Name => self.daemon.name = Some(option_value(remaining, self.output, "name")?),
+            ConfigValOption::Pool => self.daemon.pool = Some(option_value(remaining, self.output, "pool")?),
             ConfigValOption::Address => {
-                let address = option_value(left, self.output, "address")?;
+                let address = option_value(remaining, self.output, "address")?;
                 self.daemon.address = true;
                 if !(address.starts_with(b"<") && address.ends_with(b">") && address.contains(&b':')) {
                     self.output.write_err_line(format!(
@@ -273,10 +274,10 @@ impl CommandLineReader<'_> {
                 }
             }
             ConfigValOption::LocalName => {
-                self.request.local_name = option_value(left, self.output, "local_name")?
+                self.request.local_name = option_value(remaining, self.output, "local_name")?
             }
             ConfigValOption::Subsystem => {
-                self.request.subsystem = option_value(left, self.output, "subsystem")?
+                self.request.subsystem = option_value(remaining, self.output, "subsystem")?
             }
             ConfigValOption::Owner => self.owner = true,
             ConfigValOption::Tilde => self.tilde = true,
@@ -294,7 +295,7 @@ impl CommandLineReader<'_> {
             ConfigValOption::Default => self.request.default = true,
             ConfigValOption::Config => self.request.sources = true,
             ConfigValOption::Reconfig => {
-                self.request.reconfig = Some(option_value(left, self.output, "reconfig")?)
+                self.request.reconfig = Some(option_value(remaining, self.output, "reconfig")?)
             }
             ConfigValOption::Verbose if self.request.default => {
                 self.output.write_err_line("-verbose cannot be used with -default");
@@ -335,12 +336,12 @@ impl CommandLineReader<'_> {
                 return ControlFlow::Break(self.print_usage());
             }
             ConfigValOption::WriteConfig => {
-                let file = option_value(left, self.output, "writeconfig")?;
+                let file = option_value(remaining, self.output, "writeconfig")?;
                 self.request.write =
                     Some((file, parse_write_filter(suffix.as_ref().map(|suffix| &suffix[..]))));
             }
             ConfigValOption::RootConfig => {
-                self.request.root = Some(option_value(left, self.output, "root-config")?)
+                self.request.root = Some(option_value(remaining, self.output, "root-config")?)
             }
             ConfigValOption::Help => return ControlFlow::Break(self.print_usage()),
             ConfigValOption::Version => {
@@ -348,7 +349,7 @@ impl CommandLineReader<'_> {
                 return ControlFlow::Break(0);
             }
             ConfigValOption::CheckIf => {
-                self.request.check_if = Some(option_value(left, self.output, "check-if")?)
+                self.request.check_if = Some(option_value(remaining, self.output, "check-if")?)
             }
         }
         ControlFlow::Continue(())
@@ -365,7 +366,7 @@ impl CommandLineReader<'_> {
         1
     }
 
-    /// Executes the request. If a running daemon would be queried, reports that this is unsupported.
+    /// Executes the request. If the request is for a running daemon, reports that this is unsupported.
     fn execute(&mut self, world: &dyn World) -> u8 {
         let daemon = &self.daemon;
         let other = daemon.kind.is_some_and(|kind| kind != "master");
@@ -415,11 +416,11 @@ impl CommandLineReader<'_> {
 
 /// Returns the next word as the value of an option.
 fn option_value(
-    left: &mut CommandWords<'_, ConfigValOption>,
+    remaining: &mut CommandWords<'_, ConfigValOption>,
     output: &mut ToolOutput,
     name: &str,
 ) -> ControlFlow<u8, BString> {
-    let Some(value) = left.next_value() else {
+    let Some(value) = remaining.next_value() else {
         output.write_err_line(format!("-{name} requires an argument"));
         return ControlFlow::Break(1);
     };

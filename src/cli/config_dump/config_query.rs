@@ -78,10 +78,10 @@ impl<'a> ConfigQuery<'a> {
         world: &'a dyn World,
         output: &mut ToolOutput,
     ) -> Result<Self, u8> {
-        let who =
+        let context =
             LookupContext { subsystem: request.subsystem.clone(), local_name: request.local_name.clone() };
         let mut options = load_options(request);
-        let mut attempt = Config::load_partially(world, &who, &options);
+        let mut attempt = Config::load_partially(world, &context, &options);
         let answer = |mut attempt: crate::config::load::LoadAttempt, output: &mut ToolOutput| {
             if request.redact {
                 redact::redact_attempt(&mut attempt, world);
@@ -106,7 +106,7 @@ impl<'a> ConfigQuery<'a> {
                 first.print_stats(output);
             }
             options.extra_local_file = Some(extra.clone());
-            attempt = Config::load_partially(world, &who, &options);
+            attempt = Config::load_partially(world, &context, &options);
             if request.sources {
                 output.write_out_line(&[b"Reconfig with ", extra, b" appended"]);
             }
@@ -211,7 +211,7 @@ impl<'a> ConfigQuery<'a> {
         None
     }
 
-    /// Handles `-dump` and `-stats`, after which the tool ends. Returns the exit status if the request is one of these.
+    /// Handles `-dump` and `-stats`, which end the tool. Returns the exit status if the request is one of these.
     pub(super) fn run_dump_or_stats(&mut self, output: &mut ToolOutput) -> Option<u8> {
         if self.request.dump {
             self.dump(output);
@@ -392,11 +392,13 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// Returns the name of an entry in the form for output. For a default of the subsystem, this includes the whole given name of
-    /// the subsystem, although only the part before its first dot selects the default.
-    fn display_name<'f>(&self, found: &FoundMacro<'f>, asked: &[u8]) -> Cow<'f, [u8]> {
+    /// Returns the name of an entry in the form for output. For a default of a subsystem, the name includes the
+    /// subsystem as it was given, although only the part before its first dot selects the default.
+    fn display_name<'f>(&self, found: &FoundMacro<'f>, requested: &[u8]) -> Cow<'f, [u8]> {
         match found {
-            FoundMacro::Default(parameter) if parameter.subsystem().is_some() && !asked.contains(&b'.') => {
+            FoundMacro::Default(parameter)
+                if parameter.subsystem().is_some() && !requested.contains(&b'.') =>
+            {
                 let mut name = self.config.context.subsystem.to_ascii_uppercase();
                 name.push(b'.');
                 name.extend_from_slice(parameter.name());

@@ -80,15 +80,15 @@ pub(super) struct ConfigRequest {
     pub(super) keep_defaults: bool,
     /// True if headings go to standard output instead of standard error.
     pub(super) native_headings: bool,
-    /// `-macro`: expands a text. True for `-macro:path`.
+    /// `-macro`: expands a text. `Some(true)` for `-macro:path`.
     pub(super) expand_text: Option<bool>,
-    /// `-used` (true) or `-unused` (false).
+    /// `Some(true)` for `-used`, `Some(false)` for `-unused`.
     pub(super) used: Option<bool>,
     /// File of `-writeconfig`, or `-` for `-summary`, and the selection of rows.
     pub(super) write: Option<(BString, RowFilter)>,
     /// `-config`: prints the files that were read.
     pub(super) sources: bool,
-    /// `-reconfig FILE`: reads this configuration afterwards.
+    /// `-reconfig FILE`: file that is read after the configuration.
     pub(super) reconfig: Option<BString>,
     /// `-check-if CONDITION`: evaluates a condition.
     pub(super) check_if: Option<BString>,

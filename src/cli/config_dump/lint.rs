@@ -24,7 +24,7 @@ pub(in crate::cli) struct LintCommand<'a> {
     pub(in crate::cli) files: Vec<PathBuf>,
     /// Ad of a fetched job, which is checked instead of the configuration, or `None`.
     pub(in crate::cli) job_ad: Option<PathBuf>,
-    /// True to report settings that these programs do not support, instead of mistakes.
+    /// True if settings that these programs do not support are reported, not mistakes.
     pub(in crate::cli) here: bool,
     /// Options for loading the configuration.
     pub(in crate::cli) options: LoadOptions,
@@ -42,7 +42,7 @@ pub(in crate::cli) struct LintCommand<'a> {
 const STDIN: (&str, &str) = ("/dev/stdin", "<stdin>");
 /// Maximum size of a file of job ads in the long form, in bytes.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
-/// Number of bytes by which the form of a file of ads is determined.
+/// Number of bytes that are read to determine the format of a file of ads.
 const MAX_START_BYTES: u64 = 4096;
 /// Number of findings after which no further ads are read.
 const MAX_AD_FINDINGS: usize = 10_000;
@@ -99,8 +99,8 @@ pub(in crate::cli) fn run(
     lint::finish(report, &recheck, request.lint, &request.output, session)
 }
 
-/// Returns the findings of configurations or rules files whose texts have changed, or `None` for an ad and for files that
-/// can no longer be read.
+/// Checks configurations or rules files again after their contents have changed. Returns `None` for a job ad, or if a
+/// file can no longer be read.
 fn lint_again(request: &LintCommand<'_>, world: &dyn World) -> Option<Vec<Finding>> {
     if request.job_ad.is_some() {
         return None;
@@ -117,7 +117,8 @@ fn lint_again(request: &LintCommand<'_>, world: &dyn World) -> Option<Vec<Findin
     Some(findings)
 }
 
-/// Refuses directories and files in other languages. Of a file of ads, each attribute would be reported as an unknown parameter.
+/// Refuses directories and files in other languages. In a file of ads, for example, each attribute would be reported as
+/// an unknown parameter.
 fn refuse_ads(request: &LintCommand<'_>, texts: &FileTexts) -> anyhow::Result<()> {
     for file in &request.files {
         if file.is_dir() {
@@ -141,7 +142,7 @@ fn refuse_ads(request: &LintCommand<'_>, texts: &FileTexts) -> anyhow::Result<()
     Ok(())
 }
 
-/// Returns true if a text is a TOML file with tables, which no configuration has: `[[jobs]]`.
+/// Returns true if a text is a TOML file: it has a header such as `[[jobs]]`, which no configuration has.
 fn is_toml(text: &[u8]) -> bool {
     let is_table = |line: &[u8]| {
         let line = line.trim();
@@ -177,7 +178,7 @@ fn lint_job_ads(
     let lint = request_of(request, &[]);
     let (mut findings, mut lines, mut ads): (Vec<Finding>, usize, usize) = (Vec::new(), 0, 0);
     let mut has_long_ads = false;
-    let named = input;
+    let input_path = input;
     for file in list_inputs(&[input], session)? {
         let input = OpenInput::open(&file, open_stdio_pipe().0)?;
         let name = file.display().to_string();
@@ -186,7 +187,8 @@ fn lint_job_ads(
         let read_more = |reader: &mut InputReader, text: &mut Vec<u8>, limit: u64| {
             reader.take(limit).read_to_end(text).map_err(|error| Problem::cannot_read(&name).caused_by(error))
         };
-        // The places of findings are those of the text, so the long form is checked as text, and other forms ad by ad.
+        // Findings must refer to lines of the input, so the long form is checked as text. Other forms are checked ad by
+        // ad.
         read_more(&mut reader, &mut text, MAX_START_BYTES)?;
         let is_long = !matches!(text.trim_ascii_start().first(), Some(b'[' | b'{' | b'<'));
         if is_long && session.input_form().is_none() {
@@ -216,7 +218,7 @@ fn lint_job_ads(
             errors.report(&record)?;
             ads += 1;
             let found = lint.lint_job_ad(&name, &long::print(&record.ad), world);
-            // The line numbers would be those of the long form, which the user has not written.
+            // The line numbers would be those of the converted ad, not those of the user's file.
             findings.extend(found.into_iter().map(|finding| Finding { spot: None, ..finding }));
         }
         errors.end();
@@ -228,7 +230,7 @@ fn lint_job_ads(
         ));
     }
     if ads == 0 && !has_long_ads {
-        return Err(Problem::unreadable(format!("{}: no ad found", named.display())).into());
+        return Err(Problem::unreadable(format!("{}: no ad found", input_path.display())).into());
     }
     let read = match (lines, ads) {
         (_, 0) => format!("{} read", count_text(lines, "line")),
@@ -238,7 +240,7 @@ fn lint_job_ads(
     Ok(LintReport { findings, read })
 }
 
-/// Refuses a text in the long form that is probably not a file of ads, judged by its first ad.
+/// Refuses a text in the long form if its first ad shows that it is probably not a file of ads.
 fn refuse_other_kind(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<()> {
     let first =
         session.ad_reader(text).next_record().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
@@ -254,8 +256,8 @@ struct LongAdPart {
     lines_before: u32,
 }
 
-/// Splits a text into ads in the long form. The starter reads all of a file as one ad, so an empty line begins a new ad only if the
-/// lines after it identify a job, or name a program, that the lines before it have already named.
+/// Splits a text into ads in the long form. The starter reads a whole file as one ad, so an empty line begins a new ad
+/// only if an attribute that identifies a job occurs both before and after it.
 fn split_long_ads(text: &[u8]) -> Vec<LongAdPart> {
     let mut ads = Vec::new();
     let (mut ad_start, mut part_start) = ((0, 0), (0, 0));
@@ -278,7 +280,7 @@ fn split_long_ads(text: &[u8]) -> Vec<LongAdPart> {
     ads
 }
 
-/// Attributes that identify a job, as far as they are set.
+/// Set of the identifying attributes that an ad or a part of it has.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdentifiedBy([bool; IDENTIFYING_ATTRIBUTES.len()]);
 
@@ -352,8 +354,7 @@ fn lint_configs(
 /// Groups the files of the command line into configurations: all files are one configuration, unless each of them is the main file of a
 /// configuration, which names its further files.
 ///
-/// # Errors
-/// Some, but not all files are main files of a configuration.
+/// # Errors Returns an error if some, but not all files are main files of a configuration.
 fn group_files(files: &[PathBuf], texts: &FileTexts) -> anyhow::Result<Vec<Vec<PathBuf>>> {
     const SOURCE_PARAMETERS: [&str; 2] = ["LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"];
     let sets =
@@ -420,8 +421,8 @@ fn config_problem(error: &ConfigError) -> Problem {
     if let Some(problem) = Problem::from_missing_config(error) {
         return problem;
     }
-    let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
-    let problem = Problem::unreadable(said.join("\n"));
+    let lines: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
+    let problem = Problem::unreadable(lines.join("\n"));
     problem.maybe_hint(error.hint.as_deref())
 }
 

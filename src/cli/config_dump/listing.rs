@@ -112,7 +112,7 @@ fn choose<'r, 'c>(
     Ok((chosen, missing))
 }
 
-/// Writes statements that give the same configuration when they are read back.
+/// Writes statements that define the same configuration when they are read back.
 fn write_statements(
     cli: &ConfigDumpCli,
     rows: &[&ParameterRow<'_>],
@@ -162,12 +162,12 @@ fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Resu
         secrets.learn_from_config(subject.config, subject.world);
         all.iter_mut().for_each(|finding| secrets.redact_finding(finding, None));
     }
-    let told = |name: &OsString| {
+    let explain = |name: &OsString| {
         let name = name.as_bytes().as_bstr();
         let findings = all.iter().filter(|finding| caseless::eq(&finding.name, name)).cloned();
         (ValueExplanation::explain(name, subject), findings.collect::<Vec<Finding>>())
     };
-    let stories: Vec<(ValueExplanation, Vec<Finding>)> = cli.names.iter().map(told).collect();
+    let stories: Vec<(ValueExplanation, Vec<Finding>)> = cli.names.iter().map(explain).collect();
     let record =
         |(story, findings): &(ValueExplanation, Vec<Finding>)| why::story_record(story, findings, redacting);
     let text = match cli.output.wants_json() {
@@ -184,7 +184,7 @@ fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Resu
     Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
 }
 
-/// Writes one parameter as a statement that gives the same value when it is read back.
+/// Writes one parameter as a statement that defines the same value when it is read back.
 fn write_statement(
     cli: &ConfigDumpCli,
     row: &ParameterRow<'_>,

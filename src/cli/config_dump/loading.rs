@@ -25,20 +25,20 @@ pub(super) fn load(
     }
 }
 
-/// Returns the problem for a configuration that cannot be loaded.
+/// Returns the error for a configuration that cannot be loaded.
 pub(super) fn config_problem(error: &ConfigError) -> Problem {
     if let Some(problem) = Problem::from_missing_config(error) {
         return problem;
     }
-    let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
+    let lines: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
     let mut problem = match &error.place {
         Some(place) => {
             let name = place.name.to_str_lossy();
             let caret =
                 LineCaret { source: &name, line: place.line, text: &place.text, span: place.span, cut: 0 };
-            Problem::unreadable(said.join("\n")).at_line(&caret)
+            Problem::unreadable(lines.join("\n")).at_line(&caret)
         }
-        None => Problem::unreadable(said.join("\n")),
+        None => Problem::unreadable(lines.join("\n")),
     };
     if let Some(place) = &error.place {
         for (file, line) in &place.included_from {

@@ -104,7 +104,7 @@ fn compare_files(
     let texts = FileTexts::read(&paths, world)?;
     let request = ConfigComparison {
         files: [&paths[0], &paths[1]],
-        // A setting that equals its default counts as unset, so that the comparison does not report it.
+        // A setting that equals its default is treated as unset, so that the comparison does not report it.
         options: LoadOptions { keep_defaults: false, ..cli.load_options() },
         subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
         local_name: cli.who.local_name.as_bytes().into(),
@@ -113,18 +113,18 @@ fn compare_files(
     compare::run(&request, &texts.world(world), output, session)
 }
 
-/// Refuses formats for requests whose output does not have them.
+/// Refuses output formats that the request does not support.
 fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
-    let asked = [
+    let text_requests = [
         (cli.show.summary, "--summary"),
         (cli.show.sources, "--sources"),
         (cli.show.trace, "--trace"),
         (cli.show.expand, "--macro"),
         (cli.show.check_if.is_some(), "--check-if"),
     ];
-    let mut asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
-    asked.clone().try_for_each(|(_, what)| cli.output.refuse_json(what))?;
-    let text = asked.next().map(|(_, what)| what);
+    let mut text_requests = text_requests.into_iter().filter(|(is_requested, _)| *is_requested);
+    text_requests.clone().try_for_each(|(_, what)| cli.output.refuse_json(what))?;
+    let text = text_requests.next().map(|(_, what)| what);
     let text = text.or(cli.show.why.then_some("--why")).or(cli.show.hooks.then_some("--hooks"));
     match (cli.rows.given_option().or(cli.output.long.then_some("--long")), text) {
         (Some(option), Some(what)) => {

@@ -101,7 +101,7 @@ pub(super) enum ConfigDumpVerb {
     },
 }
 
-/// Options for what is shown and how.
+/// Options that select what is printed, and in which form.
 #[derive(Args, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ShowOptions {
@@ -162,7 +162,7 @@ pub(super) struct SubsystemOptions {
         help_heading = OptionGroup::Configuration
     )]
     pub(super) local_name: OsString,
-    /// Run the commands that the configuration names
+    /// Run commands whose output is part of the configuration [default: refuse]
     #[arg(long, global = true, hide_short_help = true, help_heading = OptionGroup::Configuration)]
     pub(super) exec: bool,
 }
@@ -183,7 +183,7 @@ impl ConfigDumpCli {
     /// Returns the part of the request that `condor_config_val` also supports.
     pub(super) fn request(&self) -> ConfigRequest {
         let options = self.load_options();
-        let asked = match &self.verb {
+        let requested = match &self.verb {
             Some(ConfigDumpVerb::Use { templates }) => {
                 templates.iter().map(|text| RequestedName::Template(text.as_bytes().into())).collect()
             }
@@ -198,9 +198,9 @@ impl ConfigDumpCli {
                 self.names.iter().map(|name| RequestedName::Name(text(name))).collect()
             }
         };
-        let asked_none = asked.is_empty();
+        let requests_all = requested.is_empty();
         ConfigRequest {
-            requested: asked,
+            requested,
             own_root: true,
             // Conditions are evaluated with the real values, because the output contains none of them.
             redact: self.show.redact && self.show.check_if.is_none(),
@@ -218,7 +218,7 @@ impl ConfigDumpCli {
             dump: self.show.dump,
             expanded: self.show.expanded,
             trace: self.show.trace,
-            trace_all: self.show.trace && asked_none,
+            trace_all: self.show.trace && requests_all,
             expand_text: self.show.expand.then_some(false),
             write: self.show.summary.then(|| ("-".into(), RowFilter::for_summary())),
             sources: self.show.sources,

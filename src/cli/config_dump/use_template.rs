@@ -6,19 +6,19 @@ use crate::config::template;
 use crate::text::similar_names;
 
 /// Returns the text that `use` prints for an argument, and a warning or `None`.
-pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
+pub(super) fn render_template(argument: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
     let mut warning = None;
-    let (category, rest) = match asked.iter().position(|b| matches!(b, b'=' | b':')) {
-        Some(at) => (&asked[..at], &asked[at + 1..]),
-        None => match memchr::memchr(b'.', asked) {
+    let (category, rest) = match argument.iter().position(|b| matches!(b, b'=' | b':')) {
+        Some(at) => (&argument[..at], &argument[at + 1..]),
+        None => match memchr::memchr(b'.', argument) {
             Some(dot) => {
-                let mut meant = asked.to_vec();
-                meant[dot] = b':';
-                let (was, is) = (asked.as_bstr(), meant.as_bstr());
+                let mut corrected = argument.to_vec();
+                corrected[dot] = b':';
+                let (was, is) = (argument.as_bstr(), corrected.as_bstr());
                 warning = Some(format!("{was} is not valid, assuming {is} was intended"));
-                (&asked[..dot], &asked[dot + 1..])
+                (&argument[..dot], &argument[dot + 1..])
             }
-            None => (asked, &b""[..]),
+            None => (argument, &b""[..]),
         },
     };
     let mut out = Vec::new();
@@ -30,13 +30,13 @@ pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec
         }
         return (out, warning);
     }
-    let wanted = template::next_used_template(rest).map(|(wanted, _)| wanted);
-    let found = known.zip(wanted.as_ref()).and_then(|(known, wanted)| template::find(known, wanted.name));
-    match (found, known, wanted) {
-        (Some(found), Some(known), Some(wanted)) => {
+    let used = template::next_used_template(rest).map(|(used, _)| used);
+    let found = known.zip(used.as_ref()).and_then(|(known, used)| template::find(known, used.name));
+    match (found, known, used) {
+        (Some(found), Some(known), Some(used)) => {
             let body = found.body();
-            if expand || !wanted.arguments.is_empty() {
-                let body = substitute_arguments(&body, wanted.arguments);
+            if expand || !used.arguments.is_empty() {
+                let body = substitute_arguments(&body, used.arguments);
                 let verb: &[u8] = if expand { b" expands to\n" } else { b" is\n" };
                 out.extend_from_slice(&[b"use ", known, b":", rest, verb].concat());
                 if expand {
@@ -67,8 +67,8 @@ pub(super) fn category_names() -> Vec<String> {
 }
 
 /// Returns a hint about a template that is not defined: a similar name, or the names of the categories.
-pub(super) fn undefined_template_hint(asked: &[u8]) -> Option<String> {
-    let text = asked.to_str().ok()?;
+pub(super) fn undefined_template_hint(argument: &[u8]) -> Option<String> {
+    let text = argument.to_str().ok()?;
     let (category, name) = text.split_once([':', '=', '.']).unwrap_or((text, ""));
     let categories = category_names();
     let Some(known) = template::find_category(category.trim().as_bytes()) else {
@@ -91,7 +91,7 @@ fn substitute_arguments(body: &[u8], arguments: &[u8]) -> BString {
     template::insert_arguments(body, arguments).unwrap_or_else(|_| body.into())
 }
 
-/// Printer of template bodies. It replaces `use` statements in a body by the content of the named template.
+/// Printer of template bodies. It replaces each `use` statement in a body by the content of the template.
 struct UseExpander<'o> {
     verbose: bool,
     depth: usize,

@@ -13,7 +13,7 @@ use crate::lint::value_explanation::{
     self, DefinitionRecord, ExpandedValue, ExpansionRecord, ValueExplanation, ValueOrigin,
 };
 
-/// Printer of a value, which masks it if requested.
+/// Formatter of the values of one parameter, which masks secrets if requested.
 struct ValueDisplay<'a> {
     name: &'a BStr,
     redacting: bool,
@@ -32,8 +32,8 @@ impl ValueDisplay<'_> {
     }
 }
 
-/// Returns true if a finding is about the value itself. Findings about what reads the value are not repeated, because the
-/// explanation contains this.
+/// Returns true if a finding is about the value itself. Findings about the readers of the value are not repeated,
+/// because the explanation names the readers.
 pub(super) fn is_about_value(finding: &Finding) -> bool {
     !matches!(finding.rule, LintRule::UnknownParameter | LintRule::RemovedParameter | LintRule::UnusedMacro)
 }
@@ -65,25 +65,25 @@ pub(super) fn render_story(
     }
     push_readers(story, &mut line);
     push_origin(story, &shown, &mut line);
-    for told in &story.ineffective_definitions {
-        line(format!("  {} sets it without effect: it is always detected", told.place));
-        line(format!("      = {}", shown.lines(&told.raw)));
+    for definition in &story.ineffective_definitions {
+        line(format!("  {} sets it without effect: it is always detected", definition.place));
+        line(format!("      = {}", shown.lines(&definition.raw)));
     }
-    for left_out in &story.disabled_definitions {
-        let (condition, number) = &left_out.condition;
-        line(format!("  {} is left out: '{condition}' in line {number} is false", left_out.place));
-        line(format!("      = {}", shown.lines(&left_out.raw)));
+    for disabled in &story.disabled_definitions {
+        let (condition, number) = &disabled.condition;
+        line(format!("  {} is left out: '{condition}' in line {number} is false", disabled.place));
+        line(format!("      = {}", shown.lines(&disabled.raw)));
     }
     if let Some(meaning) = story.description {
         line(format!("  meaning: {meaning}"));
     }
-    if let Some(entered) = &story.table_entry {
-        let default = match entered.default.is_empty() {
+    if let Some(entry) = &story.table_entry {
+        let default = match entry.default.is_empty() {
             true => "none".to_owned(),
-            false => shown.lines(&entered.default),
+            false => shown.lines(&entry.default),
         };
-        let range = entered.range.as_ref().map(|(min, max)| format!(", {min} to {max}")).unwrap_or_default();
-        line(format!("  default: {default}   (type {}{range})", entered.kind.to_lowercase()));
+        let range = entry.range.as_ref().map(|(min, max)| format!(", {min} to {max}")).unwrap_or_default();
+        line(format!("  default: {default}   (type {}{range})", entry.kind.to_lowercase()));
     }
     for hint in &story.hints {
         line(format!("  {hint}"));
@@ -284,16 +284,16 @@ fn describe_reader(usage: &NameUsage) -> (&'static str, Option<String>) {
 pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redacting: bool) -> StoryRecord {
     let shown = ValueDisplay { name: story.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
-    let definition = |told: &DefinitionRecord| DefinitionJsonRecord {
-        place: text(&told.place),
-        raw: shown.text(&told.raw),
-        included_from: told.included_from.iter().map(|(file, line)| (text(file), *line)).collect(),
+    let definition = |definition: &DefinitionRecord| DefinitionJsonRecord {
+        place: text(&definition.place),
+        raw: shown.text(&definition.raw),
+        included_from: definition.included_from.iter().map(|(file, line)| (text(file), *line)).collect(),
     };
-    let left_out = |one: &value_explanation::DisabledDefinition| SkippedDefinitionRecord {
-        place: text(&one.place),
-        raw: shown.text(&one.raw),
-        condition: text(&one.condition.0),
-        condition_line: one.condition.1,
+    let skipped = |definition: &value_explanation::DisabledDefinition| SkippedDefinitionRecord {
+        place: text(&definition.place),
+        raw: shown.text(&definition.raw),
+        condition: text(&definition.condition.0),
+        condition_line: definition.condition.1,
     };
     let step = |step: &ExpansionRecord| ExpansionStepRecord {
         depth: step.depth,
@@ -302,7 +302,7 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
         origin: step.origin.clone(),
     };
     let (read_by, note) = describe_reader(&story.usage);
-    let entered = story.table_entry.as_ref();
+    let entry = story.table_entry.as_ref();
     let (value, error) = match &story.value {
         ExpandedValue::Value(value) => (Some(shown.text(value)), None),
         ExpandedValue::Failed(error) => (None, Some(error.clone())),
@@ -321,15 +321,15 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
         looked_up: story
             .looked_up
             .iter()
-            .map(|one| LookUpRecord { name: text(&one.name), verdict: one.verdict })
+            .map(|look_up| LookUpRecord { name: text(&look_up.name), verdict: look_up.verdict })
             .collect(),
         definitions: story.definitions.iter().map(definition).collect(),
         in_vain: story.ineffective_definitions.iter().map(definition).collect(),
-        left_out: story.disabled_definitions.iter().map(left_out).collect(),
+        left_out: story.disabled_definitions.iter().map(skipped).collect(),
         meaning: story.description,
-        default: entered.map(|entered| shown.text(&entered.default)).filter(|default| !default.is_empty()),
-        kind: entered.map(|entered| entered.kind),
-        range: entered.and_then(|entered| entered.range.as_ref()).map(|(min, max)| [text(min), text(max)]),
+        default: entry.map(|entry| shown.text(&entry.default)).filter(|default| !default.is_empty()),
+        kind: entry.map(|entry| entry.kind),
+        range: entry.and_then(|entry| entry.range.as_ref()).map(|(min, max)| [text(min), text(max)]),
         steps: story.steps.iter().map(step).collect(),
         messages: story.messages.iter().map(|message| text(message)).collect(),
         value,

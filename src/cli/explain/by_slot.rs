@@ -1,4 +1,4 @@
-//! `explain --by-slot`: what keeps each kind of slots empty, and which jobs it would accept.
+//! `explain --by-slot`: for each kind of slots, the clauses that refuse jobs, and the jobs that the slots accept.
 
 use super::screen::{ScreenText, count, screen_lines, shorten, table_heading};
 use crate::text::count::format_thousands;
@@ -7,7 +7,7 @@ use crate::why::matching::{Analysis, SideNames, SlotView};
 /// Maximum number of kinds of slots that are shown.
 const MAX_KINDS: usize = 3;
 
-/// Maximum number of accepted kinds of jobs that are named.
+/// Maximum number of accepted kinds of jobs that are listed for each kind of slots.
 const MAX_ACCEPTED: usize = 3;
 
 /// Maximum length of a sentence.

@@ -1,4 +1,4 @@
-//! Explanations of matches: one screen, JSON, or a page; the same for all programs.
+//! Explanations of matches in all programs: as a screen of text, as JSON, or as an HTML page.
 
 mod by_slot;
 mod html;
@@ -19,13 +19,13 @@ use crate::why::matching::Analysis;
 pub(super) struct ExplanationReport<'a> {
     /// Form of the output.
     pub(super) output: &'a OutputOptions,
-    /// Separated form of the rows.
+    /// Options for separated rows.
     pub(super) rows: RowOptions,
-    /// True to explain slots instead of jobs.
+    /// True if slots are explained, not jobs.
     pub(super) by_slot: bool,
     /// File of the page to write, or `None`.
     pub(super) html: Option<&'a Path>,
-    /// True if one job with a slot is enough for exit status 0.
+    /// True if the exit status is 0 as soon as one job has a slot (`--any`).
     pub(super) any: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn summary_text(analysis: &Analysis<'_>) -> String {
 }
 
 impl ExplanationReport<'_> {
-    /// Prints the report. Exit status 0: every job has a slot.
+    /// Prints the report. The exit status is 0 if every job has a slot or, with `--any`, if a job has one.
     ///
     /// # Errors
     /// Fails if the output cannot be written.

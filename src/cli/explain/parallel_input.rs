@@ -30,7 +30,7 @@ pub(in crate::cli) struct BatchDiagnostics {
     failure: Option<io::Error>,
 }
 
-/// Rest of a stream of long ads, which are jobs.
+/// Rest of a stream of job ads in the long form.
 pub(in crate::cli) struct LongJobStream<R> {
     batcher: AdBatcher<R>,
     prototype: AdReader<Empty>,
@@ -38,19 +38,19 @@ pub(in crate::cli) struct LongJobStream<R> {
     lines: u64,
     /// Number of batches that were read.
     batches: u64,
-    /// True if jobs whose Requirements cannot be read get Requirements that are an error.
+    /// True if Requirements that cannot be read are replaced by `error`.
     marks_unreadable: bool,
 }
 
 impl<R: Read + Send> LongJobStream<R> {
-    /// Makes a stream of the rest of a reader of long ads. Ads that consist only of errors are skipped.
+    /// Creates a stream of the rest of a reader of long ads. Ads that consist only of errors are skipped.
     pub(in crate::cli) fn new(reader: AdReader<R>) -> Self {
         let (lines, prototype) = (reader.lines_read(), reader.batch_reader());
         let batcher = reader.into_batcher();
         LongJobStream { batcher, prototype, lines, batches: 0, marks_unreadable: false }
     }
 
-    /// Returns the stream with Requirements that are an error in each job whose Requirements cannot be read.
+    /// Returns a stream that sets Requirements to `error` in each job whose Requirements cannot be read.
     pub(in crate::cli) fn mark_unreadable_requirements(self) -> Self {
         LongJobStream { marks_unreadable: true, ..self }
     }
@@ -68,8 +68,8 @@ impl<R: Read + Send> LongJobStream<R> {
         self.group(grouper, usize::MAX, name, report).map(drop)
     }
 
-    /// Adds jobs to a grouping as [`LongJobStream::group_all`] does, until the groups fill much memory. Returns true if
-    /// there may be more jobs.
+    /// Adds jobs to a grouping as [`LongJobStream::group_all`] does, until there are more than [`MAX_GROUPS`] groups.
+    /// Returns true if there may be more jobs.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -151,7 +151,8 @@ struct GroupingWorker<'c, 'g, 's> {
     /// Number of the counter's names that the projection contains.
     name_count: usize,
     record: AdRecord,
-    /// True if most jobs of the last batch were new, so that reading a part of them first saves nothing.
+    /// True if most jobs of the last batch belonged to new groups, so that it saves nothing to read only some of their
+    /// attributes first.
     reads_whole: bool,
     marks_unreadable: bool,
     /// True if the Requirements of the current job could not be read.
@@ -184,8 +185,8 @@ impl GroupingWorker<'_, '_, '_> {
         diagnostics
     }
 
-    /// Reads a job, or the attributes that separate groups. Returns `None` at the end, and false for an ad that consists
-    /// only of errors.
+    /// Reads a job, or only its attributes that distinguish groups. Returns `None` at the end, and `Some(false)` for an
+    /// ad that consists only of errors.
     fn read_job(
         &mut self,
         batch: &mut Batch,

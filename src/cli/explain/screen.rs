@@ -3,7 +3,7 @@
 use crate::cli::common::terminal_height;
 use crate::text::count::format_thousands;
 
-/// Number of lines of the smallest and of the largest screen; a text that is not for a terminal fits the smallest.
+/// Minimum and maximum number of lines of a screen. The minimum is used if standard output is not a terminal.
 const LINES: std::ops::RangeInclusive<usize> = 24..=40;
 /// Number of columns.
 const COLUMNS: usize = 80;

@@ -1,4 +1,5 @@
-//! One screen about any number of jobs and slots: which kinds of jobs have no slot, why, and what to change.
+//! Summary of any number of jobs and slots on one screen: the kinds of jobs without a slot, the reasons, and suggested
+//! changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use crate::why::matching::{Analysis, Cause, ClauseSide, SideNames};
 /// Maximum number of kinds of jobs that are explained one by one.
 const MAX_KINDS: usize = 3;
 
-/// Number of lines that one kind of jobs needs for a cause and a suggestion.
+/// Minimum number of lines for one kind of jobs: enough for a cause and a suggestion.
 const MIN_KIND_LINES: usize = 7;
 
 /// Maximum number of clauses in the overview.
@@ -21,7 +22,7 @@ const MAX_SUGGESTIONS: usize = 3;
 /// Maximum number of demands that no slot meets, for each kind of jobs.
 const MAX_IMPOSSIBLE: usize = 2;
 
-/// Attribute that both sides have.
+/// Attribute that both jobs and slots have.
 const REQUIREMENTS: &str = "Requirements";
 
 /// Maximum length of a clause in the overview.
@@ -47,7 +48,7 @@ pub(super) fn text(analysis: &Analysis<'_>) -> String {
     // A few kinds with suggestions are more useful than many without.
     let shown = order.len().min(MAX_KINDS).min((screen.left() / MIN_KIND_LINES).max(1));
     for (number, at) in order.iter().copied().take(shown).enumerate() {
-        // The rest of the screen is divided among the kinds that are still to come.
+        // The rest of the screen is divided among the remaining kinds.
         let share = screen.left().saturating_sub(1) / (shown - number);
         if share < 3 || !add_kind(analysis, at, share, &mut screen) {
             break;
@@ -118,7 +119,7 @@ fn add_overview(analysis: &Analysis<'_>, without: &[usize], screen: &mut ScreenT
     }
 }
 
-/// Adds one kind of jobs if it fits; returns false if it does not.
+/// Adds the text about one kind of jobs if it fits on the screen. Returns false if it does not fit.
 fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut ScreenText) -> bool {
     let group = &analysis.job_groups()[at];
     let SideNames { job, slot } = analysis.side_names();
@@ -131,7 +132,7 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
         some => format!("{} of {}", format_thousands(some as u64), count(analysis.slot_count(), slot)),
     };
     let mut block = String::new();
-    // The line above, the name and the heading of the table.
+    // The empty line, the line with the name, and the heading of the table.
     let heading_lines = 2 + screen_lines(&format!("{name}: {verdict}"));
     let causes = analysis.causes(at);
     let (mut suggestions, mut demands): (Vec<String>, Vec<String>) = Default::default();
@@ -143,14 +144,15 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
         let unsaid = analysis.impossible_demands(at).into_iter().filter(|demand| !is_said(demand));
         demands.extend(unsaid.take(MAX_IMPOSSIBLE).map(line));
     }
-    // The demands that no slot meets, and the best suggestion, are the answer.
+    // The demands that no slot meets, and the best suggestion, are the most important lines, so space is reserved for
+    // them.
     let of_demands: usize = demands.iter().map(|line| screen_lines(line)).sum();
     let reserved = of_demands + suggestions.first().map_or(0, |line| screen_lines(line));
     let mut hidden = causes.len();
     for cause in &causes {
         let has_double = causes.iter().any(|it| it.side != cause.side && it.clause == cause.clause);
         let line = cause_line(cause, has_double.then_some(analysis.side_names()));
-        // The conditions of the job are all shown, as far as the screen allows: its owner can change them.
+        // The job's owner can change the conditions of the job, so as many of them are shown as fit on the screen.
         let most = if cause.side == ClauseSide::Job { screen.left().saturating_sub(1) } else { share };
         if heading_lines + screen_lines(&block) + screen_lines(&line) + reserved > most
             && hidden < causes.len()
@@ -176,7 +178,8 @@ fn add_kind(analysis: &Analysis<'_>, at: usize, share: usize, screen: &mut Scree
     true
 }
 
-/// Formats a cause. If both sides have the clause, `sides` are the words for them, and the line says whose clause it is.
+/// Formats a cause. If jobs and slots have the same clause, `sides` has the nouns for them, and the line says which of
+/// them has the clause.
 fn cause_line(cause: &Cause, sides: Option<SideNames>) -> String {
     let owner = match (sides, cause.side) {
         (Some(SideNames { job, .. }), ClauseSide::Job) => Some(format!("{job}'s {}", cause.attribute)),

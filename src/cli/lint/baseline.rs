@@ -1,7 +1,7 @@
 //! `--baseline`: findings of an old configuration that are not reported again.
 //!
-//! A file has one JSON object per finding with rule, parameter and value. Lines and files are left out, so that a
-//! finding is known wherever its statement moves.
+//! A file has one JSON object per finding with rule, parameter and value. It does not contain lines and file names, so
+//! that a finding remains known if its statement moves.
 
 use std::fs::File;
 use std::io;
@@ -30,8 +30,8 @@ struct KnownFinding {
     value: String,
 }
 
-/// Returns parameter and value of a finding; the text of its line if it is not about a parameter. Secrets are
-/// masked.
+/// Returns the parameter and the value of a finding. If it is not about a parameter, the value is the text of its line.
+/// Secrets are masked.
 pub(super) fn subject(finding: &Finding) -> (String, String) {
     let value = match (&finding.spot, finding.name.is_empty()) {
         (Some(spot), true) => spot.text.trim(),
@@ -46,7 +46,7 @@ fn known_finding(finding: &Finding) -> KnownFinding {
     KnownFinding { rule: finding.rule.name().to_owned(), parameter, value }
 }
 
-/// Writes findings to a file; returns their number.
+/// Writes findings to a file, and returns their number.
 pub(super) fn write(path: &Path, findings: &[Finding]) -> anyhow::Result<usize> {
     let mut text = String::new();
     let mut count = 0;
@@ -62,13 +62,14 @@ pub(super) fn write(path: &Path, findings: &[Finding]) -> anyhow::Result<usize> 
 /// Numbers of the findings of a baseline.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BaselineCounts {
-    /// Findings that were removed from the report.
+    /// Number of findings that were removed from the report.
     pub(super) known: usize,
-    /// Findings of the baseline that were not found again.
+    /// Number of findings of the baseline that were not found again.
     pub(super) gone: usize,
 }
 
-/// Removes the findings that a file lists, as often as it lists them. `selects` returns true for the rules that were checked.
+/// Removes the findings that a file lists. A finding that the file lists N times is removed at most N times. `selects`
+/// returns true for the rules that were checked.
 pub(super) fn remove_known(
     path: &Path,
     findings: &mut Vec<Finding>,

@@ -1,4 +1,4 @@
-//! `--fix` and `--diff`: corrections that are certain.
+//! `--fix` and `--diff`: application of corrections that are certain.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::config::SharedText;
 use crate::config::finding::Finding;
 use crate::lint::corrections::{LineCorrection, correct_line};
 
-/// Maximum number of further times that corrected texts are checked for mistakes that another one had hidden.
+/// Maximum number of times that corrected texts are checked again, for mistakes that were hidden by corrected ones.
 const MAX_RECHECKS: usize = 3;
 
 /// Function that returns the findings after the texts of files were replaced, or `None` if they cannot be checked again.
@@ -22,7 +22,8 @@ pub(in crate::cli) type Recheck<'a> = dyn Fn(&[(PathBuf, Vec<u8>)]) -> Option<Ve
 #[derive(Debug)]
 pub(super) struct CorrectedFile {
     path: PathBuf,
-    /// Lines of the file, each with its line end, before and after the corrections. A corrected line may be several lines.
+    /// Lines of the file with their newlines, before the corrections and after them. A corrected line may consist of
+    /// several lines.
     before: Vec<BString>,
     after: Vec<BString>,
 }
@@ -43,7 +44,7 @@ impl CorrectedFile {
         self.after.iter().flat_map(|line| line.iter().copied()).collect()
     }
 
-    /// Returns the number of the first line of each corrected line.
+    /// Returns, for each line of the original text, the number of its first line in the corrected text.
     fn line_numbers(&self) -> Vec<u32> {
         let mut next = 1;
         let number = |line: &BString| {
@@ -54,8 +55,8 @@ impl CorrectedFile {
         self.after.iter().map(number).collect()
     }
 
-    /// Corrects a line of the corrected text if it is still the one that was checked; returns the findings whose corrections
-    /// were applied. `numbers` are those of the corrected lines.
+    /// Corrects line `number` of the corrected text if it is still the line that was checked. Returns the findings
+    /// whose corrections were applied. `numbers` is the result of [`Self::line_numbers`].
     fn correct(&mut self, number: u32, corrections: LineCorrections<'_>, numbers: &[u32]) -> Vec<usize> {
         let Some(at) = numbers.partition_point(|first| *first <= number).checked_sub(1) else {
             return Vec::new();
@@ -93,7 +94,7 @@ pub(super) struct CorrectionPlan {
 }
 
 impl CorrectionPlan {
-    /// Returns the findings that are not corrected, at their places in the corrected files.
+    /// Returns the findings that are not corrected, with their locations in the corrected files.
     pub(super) fn into_remaining(self) -> Vec<Finding> {
         self.remaining
     }
@@ -102,7 +103,7 @@ impl CorrectionPlan {
         self.files.iter().map(|file| (file.path.clone(), file.corrected_text())).collect()
     }
 
-    /// Applies the corrections of findings in the corrected texts; returns true if there are any.
+    /// Applies the corrections of findings to the corrected texts. Returns true if there are any.
     fn add(&mut self, findings: Vec<Finding>) -> anyhow::Result<bool> {
         let mut by_file: BTreeMap<&SharedText, BTreeMap<u32, LineCorrections<'_>>> = BTreeMap::new();
         for (at, finding) in findings.iter().enumerate() {
@@ -120,7 +121,7 @@ impl CorrectionPlan {
             }
             let Some(file) = self.files.iter_mut().find(|file| file.path == path) else { continue };
             let numbers = file.line_numbers();
-            // A correction may insert lines, so the last line comes first.
+            // A correction may insert lines, so the last line is corrected first.
             for (number, corrections) in lines.into_iter().rev() {
                 corrected.extend(file.correct(number, corrections, &numbers));
             }
@@ -135,11 +136,10 @@ impl CorrectionPlan {
     }
 }
 
-/// Collects the corrections of findings whose files still have the lines that were read, and those of mistakes that become
-/// visible by them.
+/// Collects the corrections of findings whose lines have not changed since they were checked, and of mistakes that
+/// become visible after these corrections.
 ///
-/// # Errors
-/// A file with corrections is not a text file.
+/// # Errors Returns an error if a file with corrections is not a text file.
 pub(super) fn plan(findings: Vec<Finding>, recheck: &Recheck<'_>) -> anyhow::Result<CorrectionPlan> {
     let mut plan = CorrectionPlan::default();
     let mut has_corrected = plan.add(findings)?;
@@ -153,7 +153,7 @@ pub(super) fn plan(findings: Vec<Finding>, recheck: &Recheck<'_>) -> anyhow::Res
     Ok(plan)
 }
 
-/// Writes the corrected files; returns the number of corrections.
+/// Writes the corrected files, and returns the number of corrections.
 pub(super) fn apply(plan: &CorrectionPlan) -> anyhow::Result<usize> {
     for file in &plan.files {
         replace_file(&file.path, &file.corrected_text())
@@ -162,7 +162,7 @@ pub(super) fn apply(plan: &CorrectionPlan) -> anyhow::Result<usize> {
     Ok(plan.count)
 }
 
-/// Describes each corrected line: its place, the old text and the new one.
+/// Returns a description of each corrected line: its location, its old and its new text.
 pub(super) fn describe(plan: &CorrectionPlan) -> Vec<String> {
     let mut described = Vec::new();
     for file in &plan.files {
@@ -217,7 +217,7 @@ fn render_file_diff(file: &CorrectedFile) -> Vec<u8> {
     out
 }
 
-/// Returns the number of lines of corrected lines: a correction may insert a line.
+/// Returns the number of lines of a corrected text, into which corrections may have inserted lines.
 fn count_lines(lines: &[BString]) -> usize {
     lines.iter().map(|line| line.lines_with_terminator().count()).sum()
 }

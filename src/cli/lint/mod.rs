@@ -24,19 +24,18 @@ pub(super) use options::{LintFormat, LintOptions, parse_rule, parse_version};
 pub(super) use record::FindingRecord;
 pub(super) use rule_table::{print_explanation, print_rules};
 
-/// Findings of one call, and what was read.
+/// Findings of one run, and a description of the checked input.
 #[derive(Debug, Default)]
 pub(super) struct LintReport {
     /// Findings in the order of their places.
     pub(super) findings: Vec<Finding>,
-    /// Text after the counts: number of sources and settings.
+    /// Text that is printed after the numbers of findings, such as `2 sources and 30 settings read`.
     pub(super) read: String,
 }
 
-/// Filters, corrects and prints findings; returns the exit status. `recheck` checks corrected texts.
+/// Filters, corrects and prints findings, and returns the exit status. `recheck` checks corrected texts.
 ///
-/// # Errors
-/// The options exclude each other, or a file cannot be read or written.
+/// # Errors Returns an error if the options contradict each other, or a file cannot be read or written.
 pub(super) fn finish(
     report: LintReport,
     recheck: &Recheck<'_>,

@@ -39,7 +39,7 @@ pub(crate) struct LintOptions {
     /// Check for HTCondor 24.0, 25.0 or 25.14 [default: 25.14]
     #[arg(long = "for", value_name = "VERSION", value_parser = parse_version)]
     pub version: Option<TargetVersion>,
-    /// Count macros that FILE (a script or submit file) mentions as used
+    /// Treat macros that occur in FILE (a script or submit file) as used
     ///
     /// The option may be repeated.
     #[arg(long, value_name = "FILE")]
@@ -83,8 +83,7 @@ impl LintOptions {
 
     /// Returns the output format.
     ///
-    /// # Errors
-    /// `--format` is given with `--json` or `--jsonl`.
+    /// # Errors Returns an error if options for different formats are given.
     pub(super) fn format(&self, output: &OutputOptions) -> anyhow::Result<LintFormat> {
         let has_rows = self.rows.given_option().or(self.order.given_option());
         match self.format {

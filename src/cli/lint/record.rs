@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::config::finding::Finding;
 use crate::config::lint_rule::LintRule;
 
-/// JSON object of a finding. Lines count from 1, columns from 1 in bytes; an end column is that after the last byte.
+/// JSON object of a finding. Lines and columns are counted from 1, columns in bytes. An end column is the column after
+/// the last byte.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingRecord {
     rule: LintRule,
@@ -22,7 +23,7 @@ pub(crate) struct FindingRecord {
     replacement: Option<ReplacementRecord>,
 }
 
-/// JSON object of a correction, on the line of its finding.
+/// JSON object of a correction in the line of its finding.
 #[derive(Debug, Serialize)]
 struct ReplacementRecord {
     line: u32,

@@ -7,12 +7,13 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Replaces the content of a file: other processes see the old text or the new one, also after a crash.
+/// Replaces the content of a file atomically: other processes always see either the complete old or the complete new
+/// text, even after a crash.
 ///
 /// The file keeps its owner, group and permissions. If `path` is a symbolic link, its target is replaced.
 ///
-/// # Errors
-/// The new file cannot be written beside the old one, or cannot have the same owner. The old file is then unchanged.
+/// # Errors Returns an error if a new file cannot be written in the same directory, or cannot get the same owner. The
+/// old file is then unchanged.
 pub(super) fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let target = path.canonicalize()?;
     let directory = target.parent().unwrap_or(Path::new("/"));
@@ -24,11 +25,11 @@ pub(super) fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
         fchown(file, Some(status.uid()), Some(status.gid()))
             .map_err(|error| io::Error::new(error.kind(), format!("its owner cannot be kept: {error}")))?;
     }
-    // After the change of the owner, which removes the set-user-ID and set-group-ID bits.
+    // The permissions are set after the owner, because changing the owner clears the set-user-ID and set-group-ID bits.
     file.set_permissions(status.permissions())?;
     file.sync_all()?;
     written.persist(&target).map_err(|error| error.error)?;
-    // Some file systems cannot synchronise a directory; the new content is complete all the same.
+    // Some file systems cannot synchronise a directory. The new content is complete even without it.
     File::open(directory).and_then(|directory| directory.sync_all()).or(Ok(()))
 }
 
@@ -45,7 +46,7 @@ mod tests {
         fs::create_dir(place.path().join("real")).unwrap();
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         let is_root = fchown(&File::open(&file).unwrap(), Some(65534), Some(65534)).is_ok();
         let before = fs::metadata(&file).unwrap();
         symlink("real/condor_config", &link).unwrap();

@@ -91,7 +91,7 @@ fn render_result(finding: &Finding) -> Value {
     result
 }
 
-/// Returns a region of the line of a place, between two byte offsets.
+/// Returns the region between two byte offsets of a line.
 fn region(spot: &SourceLocation, start: u32, end: u32) -> Value {
     let column = |at: u32| spot.text[..spot.text.len().min(at as usize)].chars().count() + 1;
     json!({
@@ -102,7 +102,7 @@ fn region(spot: &SourceLocation, start: u32, end: u32) -> Value {
     })
 }
 
-/// Returns the location of a file: a URI reference, relative as the file's name is.
+/// Returns the location of a file as a URI reference, which is relative if the file's name is relative.
 fn artifact(spot: &SourceLocation) -> Value {
     let mut uri = if spot.name.starts_with(b"/") { "file://".to_owned() } else { String::new() };
     for &byte in spot.name.iter() {

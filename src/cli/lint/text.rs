@@ -13,11 +13,11 @@ use crate::config::lint_rule::{LintRule, LintSeverity};
 use crate::text::caret::LineCaret;
 use crate::text::control_characters::mask_terminal_controls;
 
-/// Maximum number of findings of one rule in one source that are printed: a file that is not a configuration may
-/// have millions.
+/// Maximum number of findings of one rule in one source that are printed. A file that is not a configuration may have
+/// millions of findings.
 const MAX_SHOWN_PER_RULE: usize = 100;
 
-/// Renders findings, with the number of further ones for each rule that exceeds the maximum.
+/// Renders findings. For a rule with more findings than the maximum, the number of further findings is printed.
 pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String {
     let mut text = String::new();
     let mut totals: FxHashMap<(LintRule, Option<&SharedText>), usize> = FxHashMap::default();
@@ -33,7 +33,7 @@ pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String 
     }
     for finding in shown {
         let key = key(finding);
-        // A line that reports one hidden finding would be as long as the finding, which is printed instead.
+        // If only one finding exceeds the maximum, it is printed, because a line about it would be as long.
         let limit = if totals[&key] == MAX_SHOWN_PER_RULE + 1 { usize::MAX } else { MAX_SHOWN_PER_RULE };
         let count = counts.entry(key).or_insert(0);
         *count += 1;
@@ -46,7 +46,7 @@ pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String 
     for key in cut {
         let more = totals[&key] - MAX_SHOWN_PER_RULE;
         let source = key.1.map(|name| format!("{name}: ")).unwrap_or_default();
-        let _ = writeln!(text, "{source}{more} more like these [{}]; --json has them", key.0);
+        let _ = writeln!(text, "{source}{more} more findings [{}]; --json prints all of them", key.0);
     }
     text + &list_by_reader(&elsewhere)
 }

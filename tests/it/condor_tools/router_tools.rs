@@ -357,7 +357,7 @@ fn frequent_findings_are_counted_and_rare_ones_are_shown() {
     let (status, out) = call(program, "htc-router-translate", &["lint", "rules"], place.path());
     assert_eq!((status, out.matches("[command]\n    bad").count()), (1, 100), "{out}");
     assert!(out.contains("rules:1001:7: warning: there is no function foo"), "{out}");
-    assert!(out.contains("\nrules: 900 more like these [command]; --json has them\n"), "{out}");
+    assert!(out.contains("\nrules: 900 more findings [command]; --json prints all of them\n"), "{out}");
     let (_, all) = call(program, "htc-router-translate", &["lint", "--jsonl", "rules"], place.path());
     assert_eq!(all.matches("\"command\"").count(), 1000);
 }

@@ -172,7 +172,7 @@ impl ConfigQuery<'_> {
     /// Handles `-dump -verbose:both`: prints the entries of both tables, settings and defaults.
     fn dump_both(&self, view: &ConfigView<'_>, output: &mut ToolOutput) {
         let mut count = 0;
-        // Values are expanded as if no subsystem were given, and without counting uses.
+        // Values are expanded without a subsystem, and without counting uses.
         let plain = ConfigView::new(&self.config.set, LookupContext::default(), self.world);
         for row in parameter_rows::rows_with_defaults(&self.config.set, self.world, true) {
             let (parameter, found) = match row.kind {

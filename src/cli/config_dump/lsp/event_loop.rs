@@ -12,12 +12,12 @@ use crate::cli::common::{Problem, ProgramContext, Status, exit_when_reader_is_go
 use crate::lsp::{ExitKind, Server};
 use crate::world::World;
 
-/// Time without further changes after which diagnostics are published.
+/// Time after the last change when diagnostics are published.
 const QUIET_TIME: Duration = Duration::from_millis(20);
 /// Time after the first change when diagnostics are published even if the text is still changing.
 const LONGEST_WAIT: Duration = Duration::from_millis(60);
 
-/// Times of the first and last change for which no diagnostics have been published.
+/// Times of the first and the last change since diagnostics were published.
 #[derive(Clone, Copy, Debug)]
 struct PendingChanges {
     first: Instant,

@@ -13,7 +13,7 @@ const MAX_MESSAGE_BYTES: usize = 256 << 20;
 pub(super) enum ServerInput {
     /// Content of one message.
     Content(Vec<u8>),
-    /// The input does not have the form of messages; the text is the reason.
+    /// The input does not follow the framing of messages; contains the reason.
     BadFraming(String),
     /// Reading failed.
     Failed(io::Error),
@@ -24,7 +24,7 @@ pub(super) fn read_input(input: &mut impl BufRead) -> Option<ServerInput> {
     match read_content(input) {
         Ok(Ok(content)) => content.map(ServerInput::Content),
         Ok(Err(problem)) => Some(ServerInput::BadFraming(problem)),
-        // The editor has exited within a message.
+        // The editor has exited while it sent a message.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
         Err(error) => Some(ServerInput::Failed(error)),
     }
@@ -82,7 +82,7 @@ pub(super) fn parse_message(content: &[u8]) -> Result<Message, Value> {
     let has_id = value.get("id").is_some();
     let answer_id = if id.is_number() || id.is_string() { id } else { Value::Null };
     match serde_json::from_value::<Message>(value) {
-        // `Message` does not accept this type of id, for example a fraction, and treats the request as a notification.
+        // `Message` does not accept this type of id, for example a fraction, and parses the request as a notification.
         Ok(Message::Notification(_)) if has_id => {
             Err(refusal(&answer_id, ErrorCode::InvalidRequest, "the id of the request is not valid"))
         }

@@ -27,7 +27,7 @@ pub(super) struct LspOptions {
     /// Check for HTCondor 24.0, 25.0 or 25.14 [default: 25.14]
     #[arg(long = "for", value_name = "VERSION", value_parser = parse_version)]
     pub(super) version: Option<TargetVersion>,
-    /// Count macros that FILE (a script or submit file) mentions as used
+    /// Treat macros that occur in FILE (a script or submit file) as used
     ///
     /// The option may be repeated.
     #[arg(long, value_name = "FILE")]
@@ -36,8 +36,7 @@ pub(super) struct LspOptions {
 
 /// Runs the language server until the editor ends it or closes the connection.
 ///
-/// # Errors
-/// Fails if standard input does not have the Language Server Protocol, or if an answer cannot be written.
+/// # Errors Fails if standard input does not follow the Language Server Protocol, or if an answer cannot be written.
 pub(super) fn run(
     options: &LspOptions,
     load: LoadOptions,
@@ -58,7 +57,7 @@ pub(super) fn run(
     // The editor opens the text of a template as a file. The files are removed when the server ends.
     let templates = tempfile::Builder::new().prefix("htc-templates-").tempdir();
     let templates = templates.map_err(|error| {
-        Problem::unreadable("cannot create a directory for the texts of templates").caused_by(error)
+        Problem::unreadable("cannot create a directory for the contents of templates").caused_by(error)
     })?;
     let mut server = Server::new(settings, env!("HTC_VERSION"), Some(templates.path().to_owned()));
     event_loop::run(&mut server, world, program)
