@@ -21,9 +21,10 @@ pub fn generated_files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
         }
         let function = program.name.replace('-', "_");
         for shell in &SHELLS {
-            let named = |text: &str| text.replace("@PROGRAM@", program.name).replace("@FUNCTION@", &function);
-            let path = format!("completions/{}/{}", shell.directory, named(shell.file));
-            files.push((PathBuf::from(path), named(shell.script).into_bytes()));
+            let substitute =
+                |text: &str| text.replace("@PROGRAM@", program.name).replace("@FUNCTION@", &function);
+            let path = format!("completions/{}/{}", shell.directory, substitute(shell.file));
+            files.push((PathBuf::from(path), substitute(shell.script).into_bytes()));
         }
     }
     files.push((PathBuf::from("man/htc-scenario.5"), super::slot_run::SCENARIO_PAGE.as_bytes().to_vec()));

@@ -266,17 +266,17 @@ impl StatusView<'_> {
 
     fn selects(&self, row: &JobPair, world: &dyn World) -> bool {
         let common = self.common;
-        let any = common.running || common.idle || common.held;
-        let state = (common.running
+        let selects_states = common.running || common.idle || common.held;
+        let has_state = (common.running
             && matches!(row.status, JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT))
             || (common.idle && row.status == JobStatus::IDLE)
             || (common.held && row.status == JobStatus::HELD);
-        (!any || state)
+        (!selects_states || has_state)
             && common.route.as_ref().is_none_or(|route| row.route == route.as_bytes())
             && self.constraint.iter().all(|expr| Context::new(world).my(&row.ad).holds(expr))
     }
 
-    /// Returns the options that order rows which are not ads.
+    /// Returns the options for the order of rows that are not ads.
     fn row_order(&self) -> RowOrderOptions {
         let RoutedJobOptions { sort, reverse, limit, .. } = self.common;
         RowOrderOptions { sort: sort.clone(), reverse: *reverse, limit: *limit }
@@ -286,19 +286,19 @@ impl StatusView<'_> {
         if self.common.watch.is_some() {
             exit_when_reader_is_gone();
         }
-        let mut seen = false;
+        let mut has_shown_rows = false;
         loop {
             let world = self.common.clock.world();
             let mut rows = match (self.read_rows(files, &world), self.common.watch) {
                 // A watched file may be missing for a moment; the next read may find it again.
-                (Err(error), Some(period)) if seen => {
+                (Err(error), Some(period)) if has_shown_rows => {
                     self.session.report(&error);
                     std::thread::sleep(period);
                     continue;
                 }
                 (rows, _) => rows?,
             };
-            seen = true;
+            has_shown_rows = true;
             rows.retain(|row| self.selects(row, &world));
             if let Some(file) = &self.common.openmetrics {
                 write_metrics(file.as_deref(), job_counts::render_metrics(&rows))?;
@@ -348,7 +348,7 @@ impl StatusView<'_> {
         if let Some(by) = &self.common.by {
             return self.count_jobs_with_problems(by, rows, &world);
         }
-        let mut found: Vec<(String, BString, String)> = Vec::new();
+        let mut findings: Vec<(String, BString, String)> = Vec::new();
         for row in rows.iter().filter(|row| self.selects(row, &world)) {
             let Some(trouble) = row.problem else { continue };
             let id = row.copy.or(row.source).map(|id| id.to_string()).unwrap_or_default();
@@ -359,24 +359,25 @@ impl StatusView<'_> {
             if trouble == PairProblem::Held && !row.hold_reason.is_empty() {
                 text = format!("{text}: {}", row.hold_reason);
             }
-            found.push((id, row.route.clone(), text));
+            findings.push((id, row.route.clone(), text));
         }
-        found.extend(self.routes_over_limits(&rows, &world));
-        let is_healthy = found.is_empty();
+        findings.extend(self.routes_over_limits(&rows, &world));
+        let is_healthy = findings.is_empty();
         let object = |(job, route, text): &(String, BString, String)| json!({ "job": job, "route": (!route.is_empty()).then(|| route.to_str_lossy()), "trouble": text });
-        let found = self.row_order().apply(found, |row| serde_json::to_string(&object(row)), self.session)?;
+        let findings =
+            self.row_order().apply(findings, |row| serde_json::to_string(&object(row)), self.session)?;
         let text = || {
-            if found.is_empty() {
+            if findings.is_empty() {
                 return String::new();
             }
             let columns = ["<JOB", "<ROUTE", "<TROUBLE"];
-            let lines = found.iter().map(|(job, route, text)| {
+            let lines = findings.iter().map(|(job, route, text)| {
                 let route = if route.is_empty() { "-".into() } else { route.to_string() };
                 [job.clone(), route, text.clone()]
             });
             render_table(&columns, lines, Painter::stdout(self.common.output.color))
         };
-        let rows_found: Vec<serde_json::Value> = found.iter().map(object).collect();
+        let rows_found: Vec<serde_json::Value> = findings.iter().map(object).collect();
         let output = match self.common.rows.render(&rows_found, &["job", "route", "trouble"])? {
             Some(rows) => rows,
             None => self.common.output.render_json(&rows_found)?.unwrap_or_else(text).into_bytes(),
@@ -395,29 +396,34 @@ impl StatusView<'_> {
         mut rows: Vec<JobPair>,
         world: &dyn World,
     ) -> anyhow::Result<Status> {
-        let over = self.routes_over_limits(&rows, world);
+        let full_routes = self.routes_over_limits(&rows, world);
         rows.retain(|row| row.problem.is_some() && self.selects(row, world));
-        for (_, route, text) in &over {
+        for (_, route, text) in &full_routes {
             self.session.write_stderr(&format!("{route}: {text}\n"));
         }
         write_to_stdout(self.render_counts(&rows, by, world)?)?;
-        Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
+        Ok(if rows.is_empty() && full_routes.is_empty() { Status::Done } else { Status::No })
     }
 
     /// Returns the routes that have more jobs than their limits allow. Without a configuration that sets limits, returns none.
     fn routes_over_limits(&self, rows: &[JobPair], world: &dyn World) -> Vec<(String, BString, String)> {
         let Ok(config) = self.load_config(world) else { return Vec::new() };
         let view = config.view(world);
-        let knobs = RouterParameters::load(&view, &mut |_| {});
+        let router_parameters = RouterParameters::load(&view, &mut |_| {});
         let routes = RouteTable::load(
-            RouteLoadContext { view: &view, parameters: &knobs, world, quirks: QuirkMode::Manual },
+            RouteLoadContext {
+                view: &view,
+                parameters: &router_parameters,
+                world,
+                quirks: QuirkMode::Manual,
+            },
             &mut |_| {},
         );
-        let told = |(route, jobs): (&Route, i64)| {
+        let to_row = |(route, jobs): (&Route, i64)| {
             let text = format!("{}, but at most {} (MaxJobs)", counted(jobs, "job"), route.max_jobs);
             (String::new(), route.name.clone(), text)
         };
-        job_pairs::routes_over_limit(rows, &routes).into_iter().map(told).collect()
+        job_pairs::routes_over_limit(rows, &routes).into_iter().map(to_row).collect()
     }
 
     /// Calls `keep` with the ad of each selected routed job that has left the queue, newest first.
@@ -475,7 +481,7 @@ impl StatusView<'_> {
             self.sort_keys.sort(&mut ads, |ad| ad, &world, ("ad", self.session));
             ads.truncate(self.common.limit.unwrap_or(usize::MAX));
         }
-        let shown = match (&self.counts, &self.common.by) {
+        let output = match (&self.counts, &self.common.by) {
             (Some(counts), _) => counts.render(&ads, self.common, &world, self.session)?,
             (None, Some(by)) => {
                 let rows: Vec<JobPair> = ads.iter().map(|ad| job_pairs::from_history(ad, &world)).collect();
@@ -487,7 +493,7 @@ impl StatusView<'_> {
                 table.render(painter)
             })?,
         };
-        write_to_stdout(shown)?;
+        write_to_stdout(output)?;
         Ok(Status::Done)
     }
 
@@ -537,7 +543,7 @@ impl Renderable for ClassAd {
     }
 }
 
-/// First columns of the rows of a history, which has them also without records.
+/// First columns of a history table. They are printed even if there are no records.
 const HISTORY_KEYS: [&str; 7] =
     ["ClusterId", "ProcId", "RoutedFromJobId", "RouteName", "Owner", "JobStatus", "CompletionDate"];
 

@@ -17,8 +17,8 @@ use crate::transform::{
     Transform, TransformEvent, TransformFailure, TransformLoadError, TransformProblem, TransformRequirements,
 };
 
-/// Returns the problem for a failed transform, with the location of the failure.
-pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> anyhow::Error {
+/// Returns the error for a failed transform, with the location of the failure.
+pub(super) fn problem_from_failure(failure: &TransformFailure, status: Status) -> anyhow::Error {
     let problem = CliProblem::new(status, failure.to_string());
     let span = failure.line.locate(failure.at);
     let source = &failure.line.source;
@@ -29,7 +29,7 @@ pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> any
         }
         FailureReason::Condition(IfError::Condition { keyword, reason, .. })
             if *keyword == "if" || *reason == ConditionError::Complex => Some(
-            "25.14 evaluates such a condition only where it is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
+            "25.14 accepts an expression as a condition only if its value is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
         ),
         FailureReason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
         _ => None,
@@ -37,7 +37,7 @@ pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> any
     problem.maybe_hint(hint).into()
 }
 
-/// Returns the problem for a text that is not a valid transform.
+/// Returns the error for a text that is not a valid transform.
 pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow::Error {
     let TransformLoadError::Requirements { reason, line, span, .. } = error;
     let problem = CliProblem::new(status, format!("REQUIREMENTS: {reason}"));
@@ -46,26 +46,26 @@ pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow
     problem.maybe_hint(error.advice()).into()
 }
 
-/// Returns the problem of a statement, with its location: in the file if no macro expansion precedes the error, otherwise in the
-/// expanded text.
+/// Returns the error for a statement that has a problem. Its location is in the file if no macro expansion precedes the
+/// error, otherwise in the expanded text.
 pub(super) fn statement_problem(
     line: &RuleLine,
     problem: &TransformProblem,
     status: Status,
 ) -> anyhow::Error {
-    let told = CliProblem::new(status, problem.kind.to_string());
+    let error = CliProblem::new(status, problem.kind.to_string());
     let source = &line.source;
     if let Some(place) = problem.in_line {
         let span = line.locate(place);
-        return told.at(&Caret { source: &source.name, text: &source.text, span }).into();
+        return error.at(&Caret { source: &source.name, text: &source.text, span }).into();
     }
     let points = !matches!(problem.kind, ProblemKind::Function(_));
     let (text, span) =
         if points { (&problem.text, problem.at) } else { (&line.text, Span::new(0, line.text.len())) };
     let first = text.lines().next().unwrap_or_default();
-    let told =
-        told.at_line(&LineCaret { source: &source.name, line: line.number, text: first, span, cut: 0 });
-    if points { told.hint("the line above is shown after macro expansion").into() } else { told.into() }
+    let error =
+        error.at_line(&LineCaret { source: &source.name, line: line.number, text: first, span, cut: 0 });
+    if points { error.hint("the line above is shown after macro expansion").into() } else { error.into() }
 }
 
 /// Observer that only reports problems on standard error.
@@ -115,9 +115,9 @@ impl<'a> VerboseObserver<'a> {
     }
 
     fn add_line(&mut self, parts: &[&[u8]]) {
-        // The reference prints C strings, and `SET X, 1` leaves a NUL byte in the name.
-        let shown = parts.iter().filter_map(|part| part.split(|&b| b == 0).next());
-        shown.for_each(|part| self.lines.extend_from_slice(part));
+        // The reference prints C strings, which end at the NUL byte that `SET X, 1` leaves in the name.
+        let texts = parts.iter().filter_map(|part| part.split(|&b| b == 0).next());
+        texts.for_each(|part| self.lines.extend_from_slice(part));
         self.lines.push(b'\n');
     }
 }
@@ -346,7 +346,7 @@ pub(super) fn ad_to_json_line(ad: &ClassAd) -> Vec<u8> {
     out
 }
 
-/// Returns the problem for a finding of the linter, with its location.
+/// Returns the error for a finding of the linter, with its location.
 pub(super) fn finding_problem(
     finding: &crate::lint::transforms::TransformFinding,
     status: Status,

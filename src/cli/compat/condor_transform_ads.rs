@@ -108,7 +108,7 @@ impl TransformAdsTool<'_> {
             }
             let checked = checking.check_commands(last, &mut report::StderrObserver::new(self.program));
             if let Some(failure) = &checked.failure {
-                let problem = report::failure_problem(failure, Status::Tool(255));
+                let problem = report::problem_from_failure(failure, Status::Tool(255));
                 self.program.report(&problem.context(format!("invalid rules file {}", last.name)));
             }
             if checked.commands == 0 {

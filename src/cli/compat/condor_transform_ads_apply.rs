@@ -73,7 +73,7 @@ impl TransformAdsTool<'_> {
             }
             if let Err(failure) = session.apply(transform, ad, &mut observer) {
                 let status = if failure.reason.is_too_deep() { TOO_DEEP_STATUS } else { FAILED_STATUS };
-                self.program.report(&report::failure_problem(&failure, Status::Tool(status)));
+                self.program.report(&report::problem_from_failure(&failure, Status::Tool(status)));
                 failed = Some(status);
             }
         }

@@ -78,8 +78,9 @@ fn prefix_completer(words: impl Fn() -> Vec<String> + Send + Sync + 'static) -> 
     })
 }
 
-/// Returns the words that begin with the typed text, ignoring case. If there are several, their beginning is replaced by the
-/// typed text: a shell replaces the typed text by the common prefix of all candidates, which must not be shorter.
+/// Returns the words that begin with the typed text, ignoring case. If there are several, their beginnings are replaced
+/// by the typed text, because a shell replaces the typed text by the common prefix of all candidates, which must not be
+/// shorter than the typed text.
 fn complete_prefix(typed: &str, words: Vec<String>) -> Vec<String> {
     let begins =
         |word: &String| word.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
@@ -95,7 +96,7 @@ fn hook_type_words() -> Vec<String> {
     hooks.chain(["startd-cron", "schedd-cron", "benchmark"].map(str::to_owned)).collect()
 }
 
-/// Completes first the categories of templates, then the templates of the typed category.
+/// Completes the name of a category of templates or, after a category, the name of a template.
 fn complete_templates(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str().map(str::to_ascii_lowercase) else { return Vec::new() };
     let mut names: Vec<String> = template::all()
@@ -154,7 +155,8 @@ impl TypedConfig {
         names.into_iter().map(|name| name + end).collect()
     }
 
-    /// Returns the slots of the execution point that runs with this configuration; if none runs, the slots that it would have.
+    /// Returns the slots of the execution point that runs with this configuration. If none runs, returns the slots that
+    /// it would have.
     fn slot_names(&self) -> Vec<String> {
         self.running_slots().or_else(|| self.planned_slots()).unwrap_or_default()
     }

@@ -1,9 +1,9 @@
-//! Completion in the shell. The completion files for bash, zsh and fish call the program itself, which knows its words and the
-//! configuration.
+//! Completion in the shell. The completion files for bash, zsh and fish call the program itself, which knows its
+//! options and reads the configuration.
 //!
-//! A completion file contains no words: it calls the program with [`COMPLETION_VARIABLE`] in its environment, the number of the
-//! word at the cursor and the words of the line. Candidates come from the program's own definition (clap), values from
-//! [`completers`].
+//! A completion file contains no candidates. It calls the program with [`COMPLETION_VARIABLE`] in its environment, the
+//! number of the word at the cursor and the words of the line. Candidates come from the program's own definition
+//! (clap), values from [`completers`].
 
 mod completers;
 mod typed_line;
@@ -34,8 +34,8 @@ pub(super) const SHELLS: [ShellCompletion; 3] = [
     ShellCompletion { directory: "fish", file: "@PROGRAM@.fish", script: include_str!("complete.fish") },
 ];
 
-/// Returns the completions in the form that the shell expects, one per line. For an invalid command line, returns nothing and
-/// prints no message.
+/// Returns the completions in the form that the shell expects, one per line. For an invalid command line, returns an
+/// empty text.
 pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsString]) -> String {
     let Some(line) = TypedLine::from_shell(shell, words) else { return String::new() };
     let mut text = String::new();
@@ -96,9 +96,9 @@ mod tests {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let program =
             PROGRAMS.iter().find(|program| program.name == line.split(' ').next().unwrap()).unwrap();
-        let mut asked = vec![OsString::from((words.len() - 1).to_string())];
-        asked.extend(words);
-        completions_for(program, OsStr::new(shell), &asked).lines().map(str::to_owned).collect()
+        let mut arguments = vec![OsString::from((words.len() - 1).to_string())];
+        arguments.extend(words);
+        completions_for(program, OsStr::new(shell), &arguments).lines().map(str::to_owned).collect()
     }
 
     #[test]

@@ -34,9 +34,9 @@ impl TypedLine {
         }
         let current = words.pop()?;
         let separator = current.as_bytes().iter().rposition(|byte| matches!(byte, b'=' | b':'));
-        let kept = if is_bash { separator.map_or(0, |at| at + 1) } else { 0 };
+        let kept_prefix_length = if is_bash { separator.map_or(0, |at| at + 1) } else { 0 };
         words.remove(0);
-        Some(TypedLine { words, current, kept_prefix_length: kept })
+        Some(TypedLine { words, current, kept_prefix_length })
     }
 
     /// Returns the words before the cursor in the form that clap expects.

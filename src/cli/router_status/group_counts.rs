@@ -68,8 +68,8 @@ impl GroupCounts {
         for ad in ads {
             counts.add_ad(&self.by, &self.aggregates, &Context::new(world).my(ad));
         }
-        let left_out = counts.left_out_warning(&self.aggregates);
-        if let (Some(warning), false) = (left_out, common.output.quiet) {
+        let warning_text = counts.left_out_warning(&self.aggregates);
+        if let (Some(warning), false) = (warning_text, common.output.quiet) {
             session.warn(&warning);
         }
         let list = common.output.ad_format().map(|format| match format {

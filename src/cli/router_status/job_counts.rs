@@ -18,7 +18,7 @@ const COUNT_NAMES: [&str; 6] = ["Jobs", "Idle", "Running", "Held", "Done", "Othe
 
 /// Number of jobs of one group: all jobs, then jobs by state.
 pub(super) struct JobStateCounts {
-    /// Kind of the group, which is the attribute with the group's name in ads and in JSON.
+    /// Kind of the group. It is also the name of the attribute with the group's name in ads and in JSON.
     group_kind: &'static str,
     name: BString,
     counts: [u64; 6],
@@ -54,7 +54,7 @@ const ROUTED_JOBS: Metric =
 pub(super) fn render_metrics(rows: &[JobPair]) -> String {
     let mut metrics = OpenMetrics::default();
     let counts = count_jobs(rows, |row| &row.route);
-    // The first count, which is that of all jobs, is left out.
+    // The first count, that of all jobs, is omitted.
     let samples = counts.iter().flat_map(|(route, counts)| {
         let states = COUNT_NAMES.iter().zip(counts).skip(1);
         states.map(|(state, &count)| {
@@ -66,7 +66,7 @@ pub(super) fn render_metrics(rows: &[JobPair]) -> String {
     metrics.finish()
 }
 
-/// Counts jobs by a name that `name` returns for each job, and by state.
+/// Counts jobs by name and state; `name` returns the name of a job.
 fn count_jobs<'a>(
     rows: &'a [JobPair],
     name: impl Fn(&'a JobPair) -> &'a BString,

@@ -26,13 +26,13 @@ use crate::world::World;
 /// Maximum number of ads without job ids in one file that are reported one by one.
 const MAX_REPORTED_ERRORS: u64 = 10;
 
-/// Jobs and attributes of a queue log that the output needs.
+/// Selection of the jobs and attributes of a queue log that the output needs.
 #[derive(Clone, Copy)]
 pub(super) struct NeededJobs<'a> {
     /// Attributes that the output needs, or `None` if it needs all.
     pub(super) attributes: Option<&'a [AttrName]>,
-    /// Attributes of which each needed job has at least one. The ad of any other job may be empty. If there are none, all jobs
-    /// are needed.
+    /// Attributes that identify needed jobs: a job is needed if it has at least one of them. The ads of other jobs may
+    /// be empty. If the list is empty, all jobs are needed.
     pub(super) any_of: &'a [&'a str],
 }
 
@@ -146,7 +146,7 @@ fn read_jobs_of_input(
     Ok(jobs)
 }
 
-/// Reader state for the selected ads of a history, newest first.
+/// State of reading the selected ads of a history, newest first.
 pub(super) struct PastAds<'a> {
     /// Function that is called with each selected ad.
     pub(super) keep: &'a mut dyn FnMut(&ClassAd) -> anyhow::Result<()>,
@@ -213,8 +213,8 @@ impl RecordCounts {
     }
 }
 
-/// Returns the last damaged records of a history, at most `most`. A history that was read backwards is read again from its start,
-/// because only then the numbers of its lines are known.
+/// Returns the last damaged records of a history, at most `most`. A history that was read backwards is read again from
+/// its start, because the line numbers are known only then.
 fn last_damaged_records(
     path: &Path,
     most: usize,
@@ -469,8 +469,8 @@ fn read_forwards(
     }
 }
 
-/// Reads the queue log that the configuration names: that of routed copies if `copies` is true, otherwise that of the source
-/// jobs.
+/// Reads a queue log of the configuration: the one with the routed copies if `copies` is true, otherwise the one with
+/// the source jobs.
 pub(in crate::cli) fn read_configured_queue(
     config: &Config,
     copies: bool,

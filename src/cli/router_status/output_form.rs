@@ -15,9 +15,9 @@ pub(super) enum StatusOutputForm {
     Table(Painter),
     /// JSON objects, one array or one object per line.
     Objects(OutputOptions),
-    /// Values of these expressions; the flag is true if each row ends with NUL.
+    /// Values of these expressions as text. True if each row ends with NUL instead of a newline.
     Columns(Vec<Expr>, bool),
-    /// Separated rows with the values of these expressions; if there are none, with the columns of the table.
+    /// Separated rows with the values of these expressions or, if the list is empty, with the columns of the table.
     Rows(RowForm, Vec<Expr>),
     /// Whole ads.
     Ads,
@@ -30,8 +30,8 @@ pub(super) trait Renderable {
 }
 
 impl StatusOutputForm {
-    /// Returns the requested format. Fails if several are requested, or if ads are requested of `doctor`, whose findings are not
-    /// ads.
+    /// Returns the requested format. Fails if several formats are requested, or if `doctor` is asked for ads, because
+    /// its findings are not ads.
     pub(super) fn from_options(common: &RoutedJobOptions, findings: bool) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
         let objects = "use --json to get its findings as objects";

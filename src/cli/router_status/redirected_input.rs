@@ -7,7 +7,7 @@ use super::options::RoutedJobOptions;
 use crate::cli::common::ProgramContext;
 use crate::config::Config;
 
-/// Standard input that a user has redirected. A pipe may also belong to whatever started this program.
+/// Kind of redirected standard input. A pipe may also be inherited from the process that started this program.
 enum RedirectedInput {
     File,
     Pipe,

@@ -1,4 +1,4 @@
-//! Pairs of source job and routed job in a stream of ads, which may be in any order.
+//! Finding of pairs of source job and routed job in a stream of ads, whatever the order of the ads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,7 +24,7 @@ enum LinkKind {
     Routed,
 }
 
-/// Ids by which an ad is paired. They are empty if the ad lacks them.
+/// Ids by which an ad is paired with another ad. An id that the ad lacks is empty.
 struct PairLinks {
     id: BString,
     /// Id of the source job (`RoutedFromJobId`), which only a routed job has.
@@ -44,14 +44,14 @@ impl PairLinks {
         PairLinks { id, source: string("RoutedFromJobId"), routed: string("RoutedToJobId") }
     }
 
-    /// Returns the ids of this ad, by which a counterpart finds it.
+    /// Returns the ids of this ad by which its counterpart is found.
     fn keys(&self) -> impl Iterator<Item = (LinkKind, BString)> {
         let ids =
             [(LinkKind::Own, &self.id), (LinkKind::Source, &self.source), (LinkKind::Routed, &self.routed)];
         ids.into_iter().filter(|(_, id)| !id.is_empty()).map(|(kind, id)| (kind, id.clone()))
     }
 
-    /// Returns the ids of which a counterpart has at least one.
+    /// Returns ids; the counterpart of this ad has at least one of them.
     fn counterpart_keys(&self) -> impl Iterator<Item = (LinkKind, BString)> {
         let ids = [
             (LinkKind::Source, &self.id),
@@ -91,7 +91,7 @@ impl PairLinks {
     }
 }
 
-/// Finder of pairs, which keeps the ads whose counterpart has not been read yet.
+/// Finder of pairs. It keeps each ad until the counterpart of the ad has been read.
 #[derive(Default)]
 pub(super) struct PairFinder {
     /// Pending ads by the order in which they were read.

@@ -38,8 +38,8 @@ impl InputFiles {
     }
 }
 
-/// Reads all ads of all inputs, with the dialect of `world`, and returns the number of malformed parts. Before a read that would
-/// block, the output that belongs to `stdin` is flushed.
+/// Reads all ads of all inputs, with the dialect of `world`, and returns the number of malformed parts. The output that
+/// is paired with `stdin` is flushed before a read that would block.
 pub(super) fn for_each_ad(
     inputs: &InputFiles,
     world: &dyn World,
@@ -146,7 +146,7 @@ impl AdPrinter {
         self.write(routed)
     }
 
-    /// Ends the output, and warns about ads that read back as something else unless `--quiet` is given.
+    /// Ends the output. Unless `--quiet` is given, warns about ads that would be read back with other values.
     pub(super) fn finish(mut self, options: &OutputOptions, program: &ProgramContext) -> io::Result<()> {
         self.list.finish(&mut self.out)?;
         self.out.flush()?;
@@ -157,8 +157,8 @@ impl AdPrinter {
     }
 }
 
-/// Processes pairs of source job and routed job, in the order in which they are complete. Ads without a counterpart are reported
-/// and counted as malformed.
+/// Processes pairs of source job and routed job, in the order in which their second ads are read. Ads without a
+/// counterpart are reported and counted as malformed.
 pub(super) fn for_each_pair(
     inputs: &InputFiles,
     world: &dyn World,

@@ -26,7 +26,7 @@ use crate::why::transform_comparison::{
     TransformComparison, TransformDifference, TransformOutcome, TransformSide,
 };
 
-/// Maximum number of bytes at the start of a file in which parameters of a router are searched for.
+/// Maximum number of bytes that are read to find out if a file sets parameters of a router.
 const MAX_SNIFFED_BYTES: u64 = 16 << 20;
 
 /// Runs the verb `compare`. The exit status is 0 if no difference was found, otherwise 1, and the smallest ad that shows a
@@ -46,32 +46,32 @@ pub(super) fn run(arguments: &CompareArguments, program: &ProgramContext) -> any
         None => world,
     };
     let view = config.as_ref().map(|config| config.view(&world));
-    let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
+    let macros = view.as_ref().map(|view| view as &dyn MacroSource);
     let (left, right) =
         (load(&files.0, Dialect::of_world(&world))?, load(&files.1, Dialect::of_world(&world))?);
-    let side = |rules| make_side(rules, arguments, &world, knobs, program);
+    let side = |rules| make_side(rules, arguments, &world, macros, program);
     let comparison = TransformComparison { left: side(&left)?, right: side(&right)? };
     let turns = comparison.differing_turn_counts();
     let difference = |ad: &ClassAd| {
         comparison
             .find_difference(ad)
-            .map_err(|failure| report::failure_problem(&failure, Status::Unreadable))
+            .map_err(|failure| report::problem_from_failure(&failure, Status::Unreadable))
     };
     let names = [files.0.name.clone(), files.1.name.clone()];
     let names = [names[0].as_str(), names[1].as_str()];
-    let mut looked = DifferenceSearch::compare_given_ads("ad", arguments, program, difference)?;
+    let mut search = DifferenceSearch::compare_given_ads("ad", arguments, program, difference)?;
     if comparison.are_rule_sets_equal() {
-        return looked.report_identical(&[]);
+        return search.report_identical(&[]);
     }
     let mut cover = comparison.build_coverage(names, &world);
-    looked.search_generated_ads(&mut cover, difference, |cover| {
+    search.search_generated_ads(&mut cover, difference, |cover| {
         comparison.add_evaluated_conditions(names, cover)
     })?;
-    if let Some(found) = looked.difference.take() {
-        return print_difference(arguments, turns, &looked, comparison.shrink_difference(found));
+    if let Some(found) = search.difference.take() {
+        return print_difference(arguments, turns, &search, comparison.shrink_difference(found));
     }
     let unreached = [cover.unreached_parts(), comparison.unreached_conditions(names)].concat();
-    looked.report_no_difference(&unreached, &cover, &[])
+    search.report_no_difference(&unreached, &cover, &[])
 }
 
 /// Returns true if a file sets parameters of the router. If the file cannot be read, returns false; the error is reported later.
@@ -82,8 +82,9 @@ fn is_configuration(path: &std::path::Path) -> bool {
     }
     ByteSlice::lines(text.as_slice()).any(|line| {
         let line = line.trim_start();
-        let knob = line.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"JOB_ROUTER_"));
-        knob && line.contains(&b'=')
+        let is_router_parameter =
+            line.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"JOB_ROUTER_"));
+        is_router_parameter && line.contains(&b'=')
     })
 }
 
@@ -100,10 +101,10 @@ fn make_side<'a>(
     rules: &'a [Transform],
     arguments: &CompareArguments,
     world: &'a RealWorld,
-    knobs: Option<&'a dyn MacroSource>,
+    macros: Option<&'a dyn MacroSource>,
     program: &'a ProgramContext,
 ) -> anyhow::Result<TransformSide<'a>> {
-    let mut session = TransformSession::new(world, knobs);
+    let mut session = TransformSession::new(world, macros);
     session.commands = if arguments.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused };
     let plan =
         iteration::plan_iteration(&mut session, rules, None, &mut report::StderrObserver::new(program))?;
@@ -132,7 +133,7 @@ enum SideResultRecord {
 
 impl RulesDifferenceRecord {
     fn new(
-        looked: &DifferenceSearch<'_, TransformDifference>,
+        search: &DifferenceSearch<'_, TransformDifference>,
         found: &TransformDifference,
     ) -> serde_json::Result<Self> {
         let made = |outcome: &TransformOutcome| -> serde_json::Result<SideResultRecord> {
@@ -146,7 +147,7 @@ impl RulesDifferenceRecord {
                 }
             })
         };
-        let DifferenceSearch { given, changed, .. } = *looked;
+        let DifferenceSearch { given, changed, .. } = *search;
         let ad = ad_to_raw_json(&found.ad)?;
         Ok(RulesDifferenceRecord {
             same: false,
@@ -162,14 +163,14 @@ impl RulesDifferenceRecord {
 fn print_difference(
     arguments: &CompareArguments,
     turns: Option<(u64, u64)>,
-    looked: &DifferenceSearch<'_, TransformDifference>,
+    search: &DifferenceSearch<'_, TransformDifference>,
     found: TransformDifference,
 ) -> anyhow::Result<Status> {
     let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
     if arguments.wants_rows() {
-        print_row(&RulesDifferenceRecord::new(looked, &found)?, arguments)?;
+        print_row(&RulesDifferenceRecord::new(search, &found)?, arguments)?;
     } else {
-        let mut text = looked.changed_ads_text();
+        let mut text = search.changed_ads_text();
         text.push_str("the rule sets differ; the smallest ad found that they treat differently:\n\n");
         text.push_str(&render_ad(&found.ad));
         if let Some((left, right)) = turns {
@@ -196,9 +197,9 @@ fn render_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
     match ads {
         [ad] => changes(ad),
         ads => {
-            let told = ads.iter().take(MAX_SHOWN_TURNS).enumerate();
+            let shown_ads = ads.iter().take(MAX_SHOWN_TURNS).enumerate();
             let mut text: String =
-                told.map(|(turn, ad)| format!("  turn {turn}:\n{}", changes(ad))).collect();
+                shown_ads.map(|(turn, ad)| format!("  turn {turn}:\n{}", changes(ad))).collect();
             if ads.len() > MAX_SHOWN_TURNS {
                 text.push_str("  ...\n");
             }
@@ -207,5 +208,5 @@ fn render_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
     }
 }
 
-/// Maximum number of iterations that are shown of each side.
+/// Maximum number of iterations of each side that are shown.
 const MAX_SHOWN_TURNS: usize = 10;

@@ -39,8 +39,8 @@ pub(super) fn run(
     let (left_view, right_view) = (left.config.view(&left_world), right.config.view(&right_world));
     let names = [files[0].name.clone(), files[1].name.clone()];
     let comparison = RouterComparison::new(
-        RouterSide::new(&names[0], &left.table, &left.knobs, &left_view),
-        RouterSide::new(&names[1], &right.table, &right.knobs, &right_view),
+        RouterSide::new(&names[0], &left.table, &left.parameters, &left_view),
+        RouterSide::new(&names[1], &right.table, &right.parameters, &right_view),
         &world,
         QuirkMode::Manual,
     );
@@ -54,18 +54,18 @@ pub(super) fn run(
     let limits = comparison.describe_setting_differences();
     let difference = |ad: &ClassAd| Ok(comparison.find_difference(ad));
     let is_usable = comparison.left.has_usable_route() || comparison.right.has_usable_route();
-    let mut looked = DifferenceSearch::compare_given_ads("job", arguments, program, difference)?;
+    let mut search = DifferenceSearch::compare_given_ads("job", arguments, program, difference)?;
     if limits.is_empty() && is_usable && comparison.is_same_router() {
-        return looked.report_identical(&routes);
+        return search.report_identical(&routes);
     }
     let mut cover = comparison.build_coverage();
-    looked
+    search
         .search_generated_ads(&mut cover, difference, |cover| comparison.add_evaluated_conditions(cover))?;
-    if let Some(found) = looked.difference.take() {
+    if let Some(found) = search.difference.take() {
         let found = comparison.shrink_difference(found);
         let reasons =
             [&comparison.left, &comparison.right].map(|side| comparison.unrouted_reason(side, &found.ad));
-        return print_difference(arguments, &routes, &limits, &looked, &found, &reasons);
+        return print_difference(arguments, &routes, &limits, &search, &found, &reasons);
     }
     let mut unreached = comparison.unreached_parts(&cover);
     if !is_usable {
@@ -77,15 +77,15 @@ pub(super) fn run(
         }
     }
     if limits.is_empty() {
-        return looked.report_no_difference(&unreached, &cover, &routes);
+        return search.report_no_difference(&unreached, &cover, &routes);
     }
     if is_text {
-        let jobs = looked.searched_ads_text();
+        let jobs = search.searched_ads_text();
         let text = format!("the routers differ as shown above, but treat each of {jobs} alike\n");
         write_to_stdout(to_lines(&limits) + &to_lines(&unreached) + &text)?;
     } else if !arguments.output.quiet {
         let answer = serde_json::json!({
-            "same": false, "routes": routes, "limits": limits, "given": looked.given, "generated": looked.generated,
+            "same": false, "routes": routes, "limits": limits, "given": search.given, "generated": search.generated,
             "unreached": unreached,
         });
         print_row(&answer, arguments)?;
@@ -135,15 +135,15 @@ fn print_difference(
     arguments: &CompareArguments,
     routes: &[String],
     limits: &[String],
-    looked: &DifferenceSearch<'_, RouterDifference>,
+    search: &DifferenceSearch<'_, RouterDifference>,
     found: &RouterDifference,
     why_not: &[String; 2],
 ) -> anyhow::Result<Status> {
     if arguments.wants_rows() {
         let row = RouterDifferenceRecord {
             same: false,
-            given: looked.given,
-            changed: looked.changed,
+            given: search.given,
+            changed: search.changed,
             routes,
             limits,
             job: ad_to_raw_json(&found.ad)?,
@@ -153,7 +153,7 @@ fn print_difference(
         return print_row(&row, arguments).map(|()| Status::No);
     }
     let mut text = to_lines(limits);
-    text.push_str(&looked.changed_ads_text());
+    text.push_str(&search.changed_ads_text());
     text.push_str(&format!(
         "the routers differ; the smallest job found that they treat differently:\n\n{}",
         render_ad(&found.ad)
@@ -178,7 +178,7 @@ fn print_difference(
     Ok(Status::No)
 }
 
-/// Returns the reason why a job could not be copied, in the words of the reference's log.
+/// Returns the reason why a job could not be copied, in the form of the reference's log.
 fn failure_reason(route: &BString, error: &TranslateError) -> String {
     error.reference_text("", route.as_ref()).trim_end().to_owned()
 }

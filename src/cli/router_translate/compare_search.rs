@@ -100,7 +100,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         program: &ProgramContext,
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
     ) -> anyhow::Result<Self> {
-        let mut all = DifferenceSearch {
+        let mut search = DifferenceSearch {
             arguments,
             ad_noun: what,
             given: 0,
@@ -117,19 +117,19 @@ impl<'a, D> DifferenceSearch<'a, D> {
             let mut reader = program.ad_reader(input);
             while let Some(record) = reader.next_record().with_context(problem)? {
                 errors.report(&record)?;
-                all.given += 1;
+                search.given += 1;
                 progress.advance(1);
                 if let Some(found) = difference(&record.ad)? {
-                    all.changed += 1;
-                    all.difference.get_or_insert(found);
+                    search.changed += 1;
+                    search.difference.get_or_insert(found);
                 }
-                if all.seeds.len() < MAX_SEEDS {
-                    all.seeds.push(record.ad);
+                if search.seeds.len() < MAX_SEEDS {
+                    search.seeds.push(record.ad);
                 }
             }
             errors.end();
         }
-        Ok(all)
+        Ok(search)
     }
 
     /// Searches for a difference, on ads that make each condition true or false and on random ads, until one is found.
@@ -147,17 +147,17 @@ impl<'a, D> DifferenceSearch<'a, D> {
         }
         let mut failed = None;
         let progress = Progress::new("comparing jobs", None, arguments.output.quiet);
-        let mut look = |ad: &ClassAd| {
+        let mut compare_ad = |ad: &ClassAd| {
             *made += 1;
             progress.advance(1);
             match difference(ad) {
-                Ok(here) => *found = here,
+                Ok(difference_of_ad) => *found = difference_of_ad,
                 Err(error) => failed = Some(error),
             }
             found.is_none() && failed.is_none()
         };
         let mut random = SeededRandom(arguments.seed | 1);
-        cover.search(seeds, arguments.generate, &mut random, &mut look, &evaluated);
+        cover.search(seeds, arguments.generate, &mut random, &mut compare_ad, &evaluated);
         failed.map_or(Ok(()), Err)
     }
 
@@ -171,7 +171,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         Ok(Status::Done)
     }
 
-    /// Reports that no difference was found, and how thorough the search was.
+    /// Reports that no difference was found, with the number of tested conditions.
     pub(super) fn report_no_difference(
         &self,
         unreached: &[String],
@@ -201,7 +201,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         print_row(&answer, self.arguments)
     }
 
-    /// Returns a text that says for how many of the given ads the sides differ.
+    /// Returns a sentence with the number of given ads for which the sides differ.
     pub(super) fn changed_ads_text(&self) -> String {
         let what = self.ad_noun;
         match (self.given, self.changed) {
@@ -218,14 +218,14 @@ impl<'a, D> DifferenceSearch<'a, D> {
         }
     }
 
-    /// Returns a text that says how many ads were searched.
+    /// Returns a phrase with the number of ads that were compared.
     pub(super) fn searched_ads_text(&self) -> String {
         let number = self.given + self.generated;
         format!("{number} {}{}", self.ad_noun, if number == 1 { "" } else { "s" })
     }
 }
 
-/// Returns a text about the coverage of a search that found no difference.
+/// Returns a sentence about the conditions that were tested by a search without a difference.
 fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String {
     match (unreached.len(), cover.condition_count()) {
         (0, 0) => "no condition depends on them".into(),
@@ -242,7 +242,7 @@ fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String 
     }
 }
 
-/// Prints one row: separated, or as a JSON value, which is in an array with --json.
+/// Prints one row: as a separated row, as a JSON object, or with --json as an array with one object.
 pub(super) fn print_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
     if let Some(rows) = arguments.rows.render(&[row], &[])? {
         return write_to_stdout(rows);

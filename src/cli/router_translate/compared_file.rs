@@ -16,7 +16,7 @@ pub(super) struct ComparedFile {
     pub(super) name: String,
     /// Path of the file or its copy, which can be read more than once.
     pub(super) path: PathBuf,
-    /// Unnamed copy of a pipe, which stays open while `path` is used.
+    /// Unnamed copy of a pipe. It must stay open while `path` is used.
     _copy: Option<File>,
 }
 

@@ -25,7 +25,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHookReason};
 use crate::world::World;
 
-/// Options of `translate`, whose hook is the only one that gets a route.
+/// Options of `translate`. Its hook is the only one that is called with a route.
 #[derive(Args, Debug)]
 pub(super) struct TranslateArguments {
     /// Pass this route to TRANSLATE_JOB [default: the one that the router chooses]
@@ -61,11 +61,11 @@ struct HookStage<'a> {
     world: &'a dyn World,
     quirks: QuirkMode,
     failed: u64,
-    /// Unset parameters that would name a hook; each is reported once.
+    /// Parameters for hooks that are not set and have been reported. Each is reported only once.
     unset_parameters: BTreeSet<BString>,
 }
 
-/// Source of the route that a hook is called with.
+/// Source of the route with which a hook is called.
 enum HookRoute<'a> {
     /// The hook gets no route.
     Unused,
@@ -75,7 +75,7 @@ enum HookRoute<'a> {
     Chosen(Box<ChosenRoutes<'a>>),
 }
 
-/// Routing pass, and the reasons of jobs without a route.
+/// Routing pass, and counts of the reasons why jobs get no route.
 struct ChosenRoutes<'a> {
     pass: RoutingPass<'a>,
     table: &'a RouteTable,
@@ -109,7 +109,8 @@ impl<'a> HookRoute<'a> {
         Ok(HookRoute::Chosen(Box::new(chosen)))
     }
 
-    /// Returns the route for a job as its hook gets it. If the job gets no route, counts the reason and returns `None`.
+    /// Returns the route with which the hook of a job is called. If the job gets no route, counts the reason and
+    /// returns `None`.
     fn find(&mut self, job: &mut ClassAd, world: &dyn World) -> Option<JobRoute> {
         let route = match self {
             HookRoute::Unused => return Some(JobRoute::default()),
@@ -121,7 +122,7 @@ impl<'a> HookRoute<'a> {
     }
 }
 
-/// Route of one job, as its hook gets it; the default is no route.
+/// Route with which the hook of one job is called. The default is no route.
 #[derive(Default)]
 struct JobRoute {
     description: BString,
@@ -180,39 +181,43 @@ impl HookStage<'_> {
             self.reactor = Some(Reactor::new(&[])?);
         }
         let Some(reactor) = &mut self.reactor else { return Ok(HookCallOutcome::Nothing) };
-        let called = match self.hooks.run(reactor, hook, source, stdin) {
-            Ok(called) => called,
+        let finished_call = match self.hooks.run(reactor, hook, source, stdin) {
+            Ok(finished_call) => finished_call,
             Err(NoHookReason::NotConfigured) => return Ok(HookCallOutcome::NoHook),
             Err(NoHookReason::Refused(reason) | NoHookReason::Failed(reason)) => {
                 self.report_failure(key, &reason);
                 return Ok(HookCallOutcome::Nothing);
             }
         };
-        let complaint = called.stderr.trim().as_bstr();
+        let complaint = finished_call.stderr.trim().as_bstr();
         if !complaint.is_empty() {
             self.program
                 .write_stderr(&format!("{key}: {} printed on standard error: {complaint}\n", hook.name()));
         }
-        if called.timed_out {
+        if finished_call.timed_out {
             let limit = self.call_options.hook_timeout.as_secs();
-            let what = format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path);
+            let what =
+                format!("{} {} took longer than {limit} s and was killed", hook.name(), finished_call.path);
             self.report_failure(key, &what);
             return Ok(HookCallOutcome::Nothing);
         }
         let answer = FinishedHookCall {
             dialect: Dialect::of_world(self.world),
             hook,
-            exit: called.exit,
-            stdout: &called.stdout,
-            is_truncated: called.is_truncated,
+            exit: finished_call.exit,
+            stdout: &finished_call.stdout,
+            is_truncated: finished_call.is_truncated,
             source_ad: source,
             routed_ad: (hook != HookType::TranslateJob).then_some(routed),
             edit_in_place: route.edits_in_place,
         };
         let verdict = judge_hook_call(&answer, self.quirks);
-        // A verdict on ignored output may be a success and still have a reason.
+        // Even a successful verdict has a reason if output was ignored.
         if !verdict.decision.is_success() || !verdict.reason.is_empty() {
-            self.report_failure(key, &format!("{} {}: {}", hook.name(), called.path, verdict_text(&verdict)));
+            self.report_failure(
+                key,
+                &format!("{} {}: {}", hook.name(), finished_call.path, verdict_text(&verdict)),
+            );
         }
         Ok(HookCallOutcome::Verdict(Box::new(verdict)))
     }
@@ -249,20 +254,21 @@ pub(super) fn run_hook_verb(
     run_hook_stage(hook, None, call, program)
 }
 
-/// Formats a verdict, and how a real router differs.
+/// Formats a verdict, its reason, and the differences of a real router.
 fn verdict_text(verdict: &HookVerdict) -> String {
-    let why = if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
-    let there: String = verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
-    format!("{}{why}{there}", verdict.decision.word())
+    let reason = if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
+    let differences: String =
+        verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
+    format!("{}{reason}{differences}", verdict.decision.word())
 }
 
 fn run_hook_stage(
     hook: HookType,
     translate: Option<&TranslateArguments>,
-    asked: &HookCallOptions,
+    call_options: &HookCallOptions,
     program: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let options = &asked.options;
+    let options = &call_options.options;
     let world = options.clock.world();
     let quirks = options.quirks.quirks;
     let setup = RouterSetup::load(&options.config, quirks, &world, program)?;
@@ -274,13 +280,13 @@ fn run_hook_stage(
         world: &world,
         environment: DaemonEnvironment::from_program(&world, &options.config.to_config_choice())
             .for_hooks(quirks),
-        limit: Some(asked.hook_timeout),
+        limit: Some(call_options.hook_timeout),
         directory: None,
         quirks,
     };
     let mut stage = HookStage {
         program,
-        call_options: asked,
+        call_options,
         hooks,
         reactor: None,
         world: &world,
@@ -327,7 +333,7 @@ fn run_hook_stage(
         HookRoute::Chosen(chosen) => chosen.reasons.total(),
         _ => 0,
     };
-    // These jobs are missing in the output, so --quiet does not suppress the message.
+    // These jobs are missing from the output, so --quiet does not suppress the message.
     if let (HookRoute::Chosen(chosen), true) = (&routes, unrouted > 0) {
         program.write_stderr(&format!("{}\n", chosen.reasons.to_lines("not routed").join("\n")));
     }
@@ -349,7 +355,7 @@ pub(super) fn finish(options: &RouterVerbOptions, program: &ProgramContext) -> a
             .and_then(|keyword| view.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat()))
             .unwrap_or_default();
         let extra =
-            ExtraAttributes { configured_names: &attributes, chirp_patterns: &setup.knobs.chirp_prefix };
+            ExtraAttributes { configured_names: &attributes, chirp_patterns: &setup.parameters.chirp_prefix };
         let copy = (&routed, job_id_text(&routed, &world));
         if let Err(error) =
             mirror::finish_source(&mut source, copy.0, copy.1, extra, world.now().epoch(), &world)

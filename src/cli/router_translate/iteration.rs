@@ -22,16 +22,16 @@ pub(super) fn plan_iteration(
         return Err(Problem::unreadable(message).hint("name it last").into());
     }
     let (world, policy) = (session.world, session.commands);
-    let told = RefCell::new(None);
+    let command_error = RefCell::new(None);
     let command = |text: &[u8]| {
-        let ran = command::run_command(text, policy, world);
-        ran.map(|(output, _)| output).map_err(|error| told.replace(Some(error))).ok()
+        let result = command::run_command(text, policy, world);
+        result.map(|(output, _)| output).map_err(|error| command_error.replace(Some(error))).ok()
     };
-    let mut read = |path: Option<&Path>| {
+    let mut read_items = |path: Option<&Path>| {
         let input = OpenInput::open_raw(path.unwrap_or(Path::new("-")), open_stdio_pipe().0)?;
         read_whole(input.into_exact_reader())
     };
-    let planned = session.plan_iteration(last, observer, &mut read, &command);
+    let planned = session.plan_iteration(last, observer, &mut read_items, &command);
     let plan = planned.map_err(|error| {
         let place = last.envelope.iteration.as_ref().map(|iteration| {
             let line = &iteration.line;
@@ -39,7 +39,7 @@ pub(super) fn plan_iteration(
         });
         let place = place.unwrap_or_default();
         let problem = Problem::unreadable(format!("{place}cannot iterate over {}", last.name));
-        match told.take() {
+        match command_error.take() {
             Some(CommandError::Refused) => {
                 anyhow::Error::new(error).context(problem.hint("rules run commands only with --exec"))
             }

@@ -49,8 +49,8 @@ pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow
 }
 
 impl LintArguments {
-    /// Returns the files to check as a configuration, or `None` if rules are named. If the list is empty, the default
-    /// configuration is checked.
+    /// Returns the files to check as a configuration, or `None` if the command line names rules. An empty list stands
+    /// for the default configuration.
     fn config_files(&self, texts: &FileTexts) -> Option<Vec<PathBuf>> {
         if self.rules.needs_config() || !self.rules.rules.is_empty() {
             return None;

@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &MatchArguments, program: &ProgramContext) -> anyho
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
-/// Explains any number of jobs on one screen, in rows or on a web page. The exit status is 0 if every job gets a route.
+/// Explains all jobs: on one screen, as rows, or as a web page. The exit status is 0 if every job gets a route.
 fn explain_every_job(
     arguments: &MatchArguments,
     routes: &RouteSet<'_>,
@@ -158,7 +158,7 @@ impl MatchReport<'_> {
             Ok(at) => self.counts[*at] += 1,
             Err(reason) => self.reasons.add(reason.clone()),
         }
-        // When all routes are full, the umbrella constraint is rebuilt, as the daemon does in its next cycle.
+        // If all routes are full, the daemon rebuilds the umbrella constraint in its next cycle.
         if choice == RouteChoice::AllFull {
             self.pass.mark_all_full();
         }
@@ -168,7 +168,8 @@ impl MatchReport<'_> {
         let route = chosen.as_ref().map(|at| self.setup.table.routes[*at].name.as_bstr());
         if let Some(json) = &mut self.json {
             if let Some(story) = &story {
-                let (name, reason) = (route.as_deref().ok(), route.as_ref().err().map(|why| why.as_str()));
+                let (name, reason) =
+                    (route.as_deref().ok(), route.as_ref().err().map(|reason| reason.as_str()));
                 json.print_object(
                     &mut self.out,
                     &route_search_to_json(key, name.map(|name| &**name), reason, story),
@@ -188,13 +189,14 @@ impl MatchReport<'_> {
         } else {
             match route {
                 Ok(route) => writeln!(self.out, "{key}\t{route}")?,
-                Err(why) => writeln!(self.out, "{key}\t-\t{why}")?,
+                Err(reason) => writeln!(self.out, "{key}\t-\t{reason}")?,
             }
         }
         Ok(())
     }
 
-    /// Explains the route of a job, with hints about comparisons that only the case of letters makes false.
+    /// Explains the route of a job. Adds hints about string comparisons that are false only because of the case of
+    /// letters.
     fn explain_job(&self, states: &[RouteState], job: &ClassAd) -> JobExplanation {
         let mut story = self.pass.explain(states, job, usize::MAX);
         let context = Context::new(self.world).my(job).without_enclosing_ad();
@@ -291,7 +293,7 @@ fn route_search_to_json(
             })
         })
         .collect();
-    // A job that is no candidate would not get these routes either.
+    // A job that is not a candidate would not get these routes either.
     let full_routes: Vec<String> = match story.excluded_by {
         Some(_) => Vec::new(),
         None => story.full_matching_routes().into_iter().map(|name| text(name)).collect(),

@@ -1,4 +1,4 @@
-//! `htc-router-translate`. Each verb has its own file.
+//! `htc-router-translate`: routes and transforms job ads. Each verb has its own module.
 
 mod ad_pairs;
 mod ad_pipeline;
@@ -149,7 +149,7 @@ fn run(arguments: RouterTranslateCli, session: &ProgramContext) -> anyhow::Resul
     arguments.limit.start_gracefully(session);
     match run_verb(arguments.verb, session) {
         Ok(_) if has_timed_out() => {
-            Err(Problem::new(Status::TimedOut, "the time limit (--timeout) ended").into())
+            Err(Problem::new(Status::TimedOut, "the time limit (--timeout) expired").into())
         }
         result => result,
     }

@@ -125,11 +125,11 @@ pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyho
     let pass = setup.make_pass(&arguments.state, &world, program)?;
     let forced = arguments.route.as_deref().map(|name| setup.find_route_number(name)).transpose()?;
     let (stdin, stdout) = open_stdio_pipe();
-    let knobs: &dyn MacroSource = &view;
+    let macros: &dyn MacroSource = &view;
     let translator = Translator {
         table: &setup.table,
-        parameters: &setup.knobs,
-        config: Some(knobs),
+        parameters: &setup.parameters,
+        config: Some(macros),
         world: &world,
         quirks,
     };
@@ -161,7 +161,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &ProgramContext) -> anyho
     })?;
     let RoutingRun { ads, reasons, routed_count, .. } = work;
     ads.finish(&arguments.options.output, program)?;
-    // These jobs are missing in the output, so --quiet does not suppress the message.
+    // These jobs are missing from the output, so --quiet does not suppress the message.
     if reasons.total() > 0 {
         program.write_stderr(&format!("{}\n", reasons.to_lines("not routed").join("\n")));
     }
@@ -181,7 +181,7 @@ impl RouterSetup {
 }
 
 impl<'a> RoutingRun<'a> {
-    /// Finds the route of a job, and does for the job what the router would do.
+    /// Finds the route of a job, and processes the job as the router would.
     fn process_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let Some(route) = self.choose_route(key, job) else { return Ok(()) };
         let outcome = self.route_one_job(route, key, job)?;
@@ -205,8 +205,8 @@ impl<'a> RoutingRun<'a> {
 
     /// Returns the route of a job. If the job gets no route, counts the reason and returns `None`.
     fn choose_route(&mut self, key: &str, job: &ClassAd) -> Option<&'a Route> {
-        let is_told = self.arguments.explain;
-        let before = is_told.then(|| self.pass.route_states().to_vec());
+        let explains = self.arguments.explain;
+        let before = explains.then(|| self.pass.route_states().to_vec());
         let choice = match self.forced {
             Some(at) => RouteChoice::Route(at),
             None => self.pass.choose(job),
@@ -215,10 +215,10 @@ impl<'a> RoutingRun<'a> {
             RouteChoice::Route(at) => Some(&self.setup.table.routes[at]),
             _ => None,
         };
-        if is_told || chosen.is_none() {
+        if explains || chosen.is_none() {
             let states = before.as_deref().unwrap_or(self.pass.route_states());
-            let story = self.pass.explain(states, job, if is_told { usize::MAX } else { MAX_NAMED_ROUTES });
-            if is_told {
+            let story = self.pass.explain(states, job, if explains { usize::MAX } else { MAX_NAMED_ROUTES });
+            if explains {
                 let lines = story.to_report_lines(key, chosen.map(|route| route.name.as_slice()));
                 self.program.write_stderr(&format!("{}\n", lines.join("\n")));
             }
@@ -229,12 +229,12 @@ impl<'a> RoutingRun<'a> {
         chosen
     }
 
-    /// Does for a job with a route what the router would do.
+    /// Processes a job with a route as the router would.
     fn route_one_job(&mut self, route: &Route, key: &str, job: &ClassAd) -> std::io::Result<RoutingOutcome> {
         let (program, arguments) = (self.program, self.arguments);
         let mut tracer = TransformTracer { program, trace: arguments.trace };
-        let is_told = arguments.explain || arguments.trace;
-        let mut tell = |told: RoutingNotice<'_>| match told {
+        let explains = arguments.explain || arguments.trace;
+        let mut report_notice = |notice: RoutingNotice<'_>| match notice {
             RoutingNotice::WouldCall(path) => {
                 program.warn(&format!("{key}: the router would call {path} (TRANSLATE_JOB) here"));
             }
@@ -242,9 +242,9 @@ impl<'a> RoutingRun<'a> {
                 program.write_stderr(&format!("{key}: TRANSLATE_JOB printed on standard error: {text}\n"))
             }
             RoutingNotice::TransformFailure(failure) => {
-                program.report(&report::failure_problem(failure, Status::Failed))
+                program.report(&report::problem_from_failure(failure, Status::Failed))
             }
-            RoutingNotice::Edited(before, after) if is_told => {
+            RoutingNotice::Edited(before, after) if explains => {
                 for (name, expr) in changes_of_edit(before, after) {
                     let value = expr.map_or(BString::from("(deleted)"), |expr| expr.unparse_old());
                     program.write_stderr(&format!("{key}  edits {name} = {value}\n"));
@@ -252,6 +252,6 @@ impl<'a> RoutingRun<'a> {
             }
             RoutingNotice::Edited(..) => {}
         };
-        self.jobs.route(route, key, job, &mut tracer, &mut tell)
+        self.jobs.route(route, key, job, &mut tracer, &mut report_notice)
     }
 }

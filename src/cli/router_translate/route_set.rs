@@ -1,4 +1,5 @@
-//! Routes in the form that explanations of matches need: each route is a "slot" whose conditions are evaluated in the job's ad.
+//! Routes in the form that explanations of matches need: each route is treated as a slot, but its conditions are
+//! evaluated with the job's ad as MY.
 
 use super::router_setup::RouterSetup;
 use crate::classad::{ClassAd, Context, Expr, Truth, explain};
@@ -6,7 +7,7 @@ use crate::router::{RouteChooser, RouteState};
 use crate::why::matching::{ClauseSide, JobCondition, OtherRefusal, SideNames, SlotSet};
 use crate::world::World;
 
-/// Condition that every job in a queue meets. It is left out, because it would put each job in a group of its own.
+/// Condition that every job in a queue meets. It is omitted, because it would put each job into a separate group.
 const ALWAYS_TRUE: &str = "target.ProcId >= 0";
 
 /// Route, and an ad with its Requirements.
@@ -31,7 +32,7 @@ pub(super) struct RouteSet<'a> {
 impl<'a> RouteSet<'a> {
     /// Creates the set of all routes in a routing table, with their current states.
     pub(super) fn new(setup: &'a RouterSetup, states: &[RouteState], world: &'a dyn World) -> Self {
-        let chooser = RouteChooser::new(&setup.table, &setup.knobs, None, world);
+        let chooser = RouteChooser::new(&setup.table, &setup.parameters, None, world);
         let routes = setup.table.routes_in_order().map(|(index, route)| {
             let mut ad = ClassAd::new();
             ad.insert("Requirements", route.requirements().cloned().unwrap_or_else(|| Expr::literal(true)));
@@ -77,8 +78,8 @@ impl SlotSet for RouteSet<'_> {
         SideNames::ROUTES
     }
 
-    /// Returns the context of a condition: the job's ad for a route's Requirements; for the constraint of the router, the job is
-    /// TARGET.
+    /// Returns the context of a condition. In a route's Requirements, the job's ad is MY; in the constraint of the
+    /// router, it is TARGET.
     fn context_in<'c>(
         &'c self,
         world: &'c dyn World,
@@ -124,7 +125,7 @@ impl SlotSet for RouteSet<'_> {
         match self.chooser.evaluate_requirements(route.index, job) {
             (Truth::True, Truth::True) => None,
             _ => Some(OtherRefusal::new(
-                "the route's Requirements are not true where the job is TARGET: write names without a scope"
+                "the route's Requirements are not true if the job is TARGET: write names without a scope"
                     .to_owned(),
                 Vec::new(),
             )),

@@ -1,4 +1,4 @@
-//! Router for the verbs: configuration, routing table with its errors, and the states of the routes.
+//! Setup of a router for the verbs: configuration, routing table, and the states of the routes.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(super) struct RouteStateOptions {
 /// Configuration, parameters and routes of a router.
 pub(super) struct RouterSetup {
     pub config: Config,
-    pub knobs: RouterParameters,
+    pub parameters: RouterParameters,
     pub table: RouteTable,
 }
 
@@ -53,22 +53,22 @@ impl RouterSetup {
         let load = options.load_options(crate::config::CommandPolicy::BOUNDED_RUN);
         let (config, warnings) = Config::load(world, &who, &load).map_err(Problem::from_config_error)?;
         warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
-        let (knobs, table) = {
+        let (parameters, table) = {
             let world: &dyn World = &FixedModeWorld { world, strict: config.is_strict() };
             let view = config.view(world);
             let mut complaints = Vec::new();
-            let knobs = RouterParameters::load(&view, &mut |complaint| complaints.push(complaint.text));
+            let parameters = RouterParameters::load(&view, &mut |complaint| complaints.push(complaint.text));
             complaints.dedup();
             complaints.iter().for_each(|text| program.warn(text));
-            let with = RouteLoadContext { view: &view, parameters: &knobs, world, quirks };
-            let (table, told) = RouteTable::load_with_old_routes(with);
-            told.iter().for_each(|text| program.warn(text));
-            (knobs, table)
+            let context = RouteLoadContext { view: &view, parameters: &parameters, world, quirks };
+            let (table, messages) = RouteTable::load_with_old_routes(context);
+            messages.iter().for_each(|text| program.warn(text));
+            (parameters, table)
         };
-        if knobs.name.is_empty() {
+        if parameters.name.is_empty() {
             return Err(Problem::unreadable("JOB_ROUTER_NAME must not be empty").into());
         }
-        Ok(RouterSetup { config, knobs, table })
+        Ok(RouterSetup { config, parameters, table })
     }
 
     /// Creates a routing pass over jobs, which starts with the current states of the routes.
@@ -80,11 +80,12 @@ impl RouterSetup {
     ) -> anyhow::Result<RoutingPass<'a>> {
         let states = self.states(options, world, session)?;
         let owner = options.owner.as_deref().map(BString::from);
-        let pass = RoutingPass::new(&self.table, &self.knobs, owner, states, world);
+        let pass = RoutingPass::new(&self.table, &self.parameters, owner, states, world);
         Ok(pass.map_err(|error| Problem::unreadable(shorten_message(&error.to_string()).into_owned()))?)
     }
 
-    /// Returns the states of all routes, counted from the queue log if one is given; otherwise no job is routed yet.
+    /// Returns the states of all routes. The routed jobs are counted in the queue log, if one is given; otherwise no
+    /// jobs are routed.
     fn states(
         &self,
         options: &RouteStateOptions,
@@ -134,7 +135,7 @@ pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
     }
 }
 
-/// Counter of reasons, which distinguishes a limited number of them.
+/// Counter of reasons. Only a limited number of different reasons is distinguished.
 #[derive(Default)]
 pub(super) struct ReasonCounts {
     counts: FxHashMap<String, u64>,
@@ -151,7 +152,7 @@ impl ReasonCounts {
         }
     }
 
-    /// Returns a line such as `8112 jobs not routed`, and below it a line for each reason, the most frequent first.
+    /// Returns a line such as `8112 jobs not routed`, followed by a line for each reason, the most frequent first.
     pub(super) fn to_lines(&self, what: &str) -> Vec<String> {
         let sorted = self.sorted();
         let mut lines = vec![format!("{} {what}", counted(self.total, "job"))];

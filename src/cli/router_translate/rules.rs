@@ -66,15 +66,15 @@ pub(super) struct LoadedRules {
     pub ignored: usize,
 }
 
-/// Loads the configuration. If no file is named and no parameters are needed, a missing configuration counts as an empty one.
+/// Loads the configuration. If the command line names no configuration file and no parameters are needed, a missing
+/// configuration is treated as an empty one.
 pub(super) fn load_config(
     options: &ConfigOptions,
     rules: &RulesOptions,
     world: &dyn World,
     program: &ProgramContext,
 ) -> anyhow::Result<Option<Config>> {
-    // Job transforms are read as the schedd reads its configuration; if rules or routes are named too, all are read as the router
-    // does.
+    // If only job transforms are named, the configuration is read as the schedd does, otherwise as the router does.
     let subsystem = if rules.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
     let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
     let load = options.load_options(CommandPolicy::BOUNDED_RUN);
@@ -116,9 +116,9 @@ pub(super) fn load_usable(
     world: &dyn World,
     program: &ProgramContext,
 ) -> anyhow::Result<LoadedRules> {
-    let knobs = view.map(|view| view as &dyn MacroSource);
+    let macros = view.map(|view| view as &dyn MacroSource);
     let session =
-        || TransformSession { commands: options.command_policy(), ..TransformSession::new(world, knobs) };
+        || TransformSession { commands: options.command_policy(), ..TransformSession::new(world, macros) };
     let mut loading = RulesLoader {
         view,
         world,
@@ -143,8 +143,8 @@ pub(super) fn load_usable(
     }
     let mut loaded = loading.loaded;
     if options.needs_config() {
-        // A file that only defines parameters is not a transform. If an include cannot be read, it is not known what it contains,
-        // so the file is kept and fails later.
+        // A file that only defines parameters is not a transform. If one of its includes cannot be read, the file is
+        // kept, because the include may have commands; it then fails later.
         loaded.transforms.retain(|(transform, runner)| {
             if *runner != TransformRunner::Tool {
                 return true;
@@ -162,14 +162,14 @@ pub(super) fn load_usable(
     }
 }
 
-/// Returns the problem for a command line that names no transform.
+/// Returns the error for a command line that names no transform.
 fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
     let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
-    match old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob))) {
-        Some(knob) => {
-            Problem::usage(format!("{knob} has routes of the old syntax, which HTCondor 25 no longer loads"))
-                .hint("convert them with htc-router-translate convert")
-        }
+    match old.into_iter().find(|parameter| view.is_some_and(|view| view.is_defined(parameter))) {
+        Some(parameter) => Problem::usage(format!(
+            "{parameter} has routes of the old syntax, which HTCondor 25 no longer loads"
+        ))
+        .hint("convert them with htc-router-translate convert"),
         None => Problem::usage("no transform is selected")
             .hint("use --rules FILE, --job-transforms NAMES or --route NAME"),
     }
@@ -200,16 +200,17 @@ impl RulesLoader<'_> {
     }
 
     /// Returns true if a transform in the old syntax is skipped, as by 25.14. Prints a warning in any case.
-    fn skips_old_syntax(&self, knob: &BString, runner: TransformRunner) -> bool {
+    fn skips_old_syntax(&self, parameter: &BString, runner: TransformRunner) -> bool {
         if runner != TransformRunner::Schedd {
             self.program.warn(&format!(
-                "{knob} has the old syntax, which 25.14's job router refuses; it is applied here"
+                "{parameter} has the old syntax, which 25.14's job router refuses; it is applied here"
             ));
             return false;
         }
         let is_ignored = self.quirks.reproduces(Quirk::OldTransformsIgnored);
-        let here = if is_ignored { "this program ignores it, too" } else { "it is applied here" };
-        self.program.warn(&format!("{knob} has the old syntax, which 25.14's schedd ignores; {here}"));
+        let handling = if is_ignored { "this program ignores it, too" } else { "it is applied here" };
+        self.program
+            .warn(&format!("{parameter} has the old syntax, which 25.14's schedd ignores; {handling}"));
         is_ignored
     }
 
@@ -241,38 +242,39 @@ impl RulesLoader<'_> {
         Ok(())
     }
 
-    /// Loads the transform in a parameter, which may have the current syntax or that of old routes.
+    /// Loads the transform in a parameter, in the current syntax or in that of old routes.
     fn load_param(&mut self, name: &str, prefix: &str, runner: TransformRunner) -> anyhow::Result<()> {
-        let knob = BString::from(format!("{prefix}{name}"));
-        let own = self.defined.macros.get(&knob).map(<[u8]>::to_vec);
-        let is_own = own.is_some();
-        let raw = || self.view.and_then(|view| MacroSource::raw(view, &knob).map(|raw| raw.into_owned()));
-        let Some(text) = own.or_else(raw) else {
+        let parameter = BString::from(format!("{prefix}{name}"));
+        let rules_text = self.defined.macros.get(&parameter).map(<[u8]>::to_vec);
+        let is_from_rules = rules_text.is_some();
+        let raw =
+            || self.view.and_then(|view| MacroSource::raw(view, &parameter).map(|raw| raw.into_owned()));
+        let Some(text) = rules_text.or_else(raw) else {
             let hint = format!("htc-config-dump --dump '{prefix}' lists the names that are defined");
             self.add_transform(
-                Err(Problem::unreadable(format!("{knob} is not defined")).hint(hint).into()),
+                Err(Problem::unreadable(format!("{parameter} is not defined")).hint(hint).into()),
                 runner,
             );
             return Ok(());
         };
         let text = text.trim_start();
         let is_old = text.starts_with(b"[");
-        if is_old && self.skips_old_syntax(&knob, runner) {
+        if is_old && self.skips_old_syntax(&parameter, runner) {
             self.loaded.ignored += 1;
             return Ok(());
         }
         let transform = if is_old {
             let expanded = match self.view {
-                Some(view) if !is_own => view.expand_raw(&knob, text)?,
+                Some(view) if !is_from_rules => view.expand_raw(&parameter, text)?,
                 _ => text.into(),
             };
             route_conversion::transform_from_parameter(name, &expanded, self.world).map_err(|error| {
-                anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
+                anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {parameter}")))
             })
         } else {
             Transform::from_parameter_at(
                 name,
-                &param_place(&knob, self.view),
+                &param_place(&parameter, self.view),
                 text,
                 Dialect::of_world(self.world),
             )
@@ -283,16 +285,17 @@ impl RulesLoader<'_> {
     }
 }
 
-/// Returns the name of a parameter's text in messages: the parameter, and where the configuration sets it.
-fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
-    let origin = view.and_then(|view| view.raw(&knob.to_str_lossy())).map(|setting| setting.origin);
+/// Returns the name of a parameter for messages, with the place where the configuration sets it.
+fn param_place(parameter: &BString, view: Option<&ConfigView<'_>>) -> String {
+    let origin = view.and_then(|view| view.raw(&parameter.to_str_lossy())).map(|setting| setting.origin);
     match origin {
-        Some(origin @ SettingOrigin { line: Some(_), .. }) => format!("{knob} ({origin})"),
-        _ => knob.to_string(),
+        Some(origin @ SettingOrigin { line: Some(_), .. }) => format!("{parameter} ({origin})"),
+        _ => parameter.to_string(),
     }
 }
 
-/// Refuses ads and, unless `may_set_parameters`, the configuration of a router, which have no effect as rules.
+/// Refuses files that have no effect as rules: files of ads and, unless `may_set_parameters`, configurations of a
+/// router.
 ///
 /// # Errors
 /// Returns an error that names the kind of the file.
@@ -325,7 +328,7 @@ pub(super) fn refuse_other_kinds(name: &str, text: &[u8], may_set_parameters: bo
 /// Maximum number of statements of a rules file. A parsed statement needs about one kilobyte.
 const MAX_STATEMENTS: usize = 100_000;
 
-/// Returns the lines of rules: those before TRANSFORM which are neither empty nor comments.
+/// Returns the lines before TRANSFORM that are neither empty nor comments.
 fn statement_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_end = |line: &&[u8]| {
         line.get(..9).is_some_and(|word| word.eq_ignore_ascii_case(b"transform"))

@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &ProgramContext) -
         return Err(Problem::unreadable("routing is disabled, see the messages above").into());
     }
     if let Some(period) = arguments.period {
-        setup.knobs.polling_period = period;
+        setup.parameters.polling_period = period;
     }
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &ProgramContext) -
         stop_conditions: StopConditions { once: arguments.once, idle_limit: arguments.idle_exit },
         log: &log,
     };
-    let machine = Router::new(setup.knobs, setup.table, quirks, world.now());
+    let machine = Router::new(setup.parameters, setup.table, quirks, world.now());
     events.borrow_mut().report(&event(RunnerEventKind::Start));
     let ended = router::run(&arguments.queue, machine, &options);
     let stop = event(RunnerEventKind::Stop);

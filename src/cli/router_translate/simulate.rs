@@ -90,7 +90,8 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     if draws_on_stdout && (uses_stdout || has_rows) {
         return Err(Problem::usage("a picture and other output are both for standard output").into());
     }
-    // The target of events is opened first, so that no other file gets the number of the given descriptor.
+    // The target of events is opened before other files, because one of them could otherwise get the number of the
+    // requested descriptor.
     let mut sink = match events {
         Some(SimulationEvents::Written(target)) => Some(target.open()?),
         Some(SimulationEvents::Printed) | None => None,
@@ -105,7 +106,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &ProgramContext) -> an
     let view = setup.config.view(&world);
     let start = scenario.start.to_epoch(|epoch| i64::from(world.zone(epoch).offset));
     let jobs = read_jobs(&scenario, path, start, None, &world, program)?;
-    let router = Router::new(setup.knobs, setup.table, quirks, ClockReading::from_epoch(start));
+    let router = Router::new(setup.parameters, setup.table, quirks, ClockReading::from_epoch(start));
     let keeps = events.is_some() || arguments.svg.is_some();
     let mut points: Vec<RouterSnapshot> = Vec::new();
     let mut note = |point: &RouterSnapshot| {
@@ -157,7 +158,7 @@ fn write_events(sink: &mut LineOutput, points: &[RouterSnapshot]) -> anyhow::Res
         let mut line = serde_json::to_vec(&point_to_json(point))?;
         line.push(b'\n');
         sink.write_line(line).with_context(problem)?;
-        // If the reader is slow, the simulation waits for it.
+        // If the reader of the events is slow, the program waits for it.
         while sink.has_pending_lines() && !sink.is_disk_full() {
             sink.finish(Duration::from_secs(1));
             sink.flush().with_context(problem)?;

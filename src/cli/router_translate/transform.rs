@@ -32,7 +32,7 @@ use crate::os::{RealWorld, thread_count};
 use crate::text::plural::counted;
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
-/// Number of ads from one ad at which the user is warned, because so many are probably a mistake.
+/// Number of ads that a transform makes from one ad, at which a warning is printed because this is probably a mistake.
 const SUSPICIOUS_TURN_COUNT: u64 = 1_000_000;
 
 /// Runs the verb `transform`. The exit status is 0 if all transforms of all ads succeeded, otherwise 1.
@@ -103,13 +103,13 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     run.writer.finish(&mut run.out).with_context(written)?;
     let before = run.written;
     run.found.add_part(run.writer.findings(), before);
-    // The old content of the output file is replaced only now.
+    // Only this replaces the old content of the output file.
     let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
     out.commit().with_context(written)?;
     if !arguments.output.quiet {
         run.found.warn(program);
     }
-    // The ads are printed as if their transform did nothing, so --quiet does not suppress the warning.
+    // The ads are printed without the changes of the transform, so --quiet does not suppress the warning.
     if run.undecided > 0 {
         let ads = counted(run.undecided, "ad");
         program.warn(&format!("REQUIREMENTS are an error for {ads}, to which the transform is not applied; --trace shows the reason"));
@@ -127,8 +127,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &ProgramContext) -> a
     Ok(if run.failed + run.malformed + broken > 0 { Status::No } else { Status::Done })
 }
 
-/// Reports all statements that can never work. If one of them is not within an `if`, the program ends before it reads any ad.
-/// Ineffective statements are then reported too, so that one run shows everything to correct.
+/// Reports all statements that fail for every ad. If one of them is not within an `if`, the program ends before it
+/// reads any ad. Statements without effect are then also reported, so that one run shows all mistakes.
 fn refuse_bad_statements(
     loaded: &LoadedRules,
     world: &RealWorld,
@@ -141,13 +141,13 @@ fn refuse_bad_statements(
         fatal += found.iter().filter(|finding| finding.is_fatal()).count();
         findings.extend(found);
     }
-    let mut told =
+    let mut reported =
         findings.iter().filter(|finding| fatal > 0 || finding.rule.severity() == LintSeverity::Error);
-    for finding in told.by_ref().take(MAX_REPORTED_STATEMENTS) {
+    for finding in reported.by_ref().take(MAX_REPORTED_STATEMENTS) {
         program.report(&report::finding_problem(finding, Status::Unreadable));
     }
     // A file that is not a rules file has an error in every line, so the number of messages is limited.
-    let rest = told.count();
+    let rest = reported.count();
     if rest > 0 {
         program.warn(&format!("{} with mistakes; lint lists all", counted(rest, "more statement")));
     }
@@ -170,11 +170,11 @@ fn transform_input<W: Write + Send>(
     rest: &mut Option<Vec<u8>>,
 ) -> anyhow::Result<()> {
     let is_stdin = path == Path::new("-");
-    let shown = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
-    let problem = || Problem::cannot_read(&shown);
+    let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+    let problem = || Problem::cannot_read(&name);
     let stdin = open_stdio_pipe().0;
-    let enough = stdin.stop_flag();
-    let read: Box<dyn Read + Send> = match is_stdin.then(|| rest.take()) {
+    let stop_flag = stdin.stop_flag();
+    let input_reader: Box<dyn Read + Send> = match is_stdin.then(|| rest.take()) {
         Some(Some(rest)) => Box::new(io::Cursor::new(rest)),
         _ => OpenInput::open(path, stdin)?.into_ads(run.program)?,
     };
@@ -182,12 +182,12 @@ fn transform_input<W: Write + Send>(
     let mut reader = run
         .program
         .with_dialect(Dialect::of_world(session.world))
-        .ad_reader(read)
+        .ad_reader(input_reader)
         .exact(run.arguments.strict_input);
     let threads = thread_count(run.arguments.threads);
-    run.observer.input = shown.clone();
+    run.observer.input = name.clone();
     if threads > 1 && run.can_run_in_parallel() && reader.detect().with_context(problem)? == AdForm::Long {
-        return run.transform_in_parallel(reader, threads, &enough);
+        return run.transform_in_parallel(reader, threads, &stop_flag);
     }
     run.transform_all(&mut reader, session)
 }

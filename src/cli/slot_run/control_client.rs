@@ -54,7 +54,7 @@ pub(super) fn run_control_verb(
     verb: &SlotRunVerb,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    exit_at_deadline(cli.end, session, "the time limit (--timeout) ended before an answer arrived");
+    exit_at_deadline(cli.end, session, "the time limit (--timeout) expired before an answer arrived");
     let speed = |fast: bool| fast.then_some(VacateSpeed::Fast);
     let query = match verb {
         SlotRunVerb::Status(options) => {

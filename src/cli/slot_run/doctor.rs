@@ -49,7 +49,7 @@ pub(super) fn doctor(
         None => write_to_stdout(cli.output.render_json(&checks)?.unwrap_or_else(lines))?,
     }
     if late {
-        let text = "the time limit (--timeout) ended before everything was checked";
+        let text = "the time limit (--timeout) expired before everything was checked";
         return Err(Problem::new(Status::TimedOut, text).into());
     }
     Ok(if fails { Status::No } else { Status::Done })

@@ -51,7 +51,7 @@ pub(super) fn run_cron_jobs_once(
         return Ok(());
     };
     if cli.end.is_some_and(|end| clock::monotonic_now() >= end) {
-        let text = "the time limit (--timeout) ended before the cron jobs did";
+        let text = "the time limit (--timeout) expired before the cron jobs ended";
         return Err(Problem::new(Status::TimedOut, text).into());
     }
     if run.failed {

@@ -80,7 +80,11 @@ pub(super) fn explain_jobs(
     let mut heard = CollectedWarnings::default();
     // No other work is pending while the program waits for the processes.
     let wait = || {
-        exit_at_deadline(cli.end, session, "the time limit (--timeout) ended before all slots were compared")
+        exit_at_deadline(
+            cli.end,
+            session,
+            "the time limit (--timeout) expired before all slots were compared",
+        )
     };
     let (slots, other) = match (&arguments.slot_ads, arguments.is_about_running_slots()) {
         (Some(path), _) => {

@@ -27,7 +27,7 @@ pub(super) struct PictureFiles {
 }
 
 const PICTURE_TIMEOUT_MESSAGE: &str =
-    "the time limit (--timeout) ended: the picture was not written because nothing reads it";
+    "the time limit (--timeout) expired: the picture was not written because nothing reads it";
 /// File name that means standard output.
 const STDOUT_FILE: &str = "-";
 
@@ -189,7 +189,7 @@ impl EventWriter {
 /// Returns the problem for events that could not be written.
 pub(super) fn unwritten_events_problem(error: io::Error, name: &str) -> anyhow::Error {
     if error.kind() == io::ErrorKind::TimedOut {
-        let text = format!("the time limit (--timeout) ended: {name} accepts no more events");
+        let text = format!("the time limit (--timeout) expired: {name} accepts no more events");
         return Problem::new(Status::TimedOut, text).into();
     }
     let problem = format!("cannot write events to {name}");

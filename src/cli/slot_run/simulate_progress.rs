@@ -42,7 +42,7 @@ pub(super) fn run_side_by_side<'a>(
         }
         if cli.events.timeout.is_some_and(|limit| began.elapsed() >= limit) {
             let played = slice * 100 / CLOCK_CHECKS;
-            let text = format!("the time limit (--timeout) ended after {played} % of the scenario");
+            let text = format!("the time limit (--timeout) expired after {played} % of the scenario");
             return Err(Problem::new(Status::TimedOut, text).into());
         }
     }

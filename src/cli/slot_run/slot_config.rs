@@ -149,7 +149,7 @@ fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyh
         Ok(loaded) => loaded.warnings.join("; "),
         Err(error) => format!("{error:#}"),
     };
-    let text = format!("the time limit (--timeout) ended before there were slots: {last}");
+    let text = format!("the time limit (--timeout) expired before there were slots: {last}");
     Err(Problem::new(Status::TimedOut, text).into())
 }
 

@@ -443,11 +443,11 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
         let mut command = point.query();
         let asked =
             command.args(words).args(["--control", &silent_path, "--timeout", "0.3"]).output().unwrap();
-        says(&asked, 124, "the time limit (--timeout) ended before an answer arrived");
+        says(&asked, 124, "the time limit (--timeout) expired before an answer arrived");
         assert_eq!(String::from_utf8_lossy(&asked.stderr).lines().count(), 1, "{words:?}");
     }
     let asked = point.query().args(["explain", "--ads", &fifo, "--timeout", "3"]).output().unwrap();
-    says(&asked, 124, "the time limit (--timeout) ended before all slots were compared");
+    says(&asked, 124, "the time limit (--timeout) expired before all slots were compared");
     drop(silent);
 }
 
@@ -460,7 +460,7 @@ fn timeout_does_not_hide_configuration_errors() {
     };
     let hangs = "MACHINE_RESOURCE_INVENTORY_X = /bin/sleep 60";
     for verb in ["run", "ads", "doctor"] {
-        says(&run(hangs, verb), 124, "the time limit (--timeout) ended before there were slots: ");
+        says(&run(hangs, verb), 124, "the time limit (--timeout) expired before there were slots: ");
     }
     // No program runs here that could exceed the time limit.
     let point = Point::new().knob("STARTER = /nowhere/starter\nSLOT_TYPE_1 = cpus=x/0");

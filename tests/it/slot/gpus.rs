@@ -205,7 +205,7 @@ fn timeout_applies_to_gpu_detection_too() {
         let knob = format!("MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/{name}");
         let run = Point::new().hook(name, hangs).knob(&knob).arguments(arguments).run();
         assert_eq!(run.status, Some(124), "{}", run.stderr);
-        let said = "the time limit (--timeout) ended before there were slots: ";
+        let said = "the time limit (--timeout) expired before there were slots: ";
         assert!(run.stderr.contains(said), "{}", run.stderr);
         assert!(run.stderr.contains(&format!("hooks/{name}' did not end")), "{}", run.stderr);
     }

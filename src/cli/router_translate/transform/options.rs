@@ -67,7 +67,8 @@ pub(in crate::cli::router_translate) struct TransformArguments {
 }
 
 impl TransformArguments {
-    /// Returns the world that the options request, with the evaluation mode and user maps of the configuration.
+    /// Returns the world with the clock that the options request, and the evaluation mode and user maps of the
+    /// configuration.
     pub(super) fn make_world(&self, config: Option<&Config>, program: &ProgramContext) -> RealWorld {
         match config {
             Some(config) => configured_world(self.clock.world(), config, &mut |text| program.warn(text)),
@@ -75,7 +76,7 @@ impl TransformArguments {
         }
     }
 
-    /// Returns the same world for another thread, which shares the user maps.
+    /// Returns a world with the same settings for another thread. The threads share the user maps.
     pub(super) fn make_thread_world(&self, config: Option<&Config>, maps: SharedUserMaps) -> RealWorld {
         self.clock.world().with_strict_mode(config.is_some_and(Config::is_strict)).with_shared_user_maps(maps)
     }
@@ -114,7 +115,7 @@ impl TransformArguments {
             .try_for_each(|path| self.refuse_overwriting(path))
     }
 
-    /// Refuses an output file that is this input.
+    /// Refuses an output file that is the file `input`.
     pub(super) fn refuse_overwriting(&self, input: &Path) -> Result<(), Problem> {
         let Some(out) = &self.out else { return Ok(()) };
         match find_overwritten_input(out, [input]) {

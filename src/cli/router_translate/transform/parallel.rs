@@ -1,4 +1,5 @@
-//! Transformation of streams of long ads by several threads, in portions. Output and messages keep the order of the stream.
+//! Transformation of streams of long ads by several threads. Each thread transforms portions of the stream; output and
+//! messages have the order of the stream.
 
 use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -37,9 +38,9 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         &mut self,
         reader: AdReader<R>,
         threads: usize,
-        enough: &StopFlag,
+        stop_flag: &StopFlag,
     ) -> anyhow::Result<()> {
-        let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+        let (prototype, batcher) = (reader.batch_reader(), reader.into_batcher());
         let input = self.observer.input.clone();
         let parts = WorkerInputs {
             input: &input,
@@ -53,23 +54,23 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         let worker = || {
             let mut transforms =
                 transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-            (like.batch_reader(), move |ads: &mut _| parts.transform_portion(ads, &mut transforms))
+            (prototype.batch_reader(), move |ads: &mut _| parts.transform_portion(ads, &mut transforms))
         };
         let problem = Problem::cannot_read(&self.observer.input);
         let (mut failure, mut lines) = (None, 0);
-        let whole = process_in_parallel(
+        let result = process_in_parallel(
             threads,
-            |hand| dealer.next_batch(hand),
+            |batch_reader| batcher.next_batch(batch_reader),
             worker,
             |portion: TransformPortion| {
-                let until = lines + portion.lines;
+                let end = lines + portion.lines;
                 failure = self.add_portion(portion, lines).err();
-                lines = until;
+                lines = end;
                 failure.is_none()
             },
-            enough,
+            stop_flag,
         );
-        failure.map_or_else(|| whole.context(problem), Err)
+        failure.map_or_else(|| result.context(problem), Err)
     }
 
     /// Writes the output and messages of a portion that begins after `lines` lines.

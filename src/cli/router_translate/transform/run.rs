@@ -35,10 +35,10 @@ pub(super) struct AdTransformer<'a, W> {
     /// Number of ads that were written in parallel.
     pub(super) written: u64,
     pub(super) failed: usize,
-    /// Number of times that REQUIREMENTS were an error, so that a transform was not applied.
+    /// Number of times that a transform was not applied because its REQUIREMENTS were an error.
     pub(super) undecided: usize,
     pub(super) malformed: usize,
-    /// Error if the first ad is not that of a file of ads, with the number of notes before the error, or `None`.
+    /// Error that the input is not a file of ads, with the number of notes before the error; or `None`.
     pub(super) wrong_kind: Option<(usize, Problem)>,
 }
 
@@ -85,8 +85,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             if let Some(problem) = wrong_kind {
                 match self.observer.note_count() {
                     None => return Err(problem.into()),
-                    // The thread of a portion does not know if its first ad is that of the whole input, so the collector of the
-                    // notes decides.
+                    // A thread does not know if the first ad of its portion is the first one of the input, so the error
+                    // is kept for the function that adds the portions.
                     Some(count) => self.wrong_kind = Some((count, problem)),
                 }
             }
@@ -111,7 +111,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         }
     }
 
-    /// Transforms the ads that were kept until all had been read, in the order of the sort keys.
+    /// Sorts the kept ads after all ads have been read, and transforms them.
     pub(super) fn transform_sorted(&mut self, session: &mut TransformSession<'_>) -> anyhow::Result<()> {
         let mut ads = std::mem::take(&mut self.waiting);
         self.selection.sort_and_limit(&mut ads, |ad| ad, session.world, self.program);
@@ -138,8 +138,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         Ok(())
     }
 
-    /// Applies all transforms to one ad. If one fails, the failure is reported and the ad is skipped, just as such a job would
-    /// not be routed or submitted.
+    /// Applies all transforms to one ad. If a transform fails, the failure is reported and the ad is skipped, because
+    /// such a job would not be routed or submitted either.
     fn apply_transforms(
         &mut self,
         ad: &mut ClassAd,
@@ -150,8 +150,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         let mut applied = Vec::new();
         let mut failure = None;
         for transform in &*self.transforms {
-            let meets = session.evaluate_requirements(transform, ad);
-            if meets == Truth::Error {
+            let requirements = session.evaluate_requirements(transform, ad);
+            if requirements == Truth::Error {
                 self.undecided += 1;
             }
             if meets != Truth::True {
@@ -175,9 +175,9 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             self.observer.print_story(self.number, difference.as_ref());
         }
         if failure.is_none() {
-            let told = self.observer.take_steps();
-            let written = self.writer.write(ad, &applied, told, difference, &mut self.out);
-            written.context("cannot write the output")?;
+            let steps = self.observer.take_steps();
+            let result = self.writer.write(ad, &applied, steps, difference, &mut self.out);
+            result.context("cannot write the output")?;
         }
         Ok(())
     }

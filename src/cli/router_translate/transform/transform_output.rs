@@ -1,4 +1,4 @@
-//! Output of transforms: ads, or records of ads with their steps.
+//! Output of transforms.
 
 use std::io::{self, Write};
 

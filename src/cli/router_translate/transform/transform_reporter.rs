@@ -18,11 +18,11 @@ type ReportKey = (String, u32, String);
 /// Line of a transform, identified by the number of its source and its own number.
 type SourceLine = (usize, u32);
 
-/// Note to report about an ad or a statement. Lines and ads are counted from the start of reading.
+/// Note about an ad or a statement. Lines and ads are counted from the beginning of the input or portion.
 pub(super) enum TransformNote {
     /// Error in a malformed part of an ad.
     Malformed(AdError),
-    /// Problem of a statement, and the line whose value was undefined, or `None`.
+    /// Problem with a statement, and the line whose value was undefined, or `None`.
     Problem { key: ReportKey, undefined: Option<SourceLine>, error: anyhow::Error },
     /// Reason why the ad with this number is not written.
     LeftOut { key: ReportKey, error: anyhow::Error, ad: u64 },
@@ -35,11 +35,11 @@ pub(super) struct TransformReporter<'a> {
     pub(super) input: String,
     strict: bool,
     reported: HashSet<ReportKey>,
-    /// Lines for which it was reported that a value is undefined.
+    /// Lines with an undefined value that has been reported.
     undefined: HashSet<SourceLine>,
     /// Notes that are kept for the caller, or `None` if they are reported immediately.
     kept_notes: Option<Vec<TransformNote>>,
-    /// Number of errors in ads, whether or not they were reported one by one.
+    /// Number of all errors in ads, including those that were not reported one by one.
     malformed: usize,
     /// Number of statements that had a problem.
     pub(super) broken: usize,
@@ -106,14 +106,14 @@ impl<'a> TransformReporter<'a> {
         if self.reported.insert(key.clone()) {
             self.report_note(TransformNote::LeftOut {
                 key,
-                error: report::failure_problem(failure, Status::No),
+                error: report::problem_from_failure(failure, Status::No),
                 ad,
             })?;
         }
         Ok(())
     }
 
-    /// Returns a reporter that keeps notes for the caller instead of reporting them.
+    /// Returns a reporter that does not report notes but keeps them for the caller.
     pub(super) fn with_kept_notes(self) -> Self {
         TransformReporter { kept_notes: Some(Vec::new()), ..self }
     }
