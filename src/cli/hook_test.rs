@@ -1,5 +1,5 @@
-//! `htc-hook-test`: calls one hook exactly as its real caller does, and shows what that caller would do with
-//! its output; also runs suites, recordings and random ads.
+//! `htc-hook-test`: calls one hook exactly as its real caller does, and shows what that caller would do with its
+//! output. It also runs suites of test cases, repeats recorded calls, and calls hooks with random ads.
 
 mod ad_channel;
 mod call;
@@ -106,7 +106,7 @@ struct HookTestCli {
     shared: SharedOptions,
 }
 
-/// Type of a hook to call once, or a verb about many calls.
+/// Type of the hook to call, or a verb.
 #[derive(Subcommand, Debug)]
 enum HookTestVerb {
     /// FETCH_WORK: prints a job for a slot
@@ -167,39 +167,42 @@ enum HookTestVerb {
 
 fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
     let HookTestCli { verb, shared } = HookTestCli::from_arg_matches(matches)?;
-    let calls_one = matches!(&verb, HookTestVerb::Fetch(_) | HookTestVerb::Reply(_) | HookTestVerb::Evict(_))
-        || matches!(
-            &verb,
-            HookTestVerb::PrepareBeforeTransfer(_) | HookTestVerb::Prepare(_) | HookTestVerb::Update(_)
-        )
-        || matches!(
-            &verb,
-            HookTestVerb::Exit(_) | HookTestVerb::ShadowPrepare(_) | HookTestVerb::Translate(_)
-        )
-        || matches!(
-            &verb,
-            HookTestVerb::RouterUpdate(_) | HookTestVerb::Finalize(_) | HookTestVerb::Cleanup(_)
-        );
-    let of_verb = matches.subcommand().map(|(_, of_verb)| of_verb).filter(|_| calls_one);
-    let names_ads =
-        of_verb.is_some_and(|of_verb| of_verb.value_source("ads") == Some(ValueSource::CommandLine));
-    let one = |hook, one: &HookCallArgs| {
-        let one = HookCallArgs { names_ads, ..one.with_path_as_word(known_argument_words(hook)) };
-        single_call::run(&shared, hook, &one, session)
+    let calls_one_hook =
+        matches!(&verb, HookTestVerb::Fetch(_) | HookTestVerb::Reply(_) | HookTestVerb::Evict(_))
+            || matches!(
+                &verb,
+                HookTestVerb::PrepareBeforeTransfer(_) | HookTestVerb::Prepare(_) | HookTestVerb::Update(_)
+            )
+            || matches!(
+                &verb,
+                HookTestVerb::Exit(_) | HookTestVerb::ShadowPrepare(_) | HookTestVerb::Translate(_)
+            )
+            || matches!(
+                &verb,
+                HookTestVerb::RouterUpdate(_) | HookTestVerb::Finalize(_) | HookTestVerb::Cleanup(_)
+            );
+    let verb_matches = matches.subcommand().map(|(_, verb_matches)| verb_matches).filter(|_| calls_one_hook);
+    let names_ads = verb_matches
+        .is_some_and(|verb_matches| verb_matches.value_source("ads") == Some(ValueSource::CommandLine));
+    let call_once = |hook, call_args: &HookCallArgs| {
+        let call_args = HookCallArgs { names_ads, ..call_args.with_path_as_word(known_argument_words(hook)) };
+        single_call::run(&shared, hook, &call_args, session)
     };
     match &verb {
-        HookTestVerb::Fetch(options) => one(HookType::FetchWork, options),
-        HookTestVerb::Reply(options) => one(HookType::ReplyFetch, options),
-        HookTestVerb::Evict(options) => one(HookType::EvictClaim, options),
-        HookTestVerb::PrepareBeforeTransfer(options) => one(HookType::PrepareJobBeforeTransfer, options),
-        HookTestVerb::Prepare(options) => one(HookType::PrepareJob, options),
-        HookTestVerb::Update(options) => one(HookType::UpdateJobInfo, options),
-        HookTestVerb::Exit(options) => one(HookType::JobExit, options),
-        HookTestVerb::ShadowPrepare(options) => one(HookType::ShadowPrepareJob, options),
-        HookTestVerb::Translate(options) => one(HookType::TranslateJob, options),
-        HookTestVerb::RouterUpdate(options) => one(HookType::RouterUpdateJobInfo, options),
-        HookTestVerb::Finalize(options) => one(HookType::JobFinalize, options),
-        HookTestVerb::Cleanup(options) => one(HookType::JobCleanup, options),
+        HookTestVerb::Fetch(options) => call_once(HookType::FetchWork, options),
+        HookTestVerb::Reply(options) => call_once(HookType::ReplyFetch, options),
+        HookTestVerb::Evict(options) => call_once(HookType::EvictClaim, options),
+        HookTestVerb::PrepareBeforeTransfer(options) => {
+            call_once(HookType::PrepareJobBeforeTransfer, options)
+        }
+        HookTestVerb::Prepare(options) => call_once(HookType::PrepareJob, options),
+        HookTestVerb::Update(options) => call_once(HookType::UpdateJobInfo, options),
+        HookTestVerb::Exit(options) => call_once(HookType::JobExit, options),
+        HookTestVerb::ShadowPrepare(options) => call_once(HookType::ShadowPrepareJob, options),
+        HookTestVerb::Translate(options) => call_once(HookType::TranslateJob, options),
+        HookTestVerb::RouterUpdate(options) => call_once(HookType::RouterUpdateJobInfo, options),
+        HookTestVerb::Finalize(options) => call_once(HookType::JobFinalize, options),
+        HookTestVerb::Cleanup(options) => call_once(HookType::JobCleanup, options),
         HookTestVerb::StartdCron(args) => cron::run(&shared, CronManager::Startd, args, session),
         HookTestVerb::Benchmark(args) => cron::run(&shared, CronManager::Benchmarks, args, session),
         HookTestVerb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),

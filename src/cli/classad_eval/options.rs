@@ -107,7 +107,7 @@ pub(super) struct StreamOptions {
     /// Use N threads [default: number of CPUs]
     #[arg(long, short = 'j', value_name = "N", help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) threads: Option<std::num::NonZero<usize>>,
-    /// Print equal results once
+    /// Print each result only once
     #[arg(long, help_heading = OptionGroup::Ads, hide_short_help = true)]
     pub(super) unique: bool,
     /// Count the ads by the value of EXPR; may be repeated

@@ -13,21 +13,21 @@ use crate::classad::ClassAd;
 use crate::cli::common::{AdStream, InputWatch};
 use crate::hook_testing::CallSource;
 
-/// Ads of a stream up to a limit. The first ones were read before.
+/// Ads of a stream up to a limit. The first ads have already been read.
 pub(super) struct LimitedAds<'a> {
     pub first: std::vec::IntoIter<ClassAd>,
     pub rest: AdStream<'a>,
-    pub left: u64,
-    /// Watch that limits how long the program waits for ads.
+    pub remaining: u64,
+    /// Watch that limits the time for which the program waits for ads.
     pub watch: InputWatch,
 }
 
 impl LimitedAds<'_> {
     fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return Ok(None);
         }
-        self.left -= 1;
+        self.remaining -= 1;
         match self.first.next() {
             Some(ad) => Ok(Some(ad)),
             None => self.watch.wait_for(|| self.rest.next()),
@@ -35,16 +35,16 @@ impl LimitedAds<'_> {
     }
 }
 
-/// Channel of ads that were read but not processed yet.
+/// Channel of ads that have been read but not yet processed.
 pub(super) struct AdChannel {
     ads: Receiver<anyhow::Result<ClassAd>>,
     /// Descriptor that is readable when another ad may be available.
-    bell: Arc<EventFd>,
-    over: Cell<bool>,
+    ready_event: Arc<EventFd>,
+    is_ended: Cell<bool>,
 }
 
 impl AdChannel {
-    /// Starts the thread, which reads at most `ahead` ads in advance.
+    /// Starts the thread that reads ads. It reads at most `ahead` ads in advance.
     ///
     /// # Errors
     /// Returns an error if the thread or descriptor cannot be created.
@@ -53,11 +53,11 @@ impl AdChannel {
         ads: LimitedAds<'scope>,
         ahead: usize,
     ) -> io::Result<AdChannel> {
-        let bell = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
+        let ready_event = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         let (sender, receiver) = sync_channel(ahead);
-        let rings = Arc::clone(&bell);
-        std::thread::Builder::new().spawn_scoped(scope, move || send_ads(ads, sender, &rings))?;
-        Ok(AdChannel { ads: receiver, bell, over: Cell::new(false) })
+        let thread_event = Arc::clone(&ready_event);
+        std::thread::Builder::new().spawn_scoped(scope, move || send_ads(ads, sender, &thread_event))?;
+        Ok(AdChannel { ads: receiver, ready_event, is_ended: Cell::new(false) })
     }
 
     /// Returns the next ad if it has been read, otherwise `None`.
@@ -67,8 +67,8 @@ impl AdChannel {
     pub(super) fn next(&self) -> anyhow::Result<Option<ClassAd>> {
         match self.try_receive() {
             // Any ad that arrives later makes the descriptor readable again.
-            None if !self.over.get() => {
-                let _ = self.bell.read();
+            None if !self.is_ended.get() => {
+                let _ = self.ready_event.read();
                 self.try_receive().transpose()
             }
             taken => taken.transpose(),
@@ -79,7 +79,7 @@ impl AdChannel {
         match self.ads.try_recv() {
             Ok(ad) => Some(ad),
             Err(end) => {
-                self.over.set(end == TryRecvError::Disconnected);
+                self.is_ended.set(end == TryRecvError::Disconnected);
                 None
             }
         }
@@ -88,15 +88,15 @@ impl AdChannel {
 
 impl CallSource for AdChannel {
     fn descriptor(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.ready_event.as_fd()
     }
 
     fn is_finished(&self) -> bool {
-        self.over.get()
+        self.is_ended.get()
     }
 }
 
-fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>, bell: &EventFd) {
+fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>, ready_event: &EventFd) {
     loop {
         let next = ads.next().transpose();
         let is_last = !matches!(next, Some(Ok(_)));
@@ -105,8 +105,8 @@ fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>
             break;
         }
         // The write cannot fail, because the reader resets the counter long before it reaches its maximum.
-        let _ = bell.write(1);
+        let _ = ready_event.write(1);
     }
     drop(sender);
-    let _ = bell.write(1);
+    let _ = ready_event.write(1);
 }

@@ -14,7 +14,7 @@ use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// Returns the event loop of the program. After a signal, it ends running calls cleanly.
+/// Returns the event loop of the program. After a signal, the event loop ends running calls cleanly.
 pub(super) fn program_reactor() -> anyhow::Result<Reactor> {
     new_reactor().context("cannot set up signals and child processes")
 }
@@ -74,7 +74,7 @@ pub(super) fn job_id(job: &ClassAd) -> Option<String> {
     Some(format!("{}.{}", number("ClusterId")?, number("ProcId").unwrap_or(0)))
 }
 
-/// Returns the problem for a call that cannot be made.
+/// Returns the error for a call that cannot be made.
 pub(super) fn call_problem(error: CallError) -> anyhow::Error {
     let message = error.to_string();
     match error {

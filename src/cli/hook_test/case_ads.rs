@@ -17,10 +17,10 @@ use crate::text::caret::Caret;
 /// Sets the ads of a case, and applies the changes that options request. Returns the source of the slot ad, and the changes.
 pub(super) fn apply_ads(
     case: &mut Case,
-    one: &HookCallArgs,
+    call_args: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<(SlotAdSource, AdChanges)> {
-    let (ads, hook) = (&one.ads, case.hook);
+    let (ads, hook) = (&call_args.ads, case.hook);
     let mut slot = if ads.slot_ads.is_some() { SlotAdSource::FromUser } else { SlotAdSource::BuiltIn };
     if let Some(kind) = &ads.sample_job {
         case.job = samples::job_ad(kind).ok_or_else(|| unknown_sample("job", kind, samples::job_kinds()))?;
@@ -30,22 +30,22 @@ pub(super) fn apply_ads(
             samples::slot_ad(kind).ok_or_else(|| unknown_sample("slot", kind, samples::slot_kinds()))?;
         slot = if ads.slot_ads.is_some() { SlotAdSource::FromUser } else { SlotAdSource::Sample };
     }
-    if let Some(given) = &one.given {
-        let mut given = given.iter().cloned();
-        let first = given.next().ok_or_else(|| match one.selection.is_given() {
+    if let Some(given_ads) = &call_args.given {
+        let mut given_ads = given_ads.iter().cloned();
+        let first = given_ads.next().ok_or_else(|| match call_args.selection.is_given() {
             true => Problem::unreadable(format!(
                 "{}: no ad was selected (--constraint, --limit)",
-                one.input.names()
+                call_args.input.names()
             )),
-            false => no_ad_problem(&one.input.names()),
+            false => no_ad_problem(&call_args.input.names()),
         })?;
         match hook {
             HookType::FetchWork => (case.slot, slot) = (first, SlotAdSource::FromUser),
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
             _ => case.job = first,
         }
-        // These hooks read two ads, so the second given ad is used as well.
-        match (hook, given.next()) {
+        // These hooks read two ads, so the second ad of the input is used as well.
+        match (hook, given_ads.next()) {
             (HookType::JobFinalize, Some(second)) => case.routed = second,
             (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => {
                 (case.slot, slot) = (second, SlotAdSource::FromUser);
@@ -54,13 +54,13 @@ pub(super) fn apply_ads(
         }
     }
     if let Some(path) = &ads.slot_ads {
-        case.slot = read_only_ad(path.clone(), one, session)?;
+        case.slot = read_only_ad(path.clone(), call_args, session)?;
     }
     if matches!(hook, HookType::JobFinalize) && ads.routed_ads.is_none() && ads.sample_job.is_some() {
         case.routed = samples::routed_job_ad(&case.job, &case.route.name);
     }
     if let Some(path) = &ads.routed_ads {
-        case.routed = read_only_ad(path.clone(), one, session)?;
+        case.routed = read_only_ad(path.clone(), call_args, session)?;
     }
     let changes = ad_changes(ads)?;
     changes.apply(case);
@@ -77,17 +77,17 @@ fn no_ad_problem(name: &str) -> Problem {
     Problem::unreadable(format!("{name}: it has no ad")).hint("--sample-job vanilla uses a built-in job")
 }
 
-/// Returns the note about the built-in ad that the hook gets because no ad is given, or `None`. `configured_slot` is the slot of
-/// the configuration whose ad is used.
+/// Returns a note that no ad is given and a default ad is used, or `None`. `configured_slot` is the name of the slot of
+/// the configuration whose ad is used, if there is one.
 pub(super) fn built_in_note(
     hook: HookType,
-    one: &HookCallArgs,
+    call_args: &HookCallArgs,
     configured_slot: Option<&str>,
 ) -> Option<String> {
-    let ads = &one.ads;
+    let ads = &call_args.ads;
     let has_slot = ads.sample_slot.is_some() || ads.slot_ads.is_some();
     match hook {
-        _ if one.given.is_some() => None,
+        _ if call_args.given.is_some() => None,
         HookType::FetchWork if has_slot => None,
         HookType::FetchWork => Some(match configured_slot {
             Some(slot) => {
@@ -113,36 +113,38 @@ pub(super) fn ads_read_by(hook: HookType) -> usize {
 
 /// Opens the given ads, or returns `None` if no ads are given.
 pub(super) fn open_given_ads<'a>(
-    one: &HookCallArgs,
+    call_args: &HookCallArgs,
     clock: &ClockOptions,
     session: &'a ProgramContext,
 ) -> anyhow::Result<Option<AdStream<'a>>> {
-    let selection = one.selection.parse()?;
-    let Some(paths) = input_paths(one) else { return Ok(None) };
-    let stream = AdStream::open(&paths, one.input.strict_input, session)?;
+    let selection = call_args.selection.parse()?;
+    let Some(paths) = input_paths(call_args) else { return Ok(None) };
+    let stream = AdStream::open(&paths, call_args.input.strict_input, session)?;
     Ok(Some(stream.select(selection, clock.world())))
 }
 
 /// Refuses a configuration from standard input if ads are read from standard input because no option names them.
 ///
 /// # Errors
-/// Returns an error if both are read.
-pub(super) fn refuse_stdin_twice(one: &HookCallArgs, config: &ConfigOptions) -> Result<(), Problem> {
+/// Returns an error if both the configuration and ads are read from standard input.
+pub(super) fn refuse_stdin_twice(call_args: &HookCallArgs, config: &ConfigOptions) -> Result<(), Problem> {
     let is_stdin = |path: &PathBuf| path.as_path() == Path::new("-");
     let reads_config = config.config_file.as_ref().is_some_and(is_stdin);
-    match reads_config && input_paths(one).is_some_and(|paths| paths.iter().any(is_stdin)) {
+    match reads_config && input_paths(call_args).is_some_and(|paths| paths.iter().any(is_stdin)) {
         true => Err(stdin_twice_problem("--config-file", "--ads")),
         false => Ok(()),
     }
 }
 
 /// Returns the files to read: those of `--ads`, otherwise standard input if it may contain ads, otherwise `None`.
-fn input_paths(one: &HookCallArgs) -> Option<Vec<std::path::PathBuf>> {
-    let paths = one.input.paths();
-    if one.names_ads {
+fn input_paths(call_args: &HookCallArgs) -> Option<Vec<std::path::PathBuf>> {
+    let paths = call_args.input.paths();
+    if call_args.names_ads {
         return Some(paths);
     }
-    let sampled = one.ads.sample_job.is_some() || one.ads.sample_slot.is_some() || one.ads.slot_ads.is_some();
+    let sampled = call_args.ads.sample_job.is_some()
+        || call_args.ads.sample_slot.is_some()
+        || call_args.ads.slot_ads.is_some();
     let stdin = std::io::stdin();
     let is_device = std::fs::metadata("/proc/self/fd/0")
         .map(|status| status.file_type().is_char_device())
@@ -150,9 +152,13 @@ fn input_paths(one: &HookCallArgs) -> Option<Vec<std::path::PathBuf>> {
     (!sampled && !stdin.is_terminal() && !is_device).then_some(paths)
 }
 
-fn read_only_ad(path: PathBuf, one: &HookCallArgs, session: &ProgramContext) -> anyhow::Result<ClassAd> {
+fn read_only_ad(
+    path: PathBuf,
+    call_args: &HookCallArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<ClassAd> {
     let name = path.display().to_string();
-    let ads = read_ads(&[path], one.input.strict_input, 1, session)?;
+    let ads = read_ads(&[path], call_args.input.strict_input, 1, session)?;
     Ok(ads.into_iter().next().ok_or_else(|| no_ad_problem(&name))?)
 }
 
@@ -188,7 +194,7 @@ fn parse_ad_assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr
     Ok((name.trim().to_owned(), value))
 }
 
-/// Returns the error in the name before the `=` and its location, or `None` if an expression can refer to the name.
+/// Returns the error in the name before the `=` and its location, or `None` if the name is valid.
 fn find_name_error(text: &str) -> Option<(&'static str, Span)> {
     let name = text.trim();
     let start = text.len() - text.trim_start().len();

@@ -168,7 +168,7 @@ fn cron_plan(args: &CronArgs, time_limit: Option<Duration>) -> CronPlan {
     }
 }
 
-/// Returns the settings that programs get from the daemon, and their directory, which is removed when dropped.
+/// Returns the settings that the daemon gives to programs, and their directory, which is removed when dropped.
 fn make_surroundings(
     cli: &SharedOptions,
     manager: CronManager,
@@ -177,7 +177,7 @@ fn make_surroundings(
     world: &RealWorld,
 ) -> anyhow::Result<(CronContext, tempfile::TempDir)> {
     let daemon = identity::account_by_uid(identity::effective_uid());
-    // In the reference, too, cron jobs do not get the session keys of the daemons.
+    // As in the reference, cron jobs do not get the session keys of the daemons.
     let mut environment =
         hook_test::caller_environment(world, &cli.config.to_config_choice(), QuirkMode::Manual);
     hook_test::set_variables(
@@ -234,7 +234,7 @@ struct CronListSource<'a> {
 }
 
 impl CronListSource<'_> {
-    /// Reads the configuration if the command line names it, or names no program.
+    /// Reads the configuration if the command line names a configuration, or does not name a program.
     fn read_config(&self) -> anyhow::Result<Option<Config>> {
         let choice = &self.cli.config;
         let is_needed =
@@ -257,8 +257,8 @@ impl CronListSource<'_> {
         Ok(config)
     }
 
-    /// Reads the ads of the slots, or of the schedd: the ads on the command line, those of the configuration, or a
-    /// built-in ad.
+    /// Reads the ads of the slots or of the schedd. They are the ads that the command line names, or else those of the
+    /// slots of the configuration, or else a built-in ad.
     fn read_slots(&self, config: Option<&Config>) -> anyhow::Result<CronSlots> {
         let CronListSource { manager, args, session, .. } = *self;
         if manager == CronManager::Schedd && args.slot.is_some() {
@@ -269,19 +269,22 @@ impl CronListSource<'_> {
             return Ok(CronSlots { ads: self.select_slots(ads)?, note: None });
         }
         if let (Some(config), true) = (config, manager != CronManager::Schedd) {
-            let named = self.configured_slots(config);
-            if !named.is_empty() {
-                let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
-                let ads = self.select_slots(named.into_iter().map(|(_, ad)| ad).collect()).map_err(|_| {
-                    let number = args.slot.unwrap_or_default();
-                    Problem::usage(format!("the configuration has no slot {number}"))
-                        .hint(format!("its slots are: {}", names.join(", ")))
-                })?;
-                let used = match ads.as_slice() {
+            let configured_slots = self.configured_slots(config);
+            if !configured_slots.is_empty() {
+                let names: Vec<String> = configured_slots.iter().map(|(name, _)| name.clone()).collect();
+                let ads = self
+                    .select_slots(configured_slots.into_iter().map(|(_, ad)| ad).collect())
+                    .map_err(|_| {
+                        let number = args.slot.unwrap_or_default();
+                        Problem::usage(format!("the configuration has no slot {number}"))
+                            .hint(format!("its slots are: {}", names.join(", ")))
+                    })?;
+                let slot_text = match ads.as_slice() {
                     [_] => args.slot.map_or_else(|| names.join(", "), |number| format!("slot {number}")),
                     ads => format!("the {}", counted(ads.len() as u64, "slot")),
                 };
-                let note = format!("no slot ad is given: using {used} of the configuration (see --slot-ads)");
+                let note =
+                    format!("no slot ad is given: using {slot_text} of the configuration (see --slot-ads)");
                 return Ok(CronSlots { ads, note: Some(note) });
             }
         }
@@ -332,7 +335,7 @@ impl CronListSource<'_> {
         }
     }
 
-    /// Refuses a program that does not exist if the configuration of the command line has a job of this name.
+    /// Refuses a missing program if the configuration of the command line has a job with its name.
     fn refuse_job_name(&self, program: &Path, config: Option<&Config>) -> anyhow::Result<()> {
         let Some(name) = program.to_str().filter(|name| !name.contains('/') && !program.exists()) else {
             return Ok(());
@@ -381,10 +384,10 @@ impl CronListSource<'_> {
         Ok(list)
     }
 
-    /// Merges the output of the jobs into the ads, and reports which slots it applies to.
+    /// Merges the output of the jobs into the ads, and reports to which slots it applies.
     fn merge_output(&self, cron_session: &CronSession<'_>, slots: &mut [ClassAd]) {
         let CronListSource { cli, manager, world, session, .. } = *self;
-        let ran = i64::try_from(cron_session.elapsed().as_secs()).unwrap_or(i64::MAX);
+        let run_seconds = i64::try_from(cron_session.elapsed().as_secs()).unwrap_or(i64::MAX);
         if let Some(first) = slots.first() {
             for found in published_value_findings(cron_session.published_ads(), first) {
                 let message = mask_terminal_controls(&found.message);
@@ -396,14 +399,14 @@ impl CronListSource<'_> {
         for slot in slots {
             let parts = merge_published(cron_session.published_ads(), manager, slot, world);
             if !cli.output.quiet {
-                let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
+                let slot_name = slot.string("Name").map_or("slot".into(), ToString::to_string);
                 for part in parts {
                     let word = if part.is_merged { "merged into" } else { "not for" };
-                    session.write_stderr(&format!("{}: {word} {to} ({})\n", part.name, part.rule));
+                    session.write_stderr(&format!("{}: {word} {slot_name} ({})\n", part.name, part.rule));
                 }
             }
             if manager == CronManager::Startd {
-                reduce_to_advertised(slot, ran.max(1), cli.output.quiet, world, session);
+                reduce_to_advertised(slot, run_seconds.max(1), cli.output.quiet, world, session);
             }
         }
     }

@@ -18,8 +18,9 @@ use crate::slot::cron_schedule::CronNote;
 use crate::text::control_characters::mask_terminal_controls;
 use crate::text::plural::counted;
 
-/// Maximum number of invalid lines that are shown, and of the characters shown of each.
+/// Maximum number of characters that are shown of an invalid line.
 const MAX_SHOWN_CHARACTERS: usize = 120;
+/// Maximum number of invalid lines that are shown.
 const MAX_BAD_LINES: usize = 50;
 
 /// Reporter of events of cron jobs.
@@ -141,13 +142,13 @@ impl<'a> CronReporter<'a> {
         }
     }
 
-    /// Reports a block of output: its invalid lines, and what happens to the valid ones.
+    /// Reports a block of output: its invalid lines, and the use of its valid lines.
     fn report_published(&self, session: &CronSession<'_>, job: &BString, block: &CronPublication) {
         let mut bad_lines = self.bad_lines.borrow_mut();
         for line in &block.bad_lines {
-            let shown: BString = line.line.chars().take(MAX_SHOWN_CHARACTERS).collect::<String>().into();
-            if bad_lines.len() < MAX_BAD_LINES && bad_lines.insert(shown.clone()) {
-                let text = format!("Can't insert '{shown}' into '{job}' ClassAd");
+            let shortened: BString = line.line.chars().take(MAX_SHOWN_CHARACTERS).collect::<String>().into();
+            if bad_lines.len() < MAX_BAD_LINES && bad_lines.insert(shortened.clone()) {
+                let text = format!("Can't insert '{shortened}' into '{job}' ClassAd");
                 self.report_line(session, "  warning bad-line", &text);
             }
         }
@@ -192,8 +193,8 @@ impl<'a> CronReporter<'a> {
             let text = format!("process {} ({name}) is not killed by the daemon", left.pid);
             self.report_line(session, "  warning left-behind", &text);
         }
-        let shown = if self.quiet { b"" } else { stderr };
-        for line in shown.lines() {
+        let stderr_text = if self.quiet { b"" } else { stderr };
+        for line in stderr_text.lines() {
             self.report_line(session, "  stderr", &line.as_bstr().to_string());
         }
     }

@@ -1,5 +1,5 @@
-//! `--fuzz N`: calls the hook with random changes of its ad. Shows crashes, time-outs and output that its caller would refuse,
-//! each with the smallest ad that causes the failure.
+//! `--fuzz N`: calls the hook with random changes of its ad. Shows crashes, time-outs and output that its caller would
+//! refuse, each with the smallest ad for which it happens.
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt;
@@ -23,10 +23,10 @@ pub(super) fn run(
     reactor: &mut Reactor,
     baseline: &CallReport,
     cli: &SharedOptions,
-    one: &HookCallArgs,
+    call_args: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let times = one.extra.fuzz.unwrap_or_default();
+    let times = call_args.extra.fuzz.unwrap_or_default();
     let interrupted = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
     let mut search = FuzzSearch::new(setup, baseline);
@@ -46,33 +46,35 @@ pub(super) fn run(
         return interrupted(signal);
     }
     let mut listed = Vec::new();
-    for (what, trouble) in search.failures.clone() {
-        let words = write_failure(&what, &trouble, times, &painter, session);
-        let small = search.shrink_failure(reactor, &what, &trouble.case);
-        if small.out_of_time {
+    for (what, failure) in search.failures.clone() {
+        let words = write_failure(&what, &failure, times, &painter, session);
+        let shrunk = search.shrink_failure(reactor, &what, &failure.case);
+        if shrunk.out_of_time {
             let seconds = MAX_SHRINK_TIME.as_secs();
             session.write_stderr(&format!("  stopped shrinking the input after {seconds} s\n"));
         }
-        session.write_stderr(&format!("  smallest ad, {}:\n", counted(small.ad.len(), "attribute")));
-        let text = long::print(&small.ad);
+        session.write_stderr(&format!("  smallest ad, {}:\n", counted(shrunk.ad.len(), "attribute")));
+        let text = long::print(&shrunk.ad);
         let setup = search.original_setup();
         let hook = setup.case.hook.word();
-        let options = call_options(&setup.case, setup, cli, one);
+        let options = call_options(&setup.case, setup, cli, call_args);
         let command = format!("{} | htc-hook-test {hook}{options}", to_printf_command(&text));
         session.write_stderr(&format!("  {command}\n"));
         listed.push(serde_json::json!({
             "what": what,
-            "calls": trouble.calls,
+            "calls": failure.calls,
             "first": words,
             "ad": String::from_utf8_lossy(&text),
             "command": command,
         }));
-        if let Some(signal) = small.interrupted {
+        if let Some(signal) = shrunk.interrupted {
             return interrupted(signal);
         }
     }
-    if let Some(always) = &search.baseline_failure {
-        session.write_stderr(&format!("also found with the unchanged ad, and not counted: {always}\n"));
+    if let Some(baseline_failure) = &search.baseline_failure {
+        session.write_stderr(&format!(
+            "also found with the unchanged ad, and not counted: {baseline_failure}\n"
+        ));
     }
     let kinds = listed.len();
     let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
@@ -96,28 +98,31 @@ fn write_failure(
     painter: &Painter,
     session: &ProgramContext,
 ) -> Vec<String> {
-    let words: Vec<String> =
-        failure.mutations.iter().map(|one| format!("{} is {}", one.name, one.description)).collect();
+    let words: Vec<String> = failure
+        .mutations
+        .iter()
+        .map(|mutation| format!("{} is {}", mutation.name, mutation.description))
+        .collect();
     session.write_stderr(&format!("{} ({} of {times}): {what}\n", painter.warn("found"), failure.calls));
     session.write_stderr(&format!("  first seen when {}\n", words.join(", ")));
     words
 }
 
-/// Returns the options that, in addition to the ad, are needed to repeat the call.
-fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookCallArgs) -> String {
+/// Returns the options that are needed in addition to the ad to repeat the call.
+fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, call_args: &HookCallArgs) -> String {
     let mut words = CommandLineWords::default();
-    if one.hook.is_some() {
+    if call_args.hook.is_some() {
         words.add(&[&setup.path]);
         case.all_arguments(setup.quirks).iter().for_each(|word| words.add(&[word]));
     }
-    words.add_ads(case.hook, &one.ads);
+    words.add_ads(case.hook, &call_args.ads);
     if let Some(file) = &cli.config.config_file {
         words.add(&[b"--config-file", &absolute_path(file)]);
     }
     for (name, value) in &cli.config.param {
         words.add(&[b"--param", format!("{name}={value}").as_bytes()]);
     }
-    words.add_call(&one.call);
+    words.add_call(&call_args.call);
     if let Some(limit) = cli.events.timeout {
         words.add(&[b"--timeout", limit.as_secs_f64().to_string().as_bytes()]);
     }

@@ -26,25 +26,25 @@ pub(super) fn print_first_suite(args: &InitArgs) -> anyhow::Result<Status> {
         let message = format!("cannot tell the hook type from the name '{}'", args.hook.display());
         return Err(Problem::usage(message).hint("give the type, for example --type prepare").into());
     };
-    let shown = args.hook.display().to_string();
-    let text = suite_template(kind, &shown, &path_from_suite(&args.hook))
+    let hook_path = args.hook.display().to_string();
+    let text = suite_template(kind, &hook_path, &path_from_suite(&args.hook))
         .ok_or_else(|| Problem::usage(format!("unknown hook type '{kind}'")))?;
     stdout().write_all(text.as_bytes())?;
     Ok(Status::Done)
 }
 
-/// Returns the path of the hook relative to the directory of the suite. This is the directory of the file to which standard
-/// output is redirected, otherwise the current directory.
+/// Returns the path of the hook relative to the directory of the suite. The suite is in the directory of the file to
+/// which standard output is redirected, otherwise in the current directory.
 fn path_from_suite(hook: &Path) -> String {
-    let whole = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
-    let written = std::fs::read_link("/proc/self/fd/1").ok().filter(|path| path.is_file());
-    let here = written
+    let absolute_path = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
+    let output_file = std::fs::read_link("/proc/self/fd/1").ok().filter(|path| path.is_file());
+    let suite_directory = output_file
         .as_deref()
         .and_then(Path::parent)
         .map(Path::to_owned)
         .or_else(|| std::env::current_dir().ok());
-    let Some(here) = here else { return whole.display().to_string() };
-    let (mut from, mut to) = (here.components().peekable(), whole.components().peekable());
+    let Some(suite_directory) = suite_directory else { return absolute_path.display().to_string() };
+    let (mut from, mut to) = (suite_directory.components().peekable(), absolute_path.components().peekable());
     while from.peek().is_some() && from.peek() == to.peek() {
         from.next();
         to.next();

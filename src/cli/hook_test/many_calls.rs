@@ -29,13 +29,13 @@ const MAX_COMMON_ATTRIBUTES: usize = 5;
 /// Summary of all calls.
 struct CallSummary<'a> {
     cli: &'a SharedOptions,
-    one: &'a HookCallArgs,
+    call_args: &'a HookCallArgs,
     expectations: &'a [Expectation],
     tally: VerdictTally,
-    /// Findings by rule, with the number of calls, the first ad and the message.
+    /// Findings by rule, with the number of calls, the name of the first ad and the message.
     findings: BTreeMap<&'static str, (u64, String, String)>,
     events: Option<EventStream>,
-    /// Output that waits for the output of earlier ads, by number of the ad.
+    /// Texts that are printed only after those of earlier ads, by number of the ad.
     waiting: BTreeMap<usize, Vec<u8>>,
     printed: usize,
 }
@@ -73,16 +73,16 @@ impl<'a> VerdictRow<'a> {
 pub(super) fn run(
     cli: &SharedOptions,
     hook: HookType,
-    one: &HookCallArgs,
+    call_args: &HookCallArgs,
     expectations: &[Expectation],
     ads: LimitedAds<'_>,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    refuse_single_ad_options(one)?;
+    refuse_single_ad_options(call_args)?;
     let events = call::open_events(cli, session)?;
     let mut summary = CallSummary {
         cli,
-        one,
+        call_args,
         expectations,
         tally: VerdictTally::default(),
         findings: BTreeMap::new(),
@@ -100,8 +100,8 @@ pub(super) fn run(
     Ok(summary.events.map_or(status, |events| finish_events(events, status)))
 }
 
-fn refuse_single_ad_options(one: &HookCallArgs) -> anyhow::Result<()> {
-    let extra = &one.extra;
+fn refuse_single_ad_options(call_args: &HookCallArgs) -> anyhow::Result<()> {
+    let extra = &call_args.extra;
     let single_ad_options = [
         ("--show-input", extra.show_input),
         ("--time", extra.time.is_some()),
@@ -138,95 +138,100 @@ fn make_calls(
     ads: LimitedAds<'_>,
     session: &ProgramContext,
 ) -> anyhow::Result<Option<i32>> {
-    let parallel = summary.one.extra.threads.map_or_else(call::default_parallelism, std::num::NonZero::get);
+    let parallel =
+        summary.call_args.extra.threads.map_or_else(call::default_parallelism, std::num::NonZero::get);
     let mut reactor = call::program_reactor()?;
-    let enough = ads.rest.stop_flag();
+    let stop_flag = ads.rest.stop_flag();
     std::thread::scope(|scope| {
-        let feed =
+        let channel =
             AdChannel::start(scope, ads, parallel).context("cannot read ads while hooks are called")?;
-        let ended = make_calls_from(&feed, summary, hook, &mut reactor, parallel, session);
-        // Ends the thread that reads ads, even if it waits for another ad.
-        drop(feed);
-        enough.set();
-        ended
+        let result = make_calls_from(&channel, summary, hook, &mut reactor, parallel, session);
+        // This ends the thread that reads ads, even if it waits for an ad.
+        drop(channel);
+        stop_flag.set();
+        result
     })
 }
 
 /// Makes the calls for all ads of the channel.
 fn make_calls_from(
-    feed: &AdChannel,
+    channel: &AdChannel,
     summary: &mut CallSummary<'_>,
     hook: HookType,
     reactor: &mut Reactor,
     parallel: usize,
     session: &ProgramContext,
 ) -> anyhow::Result<Option<i32>> {
-    let (cli, one) = (summary.cli, summary.one);
+    let (cli, call_args) = (summary.cli, summary.call_args);
     let progress = Progress::new("ads", None, cli.output.quiet);
     let mut reported = BTreeSet::new();
     let mut next = || {
-        let Some(ad) = feed.next().map_err(CallFailure)? else { return Ok(None) };
-        let quiet = session.with_kept_messages();
-        let setup = make_setup(cli, hook, &one.with_ad(ad), &quiet);
-        for line in quiet.take_messages().split_inclusive('\n') {
+        let Some(ad) = channel.next().map_err(CallFailure)? else { return Ok(None) };
+        let call_session = session.with_kept_messages();
+        let setup = make_setup(cli, hook, &call_args.with_ad(ad), &call_session);
+        for line in call_session.take_messages().split_inclusive('\n') {
             if reported.insert(line.to_owned()) {
                 session.write_stderr(line);
             }
         }
         setup.map(Some).map_err(CallFailure)
     };
-    let mut done = |number: usize, setup: &CallSetup, shown: CallReport| {
-        let taken = summary.add_call(number, setup, shown).map_err(CallFailure);
+    let mut record_call = |number: usize, setup: &CallSetup, call_report: CallReport| {
+        let result = summary.add_call(number, setup, call_report).map_err(CallFailure);
         progress.advance(1);
-        taken
+        result
     };
-    call_hooks_in_parallel(reactor, parallel, feed, &mut next, &mut done).map_err(|CallFailure(error)| error)
+    call_hooks_in_parallel(reactor, parallel, channel, &mut next, &mut record_call)
+        .map_err(|CallFailure(error)| error)
 }
 
 impl CallSummary<'_> {
     /// Adds one call to the summary, and prints the requested output for it.
-    fn add_call(&mut self, number: usize, setup: &CallSetup, shown: CallReport) -> anyhow::Result<()> {
-        let failed = call::find_failed_expectations(setup, &shown, self.expectations);
-        let word = shown.verdict.decision.word();
-        let wanted = self.one.extra.expect_verdict.as_deref();
-        let warning = shown.findings.iter().find(|finding| !finding.rule.is_note());
-        let warning = warning.filter(|_| self.one.extra.strict).map(|finding| finding.message.as_str());
+    fn add_call(&mut self, number: usize, setup: &CallSetup, call_report: CallReport) -> anyhow::Result<()> {
+        let failed = call::find_failed_expectations(setup, &call_report, self.expectations);
+        let word = call_report.verdict.decision.word();
+        let expected_verdict = self.call_args.extra.expect_verdict.as_deref();
+        let warning = call_report.findings.iter().find(|finding| !finding.rule.is_note());
+        let warning = warning.filter(|_| self.call_args.extra.strict).map(|finding| finding.message.as_str());
         let good = failed.is_empty()
             && warning.is_none()
-            && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
-        let name = call::job_id(shown.case.subject()).unwrap_or_else(|| format!("ad {number}"));
+            && expected_verdict.map_or(call_report.verdict.good, |expected_verdict| expected_verdict == word);
+        let name = call::job_id(call_report.case.subject()).unwrap_or_else(|| format!("ad {number}"));
         self.tally.add(
-            shown.case.subject(),
+            call_report.case.subject(),
             number,
             &name,
-            &shown.verdict,
+            &call_report.verdict,
             good,
             failed.first().map(String::as_str).or(warning),
         );
-        for finding in shown.findings.iter().filter(|finding| !finding.rule.is_note()) {
+        for finding in call_report.findings.iter().filter(|finding| !finding.rule.is_note()) {
             let first = || (0, name.clone(), finding.message.clone());
             self.findings.entry(finding.rule.word()).or_insert_with(first).0 += 1;
         }
         if let Some(events) = &mut self.events {
-            call::report_call(events, setup, &shown);
+            call::report_call(events, setup, &call_report);
         }
-        if let Some(directory) = &self.one.extra.keep {
-            shown.write_record(directory).map_err(call::call_problem)?;
+        if let Some(directory) = &self.call_args.extra.keep {
+            call_report.write_record(directory).map_err(call::call_problem)?;
         }
-        if self.one.extra.summary {
+        if self.call_args.extra.summary {
             return Ok(());
         }
         let text = match self.cli.output.ad_format() {
-            None | Some(AdFormat::Long) => report::ads_to_long_form(&shown.ads_for_next_program()),
+            None | Some(AdFormat::Long) => report::ads_to_long_form(&call_report.ads_for_next_program()),
             Some(AdFormat::Json | AdFormat::Jsonl) => {
-                CheckedCall { setup, shown: &shown, failed: &failed }.to_json()?.to_string().into_bytes()
+                CheckedCall { setup, call_report: &call_report, failed: &failed }
+                    .to_json()?
+                    .to_string()
+                    .into_bytes()
             }
         };
         self.waiting.insert(number, text);
         self.print_ready_texts()
     }
 
-    /// Prints each text for which the texts of all earlier ads were printed.
+    /// Prints the waiting texts that are next in the order of the ads.
     fn print_ready_texts(&mut self) -> anyhow::Result<()> {
         let mut stdout = stdout();
         while let Some(text) = self.waiting.remove(&(self.printed + 1)) {
@@ -250,7 +255,7 @@ impl CallSummary<'_> {
 
     /// Prints the table of verdicts: to standard error, or with `--summary` to standard output.
     fn end(&self, session: &ProgramContext) -> anyhow::Result<()> {
-        let is_summary = self.one.extra.summary;
+        let is_summary = self.call_args.extra.summary;
         if is_summary && let Some(rows) = self.verdict_rows()? {
             stdout().write_all(&rows)?;
             return Ok(());
@@ -286,7 +291,7 @@ impl CallSummary<'_> {
         let rows: Vec<VerdictRow<'_>> = groups.iter().map(|group| VerdictRow::new(group)).collect();
         match self.cli.output.render_json(&rows)? {
             Some(text) => Ok(Some(text.into_bytes())),
-            None => self.one.extra.rows.render(&rows, &VERDICT_KEYS),
+            None => self.call_args.extra.rows.render(&rows, &VERDICT_KEYS),
         }
     }
 
@@ -317,11 +322,11 @@ impl CallSummary<'_> {
             }
             text += &format!("\n{}, {}:\n", paint_verdict(group, painter), counted(group.count, "ad"));
             for common in common.iter().take(MAX_COMMON_ATTRIBUTES) {
-                let elsewhere = match common.elsewhere {
+                let share_of_others = match common.elsewhere {
                     0.0 => "no other".to_owned(),
                     part => format!("{:.0} % of the others", (part * 100.0).max(1.0)),
                 };
-                text += &format!("  {}  {}\n", common.text, painter.dim(format!("({elsewhere})")));
+                text += &format!("  {}  {}\n", common.text, painter.dim(format!("({share_of_others})")));
             }
             if common.len() > MAX_COMMON_ATTRIBUTES {
                 text += &format!("  and {} more\n", common.len() - MAX_COMMON_ATTRIBUTES);

@@ -50,24 +50,24 @@ pub(super) struct HookCallArgs {
     /// True if `--ads` is given: standard input is then read only if `--ads` names it.
     #[arg(skip)]
     pub names_ads: bool,
-    /// Ads of `--ads`, once they have been read.
+    /// Ads of `--ads`, or `None` until they have been read.
     #[arg(skip)]
     pub given: Option<Vec<ClassAd>>,
 }
 
 impl HookCallArgs {
-    /// Treats a single word as the argument of the hook if it is in `argument_words`; the hook is then the configured
-    /// one. A file with such a name can be given as `./reject`.
+    /// If the path of the hook is a word of `argument_words`, treats it as an argument of the configured hook. A file
+    /// with such a name can be named `./reject`.
     pub(super) fn with_path_as_word(&self, argument_words: Option<&[&str]>) -> HookCallArgs {
-        let mut one = self.clone();
+        let mut call_args = self.clone();
         if let (Some(argument_words), Some(first)) =
             (argument_words, self.hook.as_ref().and_then(|hook| hook.to_str()))
             && argument_words.contains(&first)
         {
-            one.hook = None;
-            one.words.insert(0, first.to_owned());
+            call_args.hook = None;
+            call_args.words.insert(0, first.to_owned());
         }
-        one
+        call_args
     }
 
     /// Returns the same call with this ad instead of `--ads`.
@@ -187,7 +187,7 @@ pub(super) struct ExtraActionOptions {
     /// Call the hook N times and compare the outputs
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
-    /// Call it again in another directory and environment, and compare
+    /// Call the hook again in another directory and environment, and compare
     #[arg(long, hide_short_help = true)]
     pub probe: bool,
     /// Call the hook N times and print how long it took
@@ -216,7 +216,7 @@ pub(super) fn parse_verdict(text: &str) -> Result<String, String> {
     Decision::check_word(text).map(|()| text.to_owned())
 }
 
-/// Parses the value of `--slot`; a number alone means a slot with the default name prefix.
+/// Parses the value of `--slot`. A number alone stands for a slot with the default name prefix.
 fn parse_slot(text: &str) -> Result<String, String> {
     let is_name = text.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("slot"));
     let numbers = if is_name { &text[4..] } else { text };

@@ -1,5 +1,5 @@
-//! `htc-hook-test queue`: calls the fetch, reply and exit hooks of a queue from many slots at once, and
-//! checks that no job is handed out twice or lost, or shows the calls that led to it.
+//! `htc-hook-test queue`: calls the fetch, reply and exit hooks of a queue from many slots at once, and checks that no
+//! job is handed out twice or lost. For each violation, the calls that caused it are shown.
 
 use std::io::Write;
 
@@ -53,8 +53,9 @@ pub(super) struct QueueArgs {
     pub keyword: Option<String>,
 }
 
-/// Returns the rounds of the test. The first calls one hook at a time, to observe the effects of each; the second has many slots
-/// at once, and no job may be lost; in the third, some calls are killed as well. With --in-place, there is only one round.
+/// Returns the rounds of the test. The first round calls one hook at a time, to observe the effects of each call. In
+/// the second round, many slots fetch at the same time. In the third round, some calls are also killed. With
+/// --in-place, there is only one round.
 fn test_rounds(args: &QueueArgs) -> Vec<TestRound> {
     let plain = TestRound {
         name: "at once",
@@ -127,7 +128,7 @@ pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContex
     })
 }
 
-/// Returns the problem for an error, with a hint.
+/// Returns the error for the user, with a hint.
 fn queue_problem(error: QueueError, is_filled: bool) -> anyhow::Error {
     const IN_PLACE_HINT: &str = "--in-place works on the queue itself";
     let hint = match &error {
@@ -160,7 +161,7 @@ fn queue_problem(error: QueueError, is_filled: bool) -> anyhow::Error {
     hint.into_iter().fold(problem, Problem::hint).into()
 }
 
-/// Returns the violations of the contract that are known without any call.
+/// Returns the violations of the contract that are already known from the configuration.
 fn contract_violations_without_calls(proof: &QueueTestReport) -> Vec<&'static str> {
     let no_exit = "no JOB_EXIT is configured: no accepted job has an exit record";
     proof.no_exit.then_some(no_exit).into_iter().collect()

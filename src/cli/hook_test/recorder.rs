@@ -36,16 +36,16 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
     // The recorder must be created before any other file is opened.
     let recorder = CallRecorder::from_this_process(program, words, parse_hook_type(args.kind.as_deref())?)?;
     // The handles of the standard library are not used, because bytes could remain in their buffers.
-    let outside = [
+    let caller_streams = [
         std::io::stdin().as_fd().try_clone_to_owned()?,
         std::io::stdout().as_fd().try_clone_to_owned()?,
         std::io::stderr().as_fd().try_clone_to_owned()?,
     ];
-    let RecordedCall { record, end, interrupted } = recorder.run(outside)?;
+    let RecordedCall { record, end, interrupted } = recorder.run(caller_streams)?;
     if let Err(error) = &end {
         // If an interpreter is missing, the message contains the reason already.
-        let why = error.interpreter.is_none().then(|| format!(": {}", error.reason()));
-        let message = format!("{error}{}", why.unwrap_or_default());
+        let reason = error.interpreter.is_none().then(|| format!(": {}", error.reason()));
+        let message = format!("{error}{}", reason.unwrap_or_default());
         session.report(&Problem::new(Status::Failed, message).into());
     }
     store_call(&record, args, session);
@@ -55,7 +55,7 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
         Err(_) => return Ok(Status::NotExecutable),
     };
     if let (Exit::Signal { number, .. }, _) | (_, Some(number)) = (exit, interrupted) {
-        // The program ends with the same signal as the hook, so that its caller observes the same end.
+        // The program ends by the same signal as the hook, so that the caller sees no difference.
         let _ = signal_hook::low_level::emulate_default_handler(number);
     }
     Ok(Status::Relayed(exit))
@@ -63,15 +63,15 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
 
 /// Parses the value of `--type`.
 pub(super) fn parse_hook_type(name: Option<&str>) -> anyhow::Result<Option<HookType>> {
-    let named = |name: &str| {
+    let parse = |name: &str| {
         HookType::from_name(name.as_bytes())
             .ok_or_else(|| Problem::usage(format!("unknown hook type '{name}'")).into())
     };
-    name.map(named).transpose()
+    name.map(parse).transpose()
 }
 
-/// Stores the call. A failure to store it, or an unknown hook type, is only reported; the hook's caller gets the output in any
-/// case.
+/// Stores the call. If this fails, or the hook type is unknown, this is only reported, because the hook's caller must
+/// get the output in any case.
 fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) {
     let is_first =
         |place: &std::path::Path| place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-"));

@@ -60,7 +60,7 @@ pub(super) fn run(
         })?;
         for record in &records {
             match replay.replay(record, &mut reactor).map_err(call::call_problem)? {
-                ReplayOutcome::Skipped(why) => report.left_out.push(why),
+                ReplayOutcome::Skipped(reason) => report.left_out.push(reason),
                 ReplayOutcome::Judged(judged) => report.add_call(directory, record, &judged)?,
                 ReplayOutcome::Interrupted(number) => {
                     return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
@@ -172,18 +172,18 @@ impl<'a> ReplayReport<'a> {
     }
 }
 
-/// Returns a text about the records that are not replayed, by reason.
+/// Returns a text with the number of records that are not replayed, by reason.
 fn skipped_records_text(all: &[SkipReason]) -> String {
-    let why = [
+    let text = [
         (SkipReason::Untyped, "hook type unknown"),
         (SkipReason::OtherType, "another hook type"),
         (SkipReason::NoInput, "input not recorded completely"),
     ];
     let count = |reason: SkipReason| all.iter().filter(|one| **one == reason).count();
-    why.into_iter()
-        .map(|(reason, why)| (count(reason), why))
+    text.into_iter()
+        .map(|(reason, text)| (count(reason), text))
         .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!(", {count} skipped: {why}"))
+        .map(|(count, text)| format!(", {count} skipped: {text}"))
         .collect()
 }
 

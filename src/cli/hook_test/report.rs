@@ -7,10 +7,10 @@ use crate::classad::{ClassAd, format::long};
 use crate::hook_testing::{AttributeChange, CallEnding, CallReport, CallSetup, Finding, Rule, Verdict};
 use crate::text::caret::Caret;
 
-/// Call whose expectations were checked, with those that failed.
+/// Call whose expectations were checked, with the failed expectations.
 pub(super) struct CheckedCall<'a> {
     pub setup: &'a CallSetup,
-    pub shown: &'a CallReport,
+    pub call_report: &'a CallReport,
     pub failed: &'a [String],
 }
 
@@ -22,7 +22,7 @@ struct CallJsonRecord<'a> {
     seconds: f64,
     exit: Option<String>,
     verdict: VerdictRecord,
-    /// Verdict with the other setting of `--quirks`, or `None` if it is the same.
+    /// Verdict with the other setting of `--quirks`, or `None` if both verdicts are the same.
     other: Option<VerdictRecord>,
     quirks: Vec<&'a str>,
     changes: Vec<ChangeRecord>,
@@ -78,17 +78,17 @@ fn verdict_record(verdict: &Verdict) -> VerdictRecord {
 impl CheckedCall<'_> {
     /// Returns true if the verdict differs with the other setting of `--quirks`.
     pub(super) fn has_other_quirks_verdict(&self) -> bool {
-        self.shown.verdict.differs_from(&self.shown.other_quirks_verdict)
+        self.call_report.verdict.differs_from(&self.call_report.other_quirks_verdict)
     }
 
     /// Returns the whole report as JSON.
     pub(super) fn to_json(&self) -> anyhow::Result<Value> {
-        let (setup, shown) = (self.setup, self.shown);
+        let (setup, call_report) = (self.setup, self.call_report);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
         // Positions are byte offsets in the output, not in the text that displays it.
         let mut printed: &[u8] = b"";
-        if let CallEnding::Ran(ended) = &shown.outcome.ending {
+        if let CallEnding::Ran(ended) = &call_report.outcome.ending {
             exit = ended.exit.map(|exit| exit.to_string());
             printed = &ended.stdout;
             stdout = text(printed);
@@ -97,20 +97,20 @@ impl CheckedCall<'_> {
         let call = CallJsonRecord {
             hook: setup.case.hook.name(),
             path: setup.path.to_string(),
-            argv: shown.record.argv.iter().map(ToString::to_string).collect(),
-            seconds: shown.outcome.took.as_secs_f64(),
+            argv: call_report.record.argv.iter().map(ToString::to_string).collect(),
+            seconds: call_report.outcome.took.as_secs_f64(),
             exit,
-            verdict: verdict_record(&shown.verdict),
-            other: self.has_other_quirks_verdict().then(|| verdict_record(&shown.other_quirks_verdict)),
-            quirks: shown.verdict.quirks.iter().map(|quirk| quirk.id()).collect(),
-            changes: shown.verdict.changes.iter().map(change_record).collect(),
-            ignored: shown.verdict.ignored_attributes.iter().map(ToString::to_string).collect(),
-            findings: shown.findings.iter().map(|finding| finding_record(finding, printed)).collect(),
+            verdict: verdict_record(&call_report.verdict),
+            other: self.has_other_quirks_verdict().then(|| verdict_record(&call_report.other_quirks_verdict)),
+            quirks: call_report.verdict.quirks.iter().map(|quirk| quirk.id()).collect(),
+            changes: call_report.verdict.changes.iter().map(change_record).collect(),
+            ignored: call_report.verdict.ignored_attributes.iter().map(ToString::to_string).collect(),
+            findings: call_report.findings.iter().map(|finding| finding_record(finding, printed)).collect(),
             expected: self.failed,
-            stdin: text(&shown.record.stdin),
+            stdin: text(&call_report.record.stdin),
             stdout,
             stderr,
-            result: shown.ads_for_next_program().iter().map(ad_to_json).collect(),
+            result: call_report.ads_for_next_program().iter().map(ad_to_json).collect(),
         };
         Ok(serde_json::to_value(&call)?)
     }

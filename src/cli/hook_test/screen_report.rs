@@ -15,18 +15,18 @@ use crate::text::plural::counted;
 /// Maximum number of ignored attributes that are named in the report.
 const MAX_IGNORED_NAMES: usize = 10;
 
-/// Maximum number of changed attributes that are shown. Of further ones, only the number is printed.
+/// Maximum number of changed attributes that are shown. If there are more, only their number is printed.
 const MAX_SHOWN_CHANGES: usize = 20;
 
 /// Formats the verdict, the changes and the findings.
 pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> String {
-    let (setup, shown) = (report.setup, report.shown);
-    let verdict = &shown.verdict;
+    let (setup, call_report) = (report.setup, report.call_report);
+    let verdict = &call_report.verdict;
     let mut text = String::new();
-    let end = match &shown.outcome.ending {
+    let end = match &call_report.outcome.ending {
         CallEnding::Ran(ended) => {
             let how = ended.exit.map_or("killed".to_owned(), |exit| exit.to_string());
-            format!("{how}, {}", duration_text(shown.outcome.took))
+            format!("{how}, {}", duration_text(call_report.outcome.took))
         }
         CallEnding::NotStarted { .. } => "not executed".to_owned(),
         CallEnding::Refused { .. } => "not called".to_owned(),
@@ -55,11 +55,11 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
             0 => String::new(),
             more => format!(" and {more} more (--json lists all)"),
         };
-        let shown = names.iter().take(MAX_IGNORED_NAMES).cloned().collect::<Vec<_>>().join(", ");
-        text += &format!("  ignored: {shown}{more}\n");
+        let listed = names.iter().take(MAX_IGNORED_NAMES).cloned().collect::<Vec<_>>().join(", ");
+        text += &format!("  ignored: {listed}{more}\n");
     }
     if report.has_other_quirks_verdict() {
-        let other = &shown.other_quirks_verdict;
+        let other = &call_report.other_quirks_verdict;
         let behaviour = match setup.quirks {
             crate::quirks::QuirkMode::Manual => "HTCondor 25.14 itself",
             crate::quirks::QuirkMode::Reference => "as in the manual",
@@ -67,17 +67,17 @@ pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> Stri
         text += &format!("  {}: {}, {}\n", painter.warn(behaviour), other.decision, other.action);
     }
     for quirk in &verdict.quirks {
-        // The hook itself depends on this quirk, even if the verdict does not.
+        // This quirk affects the hook itself, even if it does not affect the verdict.
         let affects_hook = *quirk == Quirk::HooksSpawnedAsDaemons;
         if report.has_other_quirks_verdict() || !verdict.good || affects_hook {
             text += &format!("  25.14 ({}): {}\n", quirk.id(), quirk.line());
         }
     }
-    let stdout: &[u8] = match &shown.outcome.ending {
+    let stdout: &[u8] = match &call_report.outcome.ending {
         CallEnding::Ran(ended) => &ended.stdout,
         _ => b"",
     };
-    for finding in &shown.findings {
+    for finding in &call_report.findings {
         let severity = if finding.rule.is_note() {
             painter.dim("note").to_string()
         } else {
@@ -112,8 +112,8 @@ fn render_changes(verdict: &Verdict, painter: Painter) -> String {
     text
 }
 
-/// Prints how the hook would be called to standard error, and its input to standard output. With `--json` or `--jsonl`, prints
-/// both to standard output.
+/// Prints a description of the call to standard error, and the input of the hook to standard output. With `--json` or
+/// `--jsonl`, prints both to standard output.
 pub(super) fn show_input(
     setup: &CallSetup,
     output: &OutputOptions,
@@ -155,8 +155,7 @@ pub(super) fn show_input(
     Ok(status)
 }
 
-/// Returns a text that describes how a program is called: arguments, directory, umask, session, signals, descriptors,
-/// environment.
+/// Returns a description of a program call: arguments, directory, umask, session, signals, descriptors and environment.
 pub(super) fn render_call(spec: &ChildSpec) -> String {
     let mut text = String::new();
     for (at, word) in spec.argv.iter().enumerate() {

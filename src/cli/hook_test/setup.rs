@@ -16,13 +16,13 @@ use crate::world::Account;
 pub(super) fn make_setup(
     cli: &SharedOptions,
     hook: HookType,
-    one: &HookCallArgs,
+    call_args: &HookCallArgs,
     session: &ProgramContext,
 ) -> anyhow::Result<CallSetup> {
-    let mut case = make_case(hook, one)?;
-    let call = &one.call;
-    let (slot_ad, changes) = case_ads::apply_ads(&mut case, one, session)?;
-    set_words(&mut case, one)?;
+    let mut case = make_case(hook, call_args)?;
+    let call = &call_args.call;
+    let (slot_ad, changes) = case_ads::apply_ads(&mut case, call_args, session)?;
+    set_words(&mut case, call_args)?;
     let mut setup = CallSetup {
         account: find_account(call.user.as_deref())?,
         extra_variables: env_variables::parse_variables(&call.env)?,
@@ -30,17 +30,21 @@ pub(super) fn make_setup(
         ..CallSetup::without_hook(Rc::new(cli.clock.world()), case, cli.quirks.quirks)
     };
     if call.user.is_some() {
-        // Switching to the current account is not necessary, but would need privileges.
-        let own = |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
-        setup.identity =
-            setup.account.as_ref().filter(|account| !own(account)).map(identity::identity_of_account);
+        // No identity is set for the current account, because even this change would need privileges.
+        let is_current_account =
+            |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
+        setup.identity = setup
+            .account
+            .as_ref()
+            .filter(|account| !is_current_account(account))
+            .map(identity::identity_of_account);
     }
     let options = CallOptions {
         configuration: cli.config.to_config_choice(),
-        hook: one.hook.clone(),
-        has_arguments: !one.words.is_empty(),
+        hook: call_args.hook.clone(),
+        has_arguments: !call_args.words.is_empty(),
         keyword: call.keyword.clone(),
-        slot: slot_name_of(one),
+        slot: slot_name_of(call_args),
         slot_type: call.slot_type,
         slot_ad,
         route: call.route.clone(),
@@ -58,9 +62,9 @@ pub(super) fn make_setup(
 }
 
 /// Returns the test case without its ads and arguments.
-fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
+fn make_case(hook: HookType, call_args: &HookCallArgs) -> anyhow::Result<Case> {
     let mut case = Case::new(hook);
-    let call = &one.call;
+    let call = &call_args.call;
     case.route.name = call.route.as_deref().unwrap_or("Site1").into();
     case.route.universe = call.target_universe.unwrap_or(case.route.universe);
     case.route.grid_resource = call.grid_resource.as_deref().unwrap_or_default().into();
@@ -82,21 +86,21 @@ fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     Ok(case)
 }
 
-/// Returns the name of the slot. A number alone means a slot with the default name prefix.
-fn slot_name_of(one: &HookCallArgs) -> String {
-    let slot = &one.call.slot;
+/// Returns the name of the slot. A number alone stands for a slot with the default name prefix.
+fn slot_name_of(call_args: &HookCallArgs) -> String {
+    let slot = &call_args.call.slot;
     let number = slot.starts_with(|first: char| first.is_ascii_digit());
     if number { format!("slot{slot}") } else { slot.clone() }
 }
 
 /// Sets the arguments of the hook. The first argument of REPLY_FETCH and JOB_EXIT must be a word that HTCondor
 /// passes.
-fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
+fn set_words(case: &mut Case, call_args: &HookCallArgs) -> anyhow::Result<()> {
     let Some(allowed) = known_argument_words(case.hook) else {
-        case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
+        case.arguments = call_args.words.iter().map(|word| word.as_str().into()).collect();
         return Ok(());
     };
-    if let Some((word, rest)) = one.words.split_first() {
+    if let Some((word, rest)) = call_args.words.split_first() {
         if !allowed.contains(&word.as_str()) {
             let message = format!("{} is never called with '{word}'", case.hook.name());
             return Err(Problem::usage(message)
@@ -122,7 +126,7 @@ pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>
     Ok(Some(account))
 }
 
-/// Returns the problem if the configuration does not allow the hook to be called.
+/// Returns the error for a hook that cannot be called with this configuration.
 fn setup_problem(error: SetupError) -> Problem {
     let hint = error.hint();
     match error {

@@ -13,14 +13,14 @@ use crate::hook_testing::CaseResult;
 use crate::text::plural::counted;
 
 /// Formats the cases in the Test Anything Protocol.
-fn render_tap(done: &[CaseResult]) -> String {
-    let mut text = format!("TAP version 13\n1..{}\n", done.len());
-    for (number, one) in done.iter().enumerate() {
-        let word = if one.failures.is_empty() { "ok" } else { "not ok" };
-        let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {}", to_one_line(why)));
+fn render_tap(results: &[CaseResult]) -> String {
+    let mut text = format!("TAP version 13\n1..{}\n", results.len());
+    for (number, case) in results.iter().enumerate() {
+        let word = if case.failures.is_empty() { "ok" } else { "not ok" };
+        let skip = case.skipped.as_ref().map(|reason| format!(" # SKIP {}", to_one_line(reason)));
         let skip = skip.unwrap_or_default();
-        text += &format!("{word} {} - {}{skip}\n", number + 1, to_one_line(&one.name).replace('#', "\\#"));
-        for line in one.failures.iter().flat_map(|failure| failure.lines()) {
+        text += &format!("{word} {} - {}{skip}\n", number + 1, to_one_line(&case.name).replace('#', "\\#"));
+        for line in case.failures.iter().flat_map(|failure| failure.lines()) {
             text += &format!("# {line}\n");
         }
     }
@@ -44,54 +44,54 @@ pub(super) struct SuiteReportOptions {
 pub(super) fn report_cases(
     cli: &SharedOptions,
     args: &SuiteReportOptions,
-    done: &[CaseResult],
+    results: &[CaseResult],
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let painter = Painter::stderr(cli.output.color);
-    let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
-    let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
+    let bad = results.iter().filter(|case| !case.failures.is_empty()).count();
+    let skipped = results.iter().filter(|case| case.skipped.is_some()).count();
     if args.tap {
-        stdout().write_all(render_tap(done).as_bytes())?;
+        stdout().write_all(render_tap(results).as_bytes())?;
     }
     if let Some(file) = args.junit.as_deref() {
-        let reports: Vec<CaseReport> = done.iter().map(CaseReport::from_done).collect();
+        let reports: Vec<CaseReport> = results.iter().map(CaseReport::from_result).collect();
         write_junit(file, &reports)?;
     }
-    let row = |one: &CaseResult| {
+    let row = |case: &CaseResult| {
         serde_json::json!({
-            "case": one.name,
-            "ok": one.failures.is_empty(),
-            "skipped": one.skipped,
-            "seconds": one.seconds,
-            "verdict": one.verdict.as_ref().map(|verdict| verdict.decision.word()),
-            "reason": one.verdict.as_ref().map(|verdict| verdict.reason.clone()),
-            "findings": one.findings,
-            "failures": one.failures,
+            "case": case.name,
+            "ok": case.failures.is_empty(),
+            "skipped": case.skipped,
+            "seconds": case.seconds,
+            "verdict": case.verdict.as_ref().map(|verdict| verdict.decision.word()),
+            "reason": case.verdict.as_ref().map(|verdict| verdict.reason.clone()),
+            "findings": case.findings,
+            "failures": case.failures,
         })
     };
-    let rows: Vec<_> = done.iter().map(row).collect();
+    let rows: Vec<_> = results.iter().map(row).collect();
     if let Some(text) = cli.output.render_json(&rows)? {
         stdout().write_all(text.as_bytes())?;
     } else if let Some(text) = args.rows.render(&rows, &[])? {
         stdout().write_all(&text)?;
     }
-    for one in done {
-        if !one.failures.is_empty() {
-            session.write_stderr(&format!("{}: {}\n", painter.bad("failed"), one.name));
-            for line in one.failures.iter().flat_map(|failure| failure.lines()) {
+    for case in results {
+        if !case.failures.is_empty() {
+            session.write_stderr(&format!("{}: {}\n", painter.bad("failed"), case.name));
+            for line in case.failures.iter().flat_map(|failure| failure.lines()) {
                 session.write_stderr(&format!("  {line}\n"));
             }
-        } else if let Some(why) = &one.skipped
+        } else if let Some(reason) = &case.skipped
             && !cli.output.quiet
         {
-            session.write_stderr(&format!("{}: {}: {why}\n", painter.dim("skipped"), one.name));
+            session.write_stderr(&format!("{}: {}: {reason}\n", painter.dim("skipped"), case.name));
         }
     }
     if bad > 0 && !cli.output.quiet {
         session.write_stderr("in failed cases, '-' is the expected value and '+' is the actual value\n");
     }
     if !cli.output.quiet {
-        let good = done.len() - bad - skipped;
+        let good = results.len() - bad - skipped;
         session.write_stderr(&format!("{} passed, {bad} failed, {skipped} skipped\n", counted(good, "case")));
     }
     Ok(if bad == 0 { Status::Done } else { Status::No })
@@ -102,7 +102,7 @@ fn to_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Result of one case in a report: `suite: case`, and the reasons for a failure.
+/// Result of one case in a report.
 pub(super) struct CaseReport {
     pub name: String,
     pub seconds: f64,
@@ -112,49 +112,49 @@ pub(super) struct CaseReport {
 }
 
 impl CaseReport {
-    fn from_done(done: &CaseResult) -> Self {
+    fn from_result(case: &CaseResult) -> Self {
         CaseReport {
-            name: done.name.clone(),
-            seconds: done.seconds,
-            failures: done.failures.clone(),
-            skipped: done.skipped.clone(),
+            name: case.name.clone(),
+            seconds: case.seconds,
+            failures: case.failures.clone(),
+            skipped: case.skipped.clone(),
         }
     }
 }
 
 /// Writes results as JUnit XML.
-pub(super) fn write_junit(file: &Path, done: &[CaseReport]) -> anyhow::Result<()> {
-    write_report_file(file, junit_text(done).as_bytes())
+pub(super) fn write_junit(file: &Path, reports: &[CaseReport]) -> anyhow::Result<()> {
+    write_report_file(file, junit_text(reports).as_bytes())
 }
 
-fn junit_text(done: &[CaseReport]) -> String {
+fn junit_text(reports: &[CaseReport]) -> String {
     let escape = |text: &str| {
         let clean: String =
             text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }).collect();
         clean.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     };
-    let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
-    let skipped = done.iter().filter(|one| one.skipped.is_some()).count();
+    let bad = reports.iter().filter(|case| !case.failures.is_empty()).count();
+    let skipped = reports.iter().filter(|case| case.skipped.is_some()).count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"htc-hook-test\" tests=\"{}\" \
          failures=\"{bad}\" skipped=\"{skipped}\">\n",
-        done.len()
+        reports.len()
     );
-    for one in done {
-        let (suite, name) = one.name.split_once(": ").unwrap_or(("", &one.name));
+    for case in reports {
+        let (suite, name) = case.name.split_once(": ").unwrap_or(("", &case.name));
         text += &format!(
             "<testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\">",
             escape(suite),
             escape(name),
-            one.seconds
+            case.seconds
         );
-        if let Some(why) = &one.skipped {
-            text += &format!("<skipped message=\"{}\"/>", escape(why));
+        if let Some(reason) = &case.skipped {
+            text += &format!("<skipped message=\"{}\"/>", escape(reason));
         }
-        if !one.failures.is_empty() {
+        if !case.failures.is_empty() {
             text += &format!(
                 "<failure message=\"not as expected\">{}</failure>",
-                escape(&one.failures.join("\n"))
+                escape(&case.failures.join("\n"))
             );
         }
         text += "</testcase>\n";

@@ -36,7 +36,7 @@ pub(super) struct RunSuitesArgs {
     /// Rewrite failed expectations in the suites to the current results
     #[arg(long)]
     pub update: bool,
-    /// Let cases fail that have warnings and do not list them in `findings`
+    /// Fail cases with warnings that their `findings` do not list
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub(super) fn run(
         return Err(Problem::unreadable(message).into());
     }
     let parallel = args.threads.map_or_else(call::default_parallelism, NonZero::get);
-    let how = SuiteSettings {
+    let settings = SuiteSettings {
         configuration: cli.config.to_config_choice(),
         quirks: cli.quirks.quirks,
         timeout: cli.events.timeout,
@@ -98,20 +98,24 @@ pub(super) fn run(
         strict: args.strict,
     };
     let progress = Progress::new("cases", Some(cases.len() as u64), cli.output.quiet);
-    let done = suite_run::run_cases(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
+    let results = suite_run::run_cases(cases, &settings, &call::new_reactor, &|| progress.advance(1))?;
     drop(progress);
-    let mut done = match done {
-        Interruptible::Finished(done) => done,
+    let mut results = match results {
+        Interruptible::Finished(results) => results,
         Interruptible::Interrupted(number) => {
             return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
         }
     };
     if args.update {
-        let updated = hook_test::update_suites(&done, &mut |line| session.write_stderr(&format!("{line}\n")))
-            .map_err(suite_problem)?;
-        done.iter_mut().filter(|one| updated.contains(&one.name)).for_each(|one| one.failures.clear());
+        let updated =
+            hook_test::update_suites(&results, &mut |line| session.write_stderr(&format!("{line}\n")))
+                .map_err(suite_problem)?;
+        results
+            .iter_mut()
+            .filter(|result| updated.contains(&result.name))
+            .for_each(|result| result.failures.clear());
     }
-    report_cases(cli, &args.report, &done, session)
+    report_cases(cli, &args.report, &results, session)
 }
 
 fn suite_problem(error: SuiteError) -> anyhow::Error {

@@ -1,4 +1,4 @@
-//! `--time N`: measures how long calls of the hook take.
+//! `--time N`: measures the duration of calls of the hook.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::hook_testing::{CallSetup, CallTiming, Interruptible};
 use crate::os::Reactor;
 use crate::process::Exit;
 
-/// Calls the hook `times` times and prints how long the calls took.
+/// Calls the hook `times` times and prints the durations of the calls.
 pub(super) fn time_calls(
     setup: &CallSetup,
     reactor: &mut Reactor,
