@@ -43,7 +43,7 @@ impl StatusOutputForm {
             || common.rows.form().is_some();
         let has_order = !common.sort.is_empty() || common.limit.is_some();
         if common.openmetrics.is_some() && (has_other_form || has_order) {
-            return problem("--openmetrics is a format of its own", "remove the other output options");
+            return problem("--openmetrics is a separate output format", "remove the other output options");
         }
         match (!common.af.is_empty(), common.output.wants_json(), common.output.long) {
             (true, true, _) => {

@@ -20,14 +20,14 @@ use crate::slot::{DrainCompletion, DrainSpeed, ShutdownMode};
 
 /// Request of a verb, its target slot, and the ad that is sent with it.
 struct ControlQuery<'a> {
-    of: &'a ExecutionPointOptions,
+    execution_point: &'a ExecutionPointOptions,
     request: SlotControlRequest,
     ad: Option<&'a InputOptions>,
 }
 
 impl<'a> ControlQuery<'a> {
-    fn new(of: &'a ExecutionPointOptions, request: SlotControlRequest) -> Self {
-        ControlQuery { of, request, ad: None }
+    fn new(execution_point: &'a ExecutionPointOptions, request: SlotControlRequest) -> Self {
+        ControlQuery { execution_point, request, ad: None }
     }
 
     fn with_ad(self, input: &'a InputOptions) -> Self {
@@ -35,7 +35,8 @@ impl<'a> ControlQuery<'a> {
     }
 }
 
-/// Returns a text that says what a request has started if its answer does not, or `None` for requests about one slot.
+/// Returns a text about the action that a request has started, or `None` for requests about one slot, whose answers
+/// contain this.
 fn started_text(verb: &SlotRunVerb) -> Option<&'static str> {
     match verb {
         SlotRunVerb::Drain(_) => {
@@ -58,67 +59,76 @@ pub(super) fn run_control_verb(
     let speed = |fast: bool| fast.then_some(VacateSpeed::Fast);
     let query = match verb {
         SlotRunVerb::Status(options) => {
-            let of = &options.of.of;
+            let execution_point = &options.target.execution_point;
             let request = match cli.output.long {
                 true => SlotControlRequest::Ads {},
                 false => SlotControlRequest::Status {
-                    slot: options.of.slot.clone(),
+                    slot: options.target.slot.clone(),
                     counters: options.openmetrics.is_some(),
                 },
             };
-            let ask = || send(cli, session, ControlQuery::new(of, request.clone()));
+            let ask = || send(cli, session, ControlQuery::new(execution_point, request.clone()));
             return status::show(cli, options, session, ask).map(|()| Status::Done);
         }
         SlotRunVerb::Claim(options) => {
             let request = SlotControlRequest::Claim {
-                slot: options.of.slot.clone(),
+                slot: options.target.slot.clone(),
                 ad_length: 0,
                 ad_name: None,
                 lease: options.lease,
                 schedd: options.schedd.clone(),
                 preempts: options.preempt.clone(),
             };
-            let query = ControlQuery::new(&options.of.of, request).with_ad(&options.input);
+            let query = ControlQuery::new(&options.target.execution_point, request).with_ad(&options.input);
             return print_claimed_slot(cli, session, send(cli, session, query)?);
         }
         SlotRunVerb::Activate(options) => {
-            let slot = options.of.slot.clone();
+            let slot = options.target.slot.clone();
             let request = SlotControlRequest::Activate { slot, ad_length: 0, ad_name: None };
-            ControlQuery::new(&options.of.of, request).with_ad(&options.input)
+            ControlQuery::new(&options.target.execution_point, request).with_ad(&options.input)
         }
-        SlotRunVerb::Match(options) => {
-            ControlQuery::new(&options.of, SlotControlRequest::Match { slot: options.slot.clone() })
-        }
-        SlotRunVerb::Alive(options) => {
-            ControlQuery::new(&options.of, SlotControlRequest::Alive { slot: options.slot.clone() })
-        }
+        SlotRunVerb::Match(options) => ControlQuery::new(
+            &options.execution_point,
+            SlotControlRequest::Match { slot: options.slot.clone() },
+        ),
+        SlotRunVerb::Alive(options) => ControlQuery::new(
+            &options.execution_point,
+            SlotControlRequest::Alive { slot: options.slot.clone() },
+        ),
         SlotRunVerb::Hold(options) => {
-            let (slot, reason) = (options.of.slot.clone(), options.reason.clone());
-            ControlQuery::new(&options.of.of, SlotControlRequest::Hold { slot, reason })
+            let (slot, reason) = (options.target.slot.clone(), options.reason.clone());
+            ControlQuery::new(&options.target.execution_point, SlotControlRequest::Hold { slot, reason })
         }
         SlotRunVerb::Deactivate(options) => {
-            let (slot, how) = (options.of.slot.clone(), speed(options.fast));
-            ControlQuery::new(&options.of.of, SlotControlRequest::Deactivate { slot, how })
+            let (slot, how) = (options.target.slot.clone(), speed(options.fast));
+            ControlQuery::new(&options.target.execution_point, SlotControlRequest::Deactivate { slot, how })
         }
         SlotRunVerb::ReleaseClaim(options) => {
-            let (slot, waiting) = (options.of.slot.clone(), options.waiting);
-            ControlQuery::new(&options.of.of, SlotControlRequest::ReleaseClaim { slot, waiting })
+            let (slot, waiting) = (options.target.slot.clone(), options.waiting);
+            ControlQuery::new(
+                &options.target.execution_point,
+                SlotControlRequest::ReleaseClaim { slot, waiting },
+            )
         }
-        SlotRunVerb::Suspend(options) => {
-            ControlQuery::new(&options.of, SlotControlRequest::Suspend { slot: options.slot.clone() })
-        }
-        SlotRunVerb::Continue(options) => {
-            ControlQuery::new(&options.of, SlotControlRequest::Continue { slot: options.slot.clone() })
-        }
+        SlotRunVerb::Suspend(options) => ControlQuery::new(
+            &options.execution_point,
+            SlotControlRequest::Suspend { slot: options.slot.clone() },
+        ),
+        SlotRunVerb::Continue(options) => ControlQuery::new(
+            &options.execution_point,
+            SlotControlRequest::Continue { slot: options.slot.clone() },
+        ),
         SlotRunVerb::Vacate(options) => {
-            let (slot, how) = (options.of.slot.clone(), speed(options.fast));
-            ControlQuery::new(&options.of.of, SlotControlRequest::Vacate { slot, how })
+            let (slot, how) = (options.target.slot.clone(), speed(options.fast));
+            ControlQuery::new(&options.target.execution_point, SlotControlRequest::Vacate { slot, how })
         }
         SlotRunVerb::Undrain(options) => {
             let request_id = options.request_id.clone();
-            ControlQuery::new(&options.of, SlotControlRequest::Undrain { request_id })
+            ControlQuery::new(&options.execution_point, SlotControlRequest::Undrain { request_id })
         }
-        SlotRunVerb::Reconfig(of) => ControlQuery::new(of, SlotControlRequest::Reconfig {}),
+        SlotRunVerb::Reconfig(execution_point) => {
+            ControlQuery::new(execution_point, SlotControlRequest::Reconfig {})
+        }
         SlotRunVerb::Off(options) => {
             let how = match (options.peaceful, options.fast) {
                 (true, _) => Some(ShutdownMode::Peaceful),
@@ -126,7 +136,7 @@ pub(super) fn run_control_verb(
                 // Graceful is the default of the execution point.
                 _ => None,
             };
-            ControlQuery::new(&options.of, SlotControlRequest::Off { how })
+            ControlQuery::new(&options.execution_point, SlotControlRequest::Off { how })
         }
         SlotRunVerb::Drain(options) => {
             let answer = send(cli, session, drain_request(options))?;
@@ -153,10 +163,10 @@ pub(super) fn run_control_verb(
     Ok(Status::Done)
 }
 
-/// Returns the socket of the running execution point: the given one, otherwise that of an execution point with the same
-/// configuration.
-fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBuf> {
-    if let Some(path) = &of.control {
+/// Returns the socket of the running execution point: the socket given with `--control`, otherwise that of an execution
+/// point with the same configuration.
+fn socket(cli: &SlotRunCli, execution_point: &ExecutionPointOptions) -> anyhow::Result<PathBuf> {
+    if let Some(path) = &execution_point.control {
         return Ok(path.clone());
     }
     let world = RealWorld::new();
@@ -174,20 +184,20 @@ fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBu
 pub(super) fn ask(
     cli: &SlotRunCli,
     session: &ProgramContext,
-    of: &ExecutionPointOptions,
+    execution_point: &ExecutionPointOptions,
     request: SlotControlRequest,
 ) -> anyhow::Result<SlotControlAnswer> {
-    send(cli, session, ControlQuery::new(of, request))
+    send(cli, session, ControlQuery::new(execution_point, request))
 }
 
 fn send(
     cli: &SlotRunCli,
     session: &ProgramContext,
-    question: ControlQuery<'_>,
+    query: ControlQuery<'_>,
 ) -> anyhow::Result<SlotControlAnswer> {
-    let socket = socket(cli, question.of)?;
-    let mut request = question.request;
-    let ad = match question.ad {
+    let socket = socket(cli, query.execution_point)?;
+    let mut request = query.request;
+    let ad = match query.ad {
         None => Vec::new(),
         Some(input) => {
             let (reader, name) = input.open(open_stdio_pipe().0, session)?;
@@ -214,7 +224,7 @@ fn send(
     let answer = send_request(&socket, &request, &ad).map_err(|error| {
         Problem::unreadable(format!("no execution point answers on '{}'", socket.display()))
             .caused_by(error)
-            .hint(match question.of.control {
+            .hint(match query.execution_point.control {
                 Some(_) => "start it with --control and the same path",
                 None => "start it with the same configuration, or name its socket with --control",
             })
@@ -228,7 +238,7 @@ fn send(
     Err(Problem::new(status, error).into())
 }
 
-/// Converts the only ad in a text, in the format of `--from`, to the long form, which the execution point reads.
+/// Converts the only ad in a text from the format of `--from` to the long form, which the execution point expects.
 fn job_in_long_form(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Result<Vec<u8>> {
     let mut reader = session.ad_reader(text);
     let mut next = || reader.next_record().map_err(|error| Problem::cannot_read(name).caused_by(error));
@@ -270,18 +280,18 @@ fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
         check: options.check.clone(),
         start: options.start.clone(),
     };
-    ControlQuery::new(&options.of, request)
+    ControlQuery::new(&options.execution_point, request)
 }
 
-/// Prints the name of the claimed slot, or its row as JSON. Also prints messages about what the claim waits for and about what is
-/// unsupported.
+/// Prints the name of the claimed slot, or its row as JSON. Also prints messages about the end of another claim for
+/// which the claim waits, and about unsupported requests.
 fn print_claimed_slot(
     cli: &SlotRunCli,
     session: &ProgramContext,
     answer: SlotControlAnswer,
 ) -> anyhow::Result<Status> {
-    for told in answer.waits.iter().chain(&answer.note) {
-        session.write_line(told);
+    for message in answer.waits.iter().chain(&answer.note) {
+        session.write_line(message);
     }
     let names = || answer.slots.iter().map(|slot| format!("{}\n", slot.slot)).collect();
     write_to_stdout(cli.output.render_json(&answer.slots)?.unwrap_or_else(names))?;

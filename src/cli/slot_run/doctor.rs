@@ -1,4 +1,4 @@
-//! `doctor`: checks whether the configuration works on this machine.
+//! `doctor`: checks if the configuration works on this machine.
 
 use std::sync::atomic::Ordering;
 
@@ -25,11 +25,11 @@ pub(super) fn doctor(
     options: &DoctorOptions,
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let mut late = false;
+    let mut has_timed_out = false;
     let checks = match slot_config::load_or_end(cli, session) {
         Ok(loaded) => {
             let checks = check_loaded_slots(cli, &loaded);
-            late = loaded.world.timeout_flag().load(Ordering::Relaxed);
+            has_timed_out = loaded.world.timeout_flag().load(Ordering::Relaxed);
             checks
         }
         Err(error) if exit_status_of(&error) == Status::TimedOut => return Err(error),
@@ -48,7 +48,7 @@ pub(super) fn doctor(
         Some(rows) => write_to_stdout(rows)?,
         None => write_to_stdout(cli.output.render_json(&checks)?.unwrap_or_else(lines))?,
     }
-    if late {
+    if has_timed_out {
         let text = "the time limit (--timeout) expired before everything was checked";
         return Err(Problem::new(Status::TimedOut, text).into());
     }
@@ -56,54 +56,56 @@ pub(super) fn doctor(
 }
 
 fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck> {
-    let LoadedSlots { config, world, around, settings, warnings, hook_warnings, .. } = loaded;
+    let LoadedSlots { config, world, measurements, settings, warnings, hook_warnings, .. } = loaded;
     let world_of_config: &dyn World = &**world;
     let view = config.view(world_of_config);
     let starter = match slot_config::starter_path(cli, config, world_of_config) {
         Ok(starter) => starter,
         Err(error) => {
-            let todo = "set STARTER to a program, or install htc-starter-run beside this one";
+            let todo =
+                "set STARTER to a program, or install htc-starter-run in the directory of this program";
             return vec![HealthCheck::failed("starter", format!("{error:#}"), todo)];
         }
     };
     let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
-    let readable = StarterConfig::new(cli.config.to_config_choice(), world, !starter.foreign).check();
-    let patient = DoctorInput {
+    let readability = StarterConfig::new(cli.config.to_config_choice(), world, !starter.foreign).check();
+    let input = DoctorInput {
         config,
         world: world_of_config,
         settings,
-        surroundings: around,
+        surroundings: measurements,
         account: hook_account(&view),
         starter,
         execute: slot_config::param_directory(config, world_of_config, "EXECUTE"),
         log: slot_config::param_directory(config, world_of_config, "LOG"),
     };
-    let mut checks = match readable {
+    let mut checks = match readability {
         Ok(()) => check_configuration(cli, loaded),
         Err(error) => {
             let found = format!("starters cannot read it: {error}");
             vec![HealthCheck::failed("configuration", found, "correct it")]
         }
     };
-    checks.extend(run_all_checks(&patient));
-    checks.extend(check_job(cli, &patient, &checks));
+    checks.extend(run_all_checks(&input));
+    checks.extend(check_job(cli, &input, &checks));
     // Warnings about refused hooks are left out, because other checks report them.
-    let known = |text: &str| {
+    let is_reported = |text: &str| {
         let mut found = checks.iter().filter(|check| check.standing != CheckStatus::Good);
         found.any(|check| text.contains(check.found.as_str()))
     };
     let is_refused_path = |text: &str| {
         hook_warnings.iter().any(|one| matches!(one, HookWarning::RefusedPath(refused) if refused == text))
     };
-    let told = warnings.iter().filter(|text| !is_refused_path(text) && !known(text));
-    let told: Vec<_> = told.map(|text| HealthCheck::noted("configuration", text.as_str(), "")).collect();
-    checks.extend(told);
-    let not_done = UnsupportedSettings::collect(&view).warning_lines(&view, ours);
-    checks.extend(not_done.into_iter().map(|line| HealthCheck::noted("lint", line, "")));
+    let notes = warnings.iter().filter(|text| !is_refused_path(text) && !is_reported(text));
+    let notes: Vec<_> = notes.map(|text| HealthCheck::noted("configuration", text.as_str(), "")).collect();
+    checks.extend(notes);
+    let unsupported_lines = UnsupportedSettings::collect(&view).warning_lines(&view, ours);
+    checks.extend(unsupported_lines.into_iter().map(|line| HealthCheck::noted("lint", line, "")));
     checks
 }
 
-/// Reports the findings of lint about the configuration, so that `doctor` does not approve what `lint` reports.
+/// Reports the findings of lint about the configuration, so that `doctor` does not accept a configuration with
+/// mistakes.
 fn check_configuration(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck> {
     let context = LookupContext { subsystem: "STARTD".into(), local_name: "".into() };
     let options = cli.config.to_config_choice().load_options(CommandPolicy::BOUNDED_RUN);
@@ -125,15 +127,15 @@ fn check_configuration(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthChec
 }
 
 /// Rehearses a job, unless the results of earlier checks prevent it.
-fn check_job(cli: &SlotRunCli, patient: &DoctorInput<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
-    let lacks = |check: &HealthCheck| {
+fn check_job(cli: &SlotRunCli, input: &DoctorInput<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
+    let prevents_job = |check: &HealthCheck| {
         check.standing == CheckStatus::Fails && ["configuration", "execute", "users"].contains(&check.subject)
     };
-    if patient.starter.foreign || checks.iter().any(lacks) {
+    if input.starter.foreign || checks.iter().any(prevents_job) {
         return None;
     }
-    let account = patient.account.as_ref().ok()?;
-    rehearse_job(&cli.config.to_config_choice(), patient.world, account.identity.as_ref(), cli.quirks.quirks)
+    let account = input.account.as_ref().ok()?;
+    rehearse_job(&cli.config.to_config_choice(), input.world, account.identity.as_ref(), cli.quirks.quirks)
 }
 
 fn finding_line(check: &HealthCheck, painter: Painter) -> String {

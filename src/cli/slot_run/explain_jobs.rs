@@ -41,7 +41,7 @@ const OFFER_KEYS: [&str; 5] = ["slot", "job", "accepted", "reason", "details"];
 /// Keys of the change of the jobs that a slot accepts.
 const CHANGE_KEYS: [&str; 6] = ["slot", "jobs", "before", "after", "refused_before", "refused_after"];
 
-/// Warnings to print, and the attribute names that slots have or refer to.
+/// Warnings to print, and the names of attributes that slots have or to which their expressions refer.
 #[derive(Default)]
 struct CollectedWarnings {
     warnings: Vec<String>,
@@ -49,7 +49,7 @@ struct CollectedWarnings {
 }
 
 impl CollectedWarnings {
-    /// Adds the warnings that are new: two configurations may give the same ones.
+    /// Adds warnings that are not in the list. Two configurations may cause the same warnings.
     fn add_new_warnings(&mut self, warnings: Vec<String>) {
         let new: Vec<String> =
             warnings.into_iter().filter(|warning| !self.warnings.contains(warning)).collect();
@@ -60,13 +60,13 @@ impl CollectedWarnings {
     /// expression of slots or jobs refers to them.
     fn unknown_attribute_warnings(&self, arguments: &ExplainOptions, jobs: &[ClassAd]) -> Vec<String> {
         let names = arguments.set.iter().map(|(name, _)| name.as_str());
-        let told = |(name, near): (&str, Option<String>)| {
+        let warning = |(name, near): (&str, Option<String>)| {
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             format!(
                 "--set {name}: no slot has this attribute, and no expression of a slot or job refers to it{hint}"
             )
         };
-        self.known.unreferenced_names(names, jobs).into_iter().map(told).collect()
+        self.known.unreferenced_names(names, jobs).into_iter().map(warning).collect()
     }
 }
 
@@ -77,9 +77,9 @@ pub(super) fn explain_jobs(
     arguments: &ExplainOptions,
 ) -> anyhow::Result<Status> {
     refuse_files_as_slots(arguments)?;
-    let mut heard = CollectedWarnings::default();
+    let mut collected = CollectedWarnings::default();
     // No other work is pending while the program waits for the processes.
-    let wait = || {
+    let start_time_limit = || {
         exit_at_deadline(
             cli.end,
             session,
@@ -88,23 +88,24 @@ pub(super) fn explain_jobs(
     };
     let (slots, other) = match (&arguments.slot_ads, arguments.is_about_running_slots()) {
         (Some(path), _) => {
-            wait();
-            (pool_slots(cli, session, path, arguments, &mut heard)?, None)
+            start_time_limit();
+            (pool_slots(cli, session, path, arguments, &mut collected)?, None)
         }
         (None, true) => {
-            wait();
-            (running_slots(cli, session, arguments, &mut heard)?, None)
+            start_time_limit();
+            (running_slots(cli, session, arguments, &mut collected)?, None)
         }
         (None, false) => {
-            let slots = configured_slots(cli, session, None, arguments, &mut heard)?;
+            let slots = configured_slots(cli, session, None, arguments, &mut collected)?;
             let other = arguments.compare.as_deref();
-            let other = other.map(|file| configured_slots(cli, session, Some(file), arguments, &mut heard));
+            let other =
+                other.map(|file| configured_slots(cli, session, Some(file), arguments, &mut collected));
             let other = other.transpose()?;
-            wait();
+            start_time_limit();
             (slots, other)
         }
     };
-    slot_config::warn_once(session, &heard.warnings);
+    slot_config::warn_once(session, &collected.warnings);
     let world = slot_config::query_world(cli);
     let session_of_jobs = session.with_dialect(slots.dialect());
     let mut stream = JobStream::open(arguments, &session_of_jobs)?;
@@ -112,14 +113,14 @@ pub(super) fn explain_jobs(
     slot_config::warn_once(session, &unlikely_jobs(&jobs, &arguments.input.names()));
     slot_config::warn_once(session, &negotiator_notes::conditions_beyond_ads(&jobs, &slots, &world));
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
-        slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
+        slot_config::warn_once(session, &collected.unknown_attribute_warnings(arguments, &jobs));
         let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
         return compare_slots((cli, arguments.rows), &heading, &slots, &other, &jobs, &world);
     }
     // Without jobs, a summary or web page is about the slots alone.
     let is_about_slots = jobs.is_empty() && wants_summary(arguments);
     if stream.is_finished() && !is_about_slots {
-        slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
+        slot_config::warn_once(session, &collected.unknown_attribute_warnings(arguments, &jobs));
         slot_config::warn_once(session, &negotiator_notes::of_jobs(&jobs, &slots, &world));
         return print_answers(cli, arguments, &slots, &jobs, &world);
     }
@@ -129,7 +130,7 @@ pub(super) fn explain_jobs(
     stream.group_rest(&mut grouper, set.world())?;
     let analysis = Analysis::new(&*set, grouper);
     let job_ads = analysis.job_ads();
-    slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &job_ads));
+    slot_config::warn_once(session, &collected.unknown_attribute_warnings(arguments, &job_ads));
     slot_config::warn_once(session, &negotiator_notes::of_jobs(&job_ads, &slots, set.world()));
     let ExplainOptions { by_slot, any, html, rows, .. } = arguments;
     ExplanationReport {
@@ -142,8 +143,7 @@ pub(super) fn explain_jobs(
     .print(&analysis)
 }
 
-/// Returns the slots in the form that explanations need; `world` is used for slots of which only the ads are
-/// known.
+/// Returns the slots in the form that explanations need. `world` is used for slots that are known only by their ads.
 fn slot_set<'a>(slots: &'a CandidateSlots, world: &'a dyn World) -> Box<dyn SlotSet + 'a> {
     match slots {
         CandidateSlots::Configured { machine, keys, fetching, .. } => {
@@ -167,7 +167,7 @@ fn wants_summary(arguments: &ExplainOptions) -> bool {
     arguments.summary || arguments.by_slot || arguments.html.is_some()
 }
 
-/// Returns the number of jobs up to which each pair of a job and a slot is printed.
+/// Returns the maximum number of jobs for which each pair of a job and a slot is printed.
 fn jobs_for_pairs(cli: &SlotRunCli, arguments: &ExplainOptions, slots: usize) -> usize {
     let summary = wants_summary(arguments);
     let has_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
@@ -188,25 +188,25 @@ fn print_answers(
     world: &dyn World,
 ) -> anyhow::Result<Status> {
     let (_, mut output) = open_stdio_pipe();
-    let (mut all_taken, mut any_taken) = (true, false);
+    let (mut all_accepted, mut any_accepted) = (true, false);
     let mut offers = Vec::new();
     let as_rows = cli.output.wants_json() || arguments.rows.report_form().is_some();
     let set = slot_set(slots, world);
     let mut hints = None;
     for (at_job, ad) in jobs.iter().enumerate() {
         if arguments.pairs && !as_rows && at_job % HINTED_JOBS == 0 {
-            let until = jobs.len().min(at_job + HINTED_JOBS);
+            let end_job = jobs.len().min(at_job + HINTED_JOBS);
             hints = Some(PairHints::new(&*set, &jobs[at_job..until]));
         }
-        let mut said = slots.consider(ad, world);
-        let is_taken = said.iter().any(|it| it.accepted);
-        (all_taken, any_taken) = (all_taken && is_taken, any_taken || is_taken);
+        let mut decisions = slots.consider(ad, world);
+        let is_accepted = decisions.iter().any(|it| it.accepted);
+        (all_accepted, any_accepted) = (all_accepted && is_accepted, any_accepted || is_accepted);
         if as_rows {
-            offers.append(&mut said);
+            offers.append(&mut decisions);
             continue;
         }
         let job = job_name(ad, at_job as u64 + 1, set.world());
-        for (at, SlotDecision { slot, accepted, reason, details, .. }) in said.into_iter().enumerate() {
+        for (at, SlotDecision { slot, accepted, reason, details, .. }) in decisions.into_iter().enumerate() {
             let word = if accepted { "accepts" } else { "refuses" };
             writeln!(output, "{slot} {word} job {job}: {reason}").context("standard output")?;
             for line in refusal_details(&reason, &details) {
@@ -224,47 +224,48 @@ fn print_answers(
     } else if let Some(rows) = arguments.rows.render(&offers, &OFFER_KEYS)? {
         output.write_all(&rows).context("standard output")?;
     }
-    if !as_rows && !arguments.pairs && !all_taken {
+    if !as_rows && !arguments.pairs && !all_accepted {
         let summary = summary_of_few(&*set, jobs);
         write!(output, "\n{summary}").context("standard output")?;
     }
     output.flush().context("standard output")?;
-    let is_yes = if arguments.any { any_taken } else { all_taken };
+    let is_yes = if arguments.any { any_accepted } else { all_accepted };
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
-/// Returns the summary of jobs and slots of which each pair is printed.
+/// Returns the summary that follows the list of all pairs.
 fn summary_of_few(slots: &dyn SlotSet, jobs: &[ClassAd]) -> String {
     let mut grouper = JobGrouper::new(slots);
     (1..).zip(jobs).for_each(|(number, job)| grouper.add(job_name(job, number, slots.world()), job.clone()));
     crate::cli::explain::summary_text(&Analysis::new(slots, grouper))
 }
 
-/// Returns the lines below a refusal: where its reason was set, and the other conditions that are not true.
+/// Returns the lines below a refusal: the place where its condition is set, and the other conditions that are not true.
 fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
     let condition = [" is not true for this job: ", " are not true for this slot: "]
         .iter()
         .find_map(|words| reason.split_once(words))
         .map_or(reason, |(_, condition)| condition);
-    let said = |it: &UnmetCondition| {
+    let is_in_reason = |it: &UnmetCondition| {
         let EvaluatedCondition { attribute, text, value, .. } = &it.clause;
         condition.starts_with(text.trim_end_matches("..."))
             || condition.starts_with(&format!("{attribute} is {value}"))
     };
-    let said = details.iter().position(said);
+    let in_reason = details.iter().position(is_in_reason);
     let line = |(at, UnmetCondition { clause, place }): (usize, &UnmetCondition)| {
-        let from = if place.is_empty() { String::new() } else { format!("[{}: {place}]", clause.attribute) };
-        match (Some(at) == said, from.is_empty()) {
+        let origin =
+            if place.is_empty() { String::new() } else { format!("[{}: {place}]", clause.attribute) };
+        match (Some(at) == in_reason, origin.is_empty()) {
             (true, true) => None,
-            (true, false) => Some(from),
-            (false, true) if clause.attribute == "WithinResourceLimits" => Some(match said {
+            (true, false) => Some(origin),
+            (false, true) if clause.attribute == "WithinResourceLimits" => Some(match in_reason {
                 Some(first) if details[first].clause.text == clause.text => {
                     "WithinResourceLimits has the same condition".to_owned()
                 }
                 _ => format!("{clause}  [WithinResourceLimits]"),
             }),
             (false, true) => Some(clause.to_string()),
-            (false, false) => Some(format!("{clause}  {from}")),
+            (false, false) => Some(format!("{clause}  {origin}")),
         }
     };
     details.iter().enumerate().filter_map(line).collect()
@@ -275,10 +276,10 @@ fn configured_slots(
     session: &ProgramContext,
     file: Option<&Path>,
     arguments: &ExplainOptions,
-    heard: &mut CollectedWarnings,
+    collected: &mut CollectedWarnings,
 ) -> anyhow::Result<CandidateSlots> {
     let loaded = slot_config::load_for_query(cli, file, session)?;
-    heard.add_new_warnings(loaded.warnings);
+    collected.add_new_warnings(loaded.warnings);
     let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
     let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
     let mut machine = passive_execution_point(loaded.settings, loaded.world);
@@ -291,7 +292,7 @@ fn configured_slots(
     // Only --set has names that may be misspelled.
     if !arguments.set.is_empty() {
         let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
-        heard.known.add_ads(&ads);
+        collected.known.add_ads(&ads);
     }
     for (name, value) in &arguments.set {
         machine.override_attribute(name, &attribute_value(name, value)?);
@@ -306,18 +307,18 @@ fn pool_slots(
     session: &ProgramContext,
     path: &Path,
     arguments: &ExplainOptions,
-    heard: &mut CollectedWarnings,
+    collected: &mut CollectedWarnings,
 ) -> anyhow::Result<CandidateSlots> {
     // Ads are read from standard input if no option names them.
     if path == Path::new("-") && arguments.input.reads_stdin() {
         return Err(stdin_twice_problem("--ads", "--slot-ads").into());
     }
     let (mut ads, mut names) = (Vec::new(), Vec::new());
-    let read = read_ads(&[path.to_owned()], arguments.input.strict_input, usize::MAX, session)?;
+    let all_ads = read_ads(&[path.to_owned()], arguments.input.strict_input, usize::MAX, session)?;
     if !arguments.set.is_empty() {
-        heard.known.add_ads(&read);
+        collected.known.add_ads(&all_ads);
     }
-    for mut ad in read {
+    for mut ad in all_ads {
         override_attributes(&mut ad, arguments)?;
         let name =
             ad.string("Name").map_or_else(|| format!("ad {}", names.len() + 1), |name| name.to_string());
@@ -349,7 +350,7 @@ fn refuse_files_as_slots(arguments: &ExplainOptions) -> anyhow::Result<()> {
     Err(problem.hint(format!("to read ads: --ads {first}{second}")).into())
 }
 
-/// Returns the problem that a file has no ad of the slots that were named.
+/// Returns the error for a file without ads of the requested slots.
 fn absent_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions) -> Problem {
     let path = path.display();
     if names.is_empty() {
@@ -365,8 +366,7 @@ fn absent_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions
         .hint(format!("the file has {known}{more}"))
 }
 
-/// Returns warnings about ads that are probably not jobs: ads of slots, and parts of an ad that an empty line
-/// divided.
+/// Returns warnings about ads that are probably not jobs: ads of slots, and parts of an ad that contains an empty line.
 fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_machine =
@@ -391,7 +391,7 @@ fn running_slots(
     cli: &SlotRunCli,
     session: &ProgramContext,
     arguments: &ExplainOptions,
-    heard: &mut CollectedWarnings,
+    collected: &mut CollectedWarnings,
 ) -> anyhow::Result<CandidateSlots> {
     let answer = control_client::ask(cli, session, &arguments.running, SlotControlRequest::Ads {})?;
     let (mut ads, mut fetching) = (Vec::new(), BTreeSet::new());
@@ -400,7 +400,7 @@ fn running_slots(
         if let Some(error) = errors.first() {
             return Err(Problem::unreadable(format!("the ad of slot {}: {error}", running.slot)).into());
         }
-        heard.known.add_ads([&ad]);
+        collected.known.add_ads([&ad]);
         override_attributes(&mut ad, arguments)?;
         if is_selected(&running.slot, arguments) {
             if running.fetches {
@@ -416,7 +416,7 @@ fn running_slots(
     Ok(CandidateSlots::Ads(PoolSlots { ads, fetching, counts_claims, quirks: cli.quirks.quirks }))
 }
 
-/// True if a slot is named on the command line, with or without its machine, or if none is.
+/// True if the command line names the slot, with or without its machine, or names no slots.
 fn is_selected(name: &str, arguments: &ExplainOptions) -> bool {
     let short = name.split('@').next().unwrap_or(name);
     let wanted = |it: &String| it.eq_ignore_ascii_case(name) || it.eq_ignore_ascii_case(short);
@@ -455,7 +455,7 @@ fn change_text(change: &OfferChange) -> String {
     text
 }
 
-/// Compares two sets of slots. The exit status is 1 if a slot accepts other jobs than before.
+/// Compares two sets of slots. The exit status is 1 if a slot accepts different jobs.
 fn compare_slots(
     (cli, rows): (&SlotRunCli, RowOptions),
     heading: &str,

@@ -16,7 +16,8 @@ pub(super) struct JobStream<'a> {
     is_finished: bool,
 }
 
-/// Returns the name of a job, which is its id. If an ad other than the first has no id, its number is added.
+/// Returns the name of a job, which is its id. The number of the ad is added if an ad other than the first one has no
+/// id.
 pub(super) fn job_name(job: &ClassAd, number: u64, world: &dyn World) -> String {
     let id = job_id(job, world);
     match number > 1 && !job.contains(CLUSTER_ID) {

@@ -1,5 +1,5 @@
-//! Warnings about what only the negotiator compares, so that an accepted job may still wait: its last refusal, concurrency
-//! limits and quotas of groups.
+//! Warnings about conditions that only the negotiator checks, so that an accepted job may still have to wait: its last
+//! refusal, concurrency limits and quotas of groups.
 
 use rustc_hash::FxHashSet;
 
@@ -13,13 +13,13 @@ use crate::world::World;
 
 use super::job_stream::job_name;
 
-/// Maximum number of jobs in warnings about conditions that their ads do not have.
+/// Maximum number of jobs for which warnings about conditions outside of their ads are printed.
 const MAX_NAMED_JOBS: usize = 3;
 
 /// Maximum number of concurrency limits, and of accounting groups, that a message names.
 const MAX_NAMED_LIMITS: usize = 3;
 
-/// Returns the warnings about what the negotiator counts for these jobs.
+/// Returns the warnings about conditions of the negotiator for these jobs.
 pub(super) fn of_jobs(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn World) -> Vec<String> {
     let mut notes: Vec<String> = limits_note(jobs, world).into_iter().collect();
     if let CandidateSlots::Configured { config, .. } = slots {
@@ -28,8 +28,8 @@ pub(super) fn of_jobs(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn Worl
     notes
 }
 
-/// Returns the reasons other than conditions of ads for which matching jobs wait: the last refusal by the
-/// negotiator, slots of machines that are asleep, and several slots for one parallel job.
+/// Returns reasons why matching jobs wait although all conditions of ads are true: the last refusal by the negotiator,
+/// machines that are asleep, and parallel jobs, which need several slots.
 pub(super) fn conditions_beyond_ads(
     jobs: &[ClassAd],
     slots: &CandidateSlots,
@@ -37,11 +37,11 @@ pub(super) fn conditions_beyond_ads(
 ) -> Vec<String> {
     let mut notes = Vec::new();
     for (job, number) in jobs.iter().zip(1..).take(MAX_NAMED_JOBS) {
-        let (name, own) = (job_name(job, number, world), AdContext::new(world).my(job));
-        if let Some(reason) = own.string("LastRejMatchReason") {
+        let (name, job_context) = (job_name(job, number, world), AdContext::new(world).my(job));
+        if let Some(reason) = job_context.string("LastRejMatchReason") {
             notes.push(format!("job {name}: the negotiator's last reason to refuse it was: {reason}"));
         }
-        if own.int(JOB_UNIVERSE) == Some(Universe::Parallel.number()) {
+        if job_context.int(JOB_UNIVERSE) == Some(Universe::Parallel.number()) {
             notes.push(format!(
                 "job {name}: a job of the parallel universe waits for several slots at once, and only for those whose \
                  DedicatedScheduler is its access point"
@@ -62,12 +62,14 @@ pub(super) fn conditions_beyond_ads(
     notes
 }
 
-/// Returns a note that the negotiator also counts concurrency limits, which are in no ad, or `None` if no job has limits.
+/// Returns a note that the negotiator also checks concurrency limits, whose use is not in any ad; or `None` if no job
+/// has limits.
 fn limits_note(jobs: &[ClassAd], world: &dyn World) -> Option<String> {
     let (mut limits, mut known) = (Vec::new(), FxHashSet::default());
     for job in jobs {
-        let own = AdContext::new(world).my(job).string("ConcurrencyLimits").unwrap_or_default().to_string();
-        for limit in own.split(',').map(str::trim).filter(|limit| !limit.is_empty()) {
+        let limit_list =
+            AdContext::new(world).my(job).string("ConcurrencyLimits").unwrap_or_default().to_string();
+        for limit in limit_list.split(',').map(str::trim).filter(|limit| !limit.is_empty()) {
             if known.insert(limit.to_ascii_lowercase()) {
                 limits.push(limit.to_owned());
             }
@@ -87,7 +89,8 @@ fn limits_note(jobs: &[ClassAd], world: &dyn World) -> Option<String> {
     })
 }
 
-/// Returns notes about the quotas of the jobs' accounting groups, none if the configuration defines no groups.
+/// Returns notes about the quotas of the jobs' accounting groups. There are none if the configuration defines no
+/// groups.
 fn quota_notes(jobs: &[ClassAd], config: &Config, world: &dyn World) -> Vec<String> {
     let view = config.view(world);
     let Some(names) = view.list("GROUP_NAMES").ok().flatten() else { return Vec::new() };
@@ -109,19 +112,19 @@ fn quota_notes(jobs: &[ClassAd], config: &Config, world: &dyn World) -> Vec<Stri
 
 /// Returns the accounting group of a job: AccountingGroup without the user after the last dot (`GetAssignedGroup`).
 fn accounting_group(job: &ClassAd, world: &dyn World) -> Option<String> {
-    let own = AdContext::new(world).my(job);
-    let submitter = own.string("AccountingGroup").map(|name| name.to_string());
+    let job_context = AdContext::new(world).my(job);
+    let submitter = job_context.string("AccountingGroup").map(|name| name.to_string());
     let of_submitter = submitter.and_then(|name| {
         let name = name.split('@').next().unwrap_or_default().to_owned();
         name.rsplit_once('.').map(|(group, _)| group.to_owned())
     });
-    let group = of_submitter.or_else(|| own.string("AcctGroup").map(|name| name.to_string()));
+    let group = of_submitter.or_else(|| job_context.string("AcctGroup").map(|name| name.to_string()));
     group.filter(|group| !group.is_empty())
 }
 
-/// Returns the note about one accounting group: its quota, or that it has none.
+/// Returns the note about one accounting group, with its quota.
 fn quota_note(group: &str, names: &[String], view: &ConfigView<'_>) -> String {
-    // A group that is not defined belongs to the nearest one above it that is.
+    // A group that is not defined belongs to its nearest ancestor that is defined.
     let levels = std::iter::successors(Some(group), |group| group.rsplit_once('.').map(|(above, _)| above));
     let known = levels.filter_map(|level| names.iter().find(|name| name.eq_ignore_ascii_case(level))).next();
     let Some(known) = known else {

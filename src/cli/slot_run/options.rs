@@ -34,10 +34,10 @@ pub(super) struct SlotRunCli {
     pub(super) events: EventsOptions,
     #[command(flatten)]
     pub(super) lines: LogLineOptions,
-    /// Time at which `--timeout` ends.
+    /// Time at which `--timeout` expires, or `None` without a limit.
     #[arg(skip)]
     pub(super) end: Option<MonotonicTime>,
-    /// Value of `--now` of the verb, in microseconds since the epoch.
+    /// Value of the verb's `--now` in microseconds since the epoch, or `None`.
     #[arg(skip)]
     pub(super) now: Option<i64>,
 }
@@ -108,7 +108,7 @@ pub(super) struct ExecutionPointOptions {
 #[derive(Args, Debug)]
 pub(super) struct SlotSelection {
     #[command(flatten)]
-    pub(super) of: ExecutionPointOptions,
+    pub(super) execution_point: ExecutionPointOptions,
     /// Slot, such as slot1 [default: all]
     #[arg(value_name = "SLOT")]
     pub(super) slot: Option<String>,
@@ -118,7 +118,7 @@ pub(super) struct SlotSelection {
 #[derive(Args, Debug)]
 pub(super) struct SingleSlotOptions {
     #[command(flatten)]
-    pub(super) of: ExecutionPointOptions,
+    pub(super) execution_point: ExecutionPointOptions,
     /// Slot, such as slot1 or slot1_2
     #[arg(value_name = "SLOT")]
     pub(super) slot: String,
@@ -128,7 +128,7 @@ pub(super) struct SingleSlotOptions {
 #[derive(Args, Debug)]
 pub(super) struct ClaimOptions {
     #[command(flatten)]
-    pub(super) of: SingleSlotOptions,
+    pub(super) target: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
     /// End the claim after SECONDS without a job or alive message [default: ALIVE_INTERVAL *
@@ -147,7 +147,7 @@ pub(super) struct ClaimOptions {
 #[derive(Args, Debug)]
 pub(super) struct ActivateOptions {
     #[command(flatten)]
-    pub(super) of: SingleSlotOptions,
+    pub(super) target: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
 }
@@ -156,7 +156,7 @@ pub(super) struct ActivateOptions {
 #[derive(Args, Debug)]
 pub(super) struct HoldOptions {
     #[command(flatten)]
-    pub(super) of: SingleSlotOptions,
+    pub(super) target: SingleSlotOptions,
     /// Set HoldReason to TEXT
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
@@ -166,7 +166,7 @@ pub(super) struct HoldOptions {
 #[derive(Args, Debug)]
 pub(super) struct VacateOptions {
     #[command(flatten)]
-    pub(super) of: SlotSelection,
+    pub(super) target: SlotSelection,
     /// Kill jobs at once, without retirement or vacate time
     #[arg(long)]
     pub(super) fast: bool,
@@ -176,7 +176,7 @@ pub(super) struct VacateOptions {
 #[derive(Args, Debug)]
 pub(super) struct DeactivateOptions {
     #[command(flatten)]
-    pub(super) of: SingleSlotOptions,
+    pub(super) target: SingleSlotOptions,
     /// Kill the job at once
     #[arg(long)]
     pub(super) fast: bool,
@@ -186,7 +186,7 @@ pub(super) struct DeactivateOptions {
 #[derive(Args, Debug)]
 pub(super) struct ReleaseOptions {
     #[command(flatten)]
-    pub(super) of: SingleSlotOptions,
+    pub(super) target: SingleSlotOptions,
     /// Release the claim that waits for the slot, not the current one
     #[arg(long)]
     pub(super) waiting: bool,
@@ -196,7 +196,7 @@ pub(super) struct ReleaseOptions {
 #[derive(Args, Debug)]
 pub(super) struct OffOptions {
     #[command(flatten)]
-    pub(super) of: ExecutionPointOptions,
+    pub(super) execution_point: ExecutionPointOptions,
     /// Kill jobs at once, without retirement or vacate time
     #[arg(long)]
     pub(super) fast: bool,
@@ -212,7 +212,7 @@ pub(super) struct OffOptions {
 #[derive(Args, Debug)]
 pub(super) struct DrainOptions {
     #[command(flatten)]
-    pub(super) of: ExecutionPointOptions,
+    pub(super) execution_point: ExecutionPointOptions,
     /// Grant retirement and vacate time (the default)
     #[arg(long, conflicts_with_all = ["quick", "fast"])]
     pub(super) graceful: bool,
@@ -251,7 +251,7 @@ pub(super) struct DrainOptions {
 #[derive(Args, Debug)]
 pub(super) struct UndrainOptions {
     #[command(flatten)]
-    pub(super) of: ExecutionPointOptions,
+    pub(super) execution_point: ExecutionPointOptions,
     /// Cancel only the drain with this id (printed by drain) [default: all]
     #[arg(long, value_name = "ID")]
     pub(super) request_id: Option<String>,
@@ -270,7 +270,7 @@ pub(super) struct DoctorOptions {
 #[derive(Args, Debug)]
 pub(super) struct SlotStatusOptions {
     #[command(flatten)]
-    pub(super) of: SlotSelection,
+    pub(super) target: SlotSelection,
     /// Stops when htc-slot-run ends.
     #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds)]
     pub(super) watch: Option<Duration>,

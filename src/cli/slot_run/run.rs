@@ -35,8 +35,8 @@ use crate::text::plural::counted;
 use crate::world::World;
 use htc_base::FixableError;
 
-/// Returns the cleaner of what killed starters left behind. Errors in its parameters are ignored here, because starters report
-/// them.
+/// Returns the cleaner that removes files and processes of killed starters. Errors in its parameters are ignored here,
+/// because starters report them.
 fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
     let base = view.string("BASE_CGROUP").ok().flatten().map(|setting| setting.value).unwrap_or_default();
     let group = VolumeGroup::read(view).unwrap_or_default();
@@ -44,7 +44,8 @@ fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
 }
 
 pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
-    // The event file is opened first, so that no other file gets the number of the given descriptor.
+    // The target of events is opened before other files, because one of them could otherwise get the number of the
+    // requested descriptor.
     let json = cli.events.open()?;
     let mut events = EventStream::new(&format!("{}: ", session.name()), stderr_outlet(), json)
         .with_errors_only(cli.output.quiet)
@@ -84,8 +85,8 @@ fn explain_unknown_fetches(outcome: &ExecutionPointOutcome) -> Option<String> {
     Some(format!("a job may be lost: {first}{more}"))
 }
 
-/// Returns the reason why the queue may still have work although the run ended because no more was returned, or `None`. `refused`
-/// are the hooks that could not be used.
+/// Returns the reason why the queue may still have jobs although the run ended because no hook returned a job, or
+/// `None`. `refused` are the hooks that could not be used.
 fn explain_unfetched_work(
     cli: &SlotRunCli,
     outcome: &ExecutionPointOutcome,
@@ -95,7 +96,7 @@ fn explain_unfetched_work(
         return None;
     }
     if let Some(reason) = &outcome.starter_problem {
-        return Some(format!("work may be left: no starter could run a job: {reason}"));
+        return Some(format!("the queue may still have jobs: no starter could run a job: {reason}"));
     }
     let mut slots = outcome.uncalled_fetches.iter().chain(refused);
     let (slot, reason) = slots.next()?;
@@ -103,7 +104,7 @@ fn explain_unfetched_work(
         0 => String::new(),
         more => format!(" ({} as well)", counted(more, "more slot")),
     };
-    Some(format!("work may be left: {slot} could not call FETCH_WORK: {reason}{more}"))
+    Some(format!("the queue may still have jobs: {slot} could not call FETCH_WORK: {reason}{more}"))
 }
 
 /// Returns true if the run ends when there is no more work (`--once`).
@@ -111,8 +112,8 @@ fn ends_without_work(cli: &SlotRunCli) -> bool {
     cli.run.once || cli.run.idle_exit.is_some()
 }
 
-/// Returns the reason why no slot can ever run a job, or `None`. Only for runs that end when there is no more work: a queue that
-/// gets refused jobs back would hand them out again forever.
+/// Returns the reason why no slot can ever run a job, or `None`. It is only needed for runs that end when there is no
+/// more work: a queue to which refused jobs return would hand them out again forever.
 fn unusable_reason(cli: &SlotRunCli, settings: &StartdSettings) -> Option<String> {
     let mut reasons = settings.slots.iter().map(|slot| slot.broken.as_ref());
     let first = reasons.next()??;
@@ -129,14 +130,14 @@ fn refused_fetch_hooks(settings: &StartdSettings) -> BTreeMap<String, String> {
     refused.collect()
 }
 
-/// Runs the slots once, from reading the configuration to the end. A drain may request another run. Also returns the hooks that
-/// could not be used.
+/// Runs the slots once, from reading the configuration to the end. A drain may request another run. Also returns the
+/// FETCH_WORK hooks that could not be used.
 fn run_once(
     cli: &SlotRunCli,
     session: &ProgramContext,
     events: &mut EventStream,
 ) -> anyhow::Result<(ExecutionPointOutcome, BTreeMap<String, String>)> {
-    let LoadedSlots { config, world, around, settings, mut warnings, sleeper, .. } =
+    let LoadedSlots { config, world, measurements, settings, mut warnings, sleeper, .. } =
         slot_config::load_or_end(cli, session)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
@@ -159,13 +160,13 @@ fn run_once(
         warnings.extend(clean(execute, cleaner, quirks, &world));
     }
     warnings.extend(setting_warnings(&config, &*world, &settings, starter.foreign));
-    let (control, unheard) = open_control_socket(cli, log.as_deref());
-    warnings.extend(unheard);
+    let (control, socket_warning) = open_control_socket(cli, log.as_deref());
+    warnings.extend(socket_warning);
     slot_config::warn_once(session, &warnings);
-    // The private directory is created next to the journal, which refers to it: programs that clean temporary directories do not
-    // remove it there.
-    let beside = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
-    let private = match PrivateDirectory::new(&beside) {
+    // The private directory is created next to the journal, which refers to it, because programs that clean temporary
+    // directories do not remove it there.
+    let parent = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
+    let private = match PrivateDirectory::new(&parent) {
         Ok(private) => private,
         Err(error) => {
             // The recovered events were removed from the journal, so they are reported here.
@@ -190,7 +191,7 @@ fn run_once(
         starter_options: starter_options_text(cli),
         relays_events: cli.events.is_descriptor(),
         quirks,
-        config_reloader: reload(cli, &world, around, &starter),
+        config_reloader: reload(cli, &world, measurements, &starter),
         starter_config_check: check,
         starter,
         world: world.clone(),
@@ -227,7 +228,7 @@ fn clean(
     world: &RealWorld,
 ) -> Vec<String> {
     let cleaned = cleaner.map(|cleaner| cleaner.clean(execute, None, true, world)).unwrap_or_default();
-    let lines = cleaned.into_iter().map(|one| one.line);
+    let lines = cleaned.into_iter().map(|entry| entry.line);
     lines.chain(clean_execute(execute, quirks)).collect()
 }
 
@@ -283,20 +284,21 @@ fn recover(
 fn reload(
     cli: &SlotRunCli,
     world: &Rc<RealWorld>,
-    around: HostMeasurements,
+    measurements: HostMeasurements,
     starter: &StarterProgram,
 ) -> ConfigReloader {
     let (options, local_name, world) = (cli.config.clone(), cli.local_name.clone(), world.clone());
-    let (quirks, limits, knobs) = (cli.quirks.quirks, slot_config::run_limits(cli), !starter.foreign);
+    let (quirks, limits, checks_parameters) =
+        (cli.quirks.quirks, slot_config::run_limits(cli), !starter.foreign);
     let unchecked = starter.skips_checks;
     Box::new(move || {
         let (config, mut warnings) = slot_config::read_config(&options, local_name.as_deref(), &*world)
             .map_err(|error| format!("{error:#}"))?;
         let configured =
-            configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
+            configure(&config, &*world, &measurements, quirks, limits).map_err(|error| error.to_string())?;
         warnings.extend(configured.warnings);
         if !unchecked {
-            StarterConfig::new(options.to_config_choice(), &world, knobs).check()?;
+            StarterConfig::new(options.to_config_choice(), &world, checks_parameters).check()?;
         }
         Ok((configured.settings, warnings))
     })
@@ -315,14 +317,14 @@ enum OpenedJournal {
 /// # Errors
 /// Fails if another execution point uses the journal.
 fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
-    let none = |why: String| {
+    let unavailable = |reason: String| {
         let path = directory.display();
         Ok(OpenedJournal::Unavailable(format!(
-            "cannot record running jobs, so they are lost if this program is killed: '{path}': {why}"
+            "cannot record running jobs, so they are lost if this program is killed: '{path}': {reason}"
         )))
     };
     if let Err(error) = make_state_directory(directory) {
-        return none(error.to_string());
+        return unavailable(error.to_string());
     }
     match RunJournal::open(directory) {
         Ok((journal, damage)) => Ok(OpenedJournal::Open(journal, damage)),
@@ -331,11 +333,12 @@ fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
                 .hint("end it with 'htc-slot-run off', or set another LOG and EXECUTE for this one")
                 .into())
         }
-        Err(error) => none(format_journal_error(&error)),
+        Err(error) => unavailable(format_journal_error(&error)),
     }
 }
 
-/// Returns the socket for requests: the given one or a socket in LOG. Without a socket, returns the reason.
+/// Returns the socket for requests: the socket given with `--control`, otherwise a socket in LOG. If there is no
+/// socket, returns a warning with the reason.
 fn open_control_socket(cli: &SlotRunCli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
     if cli.run.control.is_some() {
         return (cli.run.control.clone(), None);

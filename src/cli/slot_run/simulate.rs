@@ -52,7 +52,7 @@ pub(super) fn simulate(
     let (path, events) = find_scenario_and_events(arguments.scenario.as_deref(), arguments.events.as_ref())?;
     let files = (arguments.svg.as_deref(), arguments.html.as_deref());
     let pictures = PictureFiles::from_paths(files.0, files.1, cli.end, session)?;
-    let is_told = matches!(events, Some(SimulationEvents::Printed));
+    let prints_events = matches!(events, Some(SimulationEvents::Printed));
     let uses_stdout = events.is_some_and(SimulationEvents::use_stdout);
     pictures.refuse_stdout_conflict(uses_stdout, cli.output.wants_json())?;
     let has_rows = arguments.rows.given_option().or(arguments.order.given_option());
@@ -69,30 +69,30 @@ pub(super) fn simulate(
     }
     let path = (path, arguments.seed);
     let ready = prepare_simulation(cli, session, path.0, path.1, None)?;
-    let play = SimulationOptions { every_poll: arguments.every_poll };
+    let run_options = SimulationOptions { every_poll: arguments.every_poll };
     if let Some(what) = &arguments.why {
-        return simulate_why::answer_why(cli, &SimulationRun { ready: &ready, play }, what);
+        return simulate_why::answer_why(cli, &SimulationRun { ready: &ready, run_options }, what);
     }
     if let Some(file) = &arguments.compare {
         let other = prepare_simulation(cli, session, path.0, path.1, Some(file))?;
-        let courses = [&ready, &other].map(|ready| SimulationRun { ready, play });
-        return simulate_compare::compare_simulations(cli, &courses, file);
+        let runs = [&ready, &other].map(|ready| SimulationRun { ready, run_options });
+        return simulate_compare::compare_simulations(cli, &runs, file);
     }
     pictures.check_writable()?;
-    if is_told {
-        return stream_events(cli, &ready, play, &pictures);
+    if prints_events {
+        return stream_events(cli, &ready, run_options, &pictures);
     }
     let mut sink = match events {
         Some(SimulationEvents::Written(to)) => Some(EventWriter::open(to, cli.end)?),
         Some(SimulationEvents::Printed) | None => None,
     };
-    let mut tell = |_: f64, event: &RunnerEvent| {
+    let mut record_event = |_: f64, event: &RunnerEvent| {
         if let Some(sink) = &mut sink {
             sink.write(event);
         }
     };
-    let tell: Option<EventSink<'_>> = if events.is_some() { Some(&mut tell) } else { None };
-    let mut played = run_to_end(cli, &ready, play, pictures.are_wanted(), tell, &|| true)?;
+    let record_event: Option<EventSink<'_>> = if events.is_some() { Some(&mut record_event) } else { None };
+    let mut played = run_to_end(cli, &ready, run_options, pictures.are_wanted(), record_event, &|| true)?;
     played.explain_unfetched_jobs(ready.setting_locations());
     let owners = std::mem::take(&mut played.summary.owners);
     played.summary.owners = arguments.order.apply_to_rows(owners, session)?;
@@ -107,7 +107,7 @@ pub(super) fn simulate(
             if cli.output.quiet { without_notes(&text) } else { text }
         }))?;
     }
-    // The report was printed before, so it is available even if a picture cannot be written.
+    // The pictures are drawn after the report, so that the report is printed even if a picture cannot be written.
     pictures.draw(&played)?;
     sink.map_or(Ok(()), EventWriter::end)?;
     Ok(Status::Done)
@@ -134,23 +134,24 @@ fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status>
     Ok(Status::Done)
 }
 
-/// Runs the simulation to its end, or until no reader is left. Records a timeline if a picture is requested.
+/// Runs the simulation to its end, or until `should_continue` returns false. Records a timeline if a picture is
+/// requested.
 fn run_to_end<'a>(
     cli: &SlotRunCli,
     ready: &'a PreparedSimulation,
-    play: SimulationOptions,
+    run_options: SimulationOptions,
     draws: bool,
-    tell: Option<EventSink<'a>>,
-    goes_on: &dyn Fn() -> bool,
+    event_sink: Option<EventSink<'a>>,
+    should_continue: &dyn Fn() -> bool,
 ) -> anyhow::Result<SimulationResult> {
-    let mut simulation = start_simulation(ready, play)?;
-    if let Some(tell) = tell {
-        simulation = simulation.with_event_sink(tell);
+    let mut simulation = start_simulation(ready, run_options)?;
+    if let Some(event_sink) = event_sink {
+        simulation = simulation.with_event_sink(event_sink);
     }
     if draws {
         simulation = simulation.with_timeline();
     }
-    run_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| goes_on())?;
+    run_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| should_continue())?;
     Ok(simulation.finish())
 }
 
@@ -158,14 +159,14 @@ fn run_to_end<'a>(
 fn stream_events(
     cli: &SlotRunCli,
     ready: &PreparedSimulation,
-    play: SimulationOptions,
+    run_options: SimulationOptions,
     pictures: &PictureFiles,
 ) -> anyhow::Result<Status> {
     let output = waiting_stdout(cli.end)?;
     let mut output = JsonLineWriter::new(output, cli.output.json);
     let failed = RefCell::new(None);
     let json = cli.output.wants_json();
-    let mut tell = |at: f64, event: &RunnerEvent| {
+    let mut print_event = |at: f64, event: &RunnerEvent| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
             false => format!("{at:+10.3} {}", mask_control_characters(&event.to_readable_line())),
@@ -175,8 +176,9 @@ fn stream_events(
         }
     };
     // If the reader has closed the pipe and no picture is requested, the simulation can stop.
-    let goes_on = || pictures.are_wanted() || failed.borrow().is_none();
-    let played = run_to_end(cli, ready, play, pictures.are_wanted(), Some(&mut tell), &goes_on)?;
+    let should_continue = || pictures.are_wanted() || failed.borrow().is_none();
+    let played =
+        run_to_end(cli, ready, run_options, pictures.are_wanted(), Some(&mut print_event), &should_continue)?;
     pictures.draw(&played)?;
     match failed.take().map_or_else(|| output.end(), Err) {
         Err(error) if error.kind() == ErrorKind::TimedOut => {

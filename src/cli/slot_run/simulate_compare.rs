@@ -35,33 +35,38 @@ pub(super) fn heading(before: &str, after: &Path) -> String {
 /// Simulates both configurations; `file` is the second one. The exit status is 1 if the results differ.
 pub(super) fn compare_simulations(
     cli: &SlotRunCli,
-    courses: &[SimulationRun<'_>; 2],
+    runs: &[SimulationRun<'_>; 2],
     file: &Path,
 ) -> anyhow::Result<Status> {
-    let [before, after] = courses;
-    let mut both = [before.begin()?, after.begin()?];
-    let mut parting = DivergenceFinder::start_recording(&mut both);
-    run_side_by_side(cli, &mut both, &mut |both| {
-        parting.compare_new_events(both);
+    let [before, after] = runs;
+    let mut simulations = [before.begin()?, after.begin()?];
+    let mut divergence = DivergenceFinder::start_recording(&mut simulations);
+    run_side_by_side(cli, &mut simulations, &mut |simulations| {
+        divergence.compare_new_events(simulations);
         true
     })?;
-    let [mut one, mut other] = both.map(Simulation::finish);
-    one.explain_unfetched_jobs(before.origins());
-    other.explain_unfetched_jobs(after.origins());
-    let difference = parting.difference(before, after)?;
-    let differs = difference.is_some() || !one.summary.has_same_counts(&other.summary);
-    let compared =
-        ComparisonRecord { before: &one.summary, after: &other.summary, first_difference: difference };
+    let [mut before_result, mut after_result] = simulations.map(Simulation::finish);
+    before_result.explain_unfetched_jobs(before.origins());
+    after_result.explain_unfetched_jobs(after.origins());
+    let difference = divergence.difference(before, after)?;
+    let differs = difference.is_some() || !before_result.summary.has_same_counts(&after_result.summary);
+    let compared = ComparisonRecord {
+        before: &before_result.summary,
+        after: &after_result.summary,
+        first_difference: difference,
+    };
     let text = || {
         let painter = Painter::stdout(cli.output.color);
-        let text = render_comparison(&one, &other, compared.first_difference.as_ref(), painter);
+        let text =
+            render_comparison(&before_result, &after_result, compared.first_difference.as_ref(), painter);
         heading(&cli.config.display_name(), file) + &text
     };
     write_to_stdout(cli.output.render_json(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
 }
 
-/// Row of the table: its name, its value in a summary (`None` if it has none), and the format of the value.
+/// Row of the table: its name, a function that returns its value from a summary (`None` if the summary has no value),
+/// and a function that formats the value.
 type Measure = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);
 
 const MEASURES: [Measure; 15] = [
@@ -89,10 +94,10 @@ fn render_comparison(
     painter: Painter,
 ) -> String {
     let columns = ["<", ">BEFORE", ">AFTER", ">CHANGE"];
-    let measured = MEASURES.iter().map(|(name, of, form)| {
-        comparison_row((*name).to_owned(), of(&one.summary), of(&other.summary), *form)
+    let measured = MEASURES.iter().map(|(name, value, form)| {
+        comparison_row((*name).to_owned(), value(&one.summary), value(&other.summary), *form)
     });
-    // Only rows that differ are shown, because there are many.
+    // Of these rows, only those that differ are shown, because there are many.
     let mut others = slot_state_rows(&one.summary, &other.summary);
     others.extend(hook_rows(&one.summary, &other.summary));
     others.retain(|row| row[3] != UNCHANGED);
@@ -110,8 +115,8 @@ fn render_comparison(
                 false => "with a different result",
             };
             text += &format!("\nthe first job {what} is {job}:\n");
-            for (when, fared) in [("before:", before), ("after: ", after)] {
-                match fared {
+            for (when, divergence) in [("before:", before), ("after: ", after)] {
+                match divergence {
                     None => text += &format!("    {when} nothing more happens to it\n"),
                     Some(JobDivergence { at, what, decided }) => {
                         text += &format!("    {when} at +{} it {what}\n", format_span(*at));
@@ -154,7 +159,7 @@ fn comparison_row(
 /// Maximum number of owners that the table shows.
 const MAX_OWNERS: usize = 5;
 
-/// Returns for each owner that differs the rows with its jobs and waits that differ.
+/// Returns, for each owner with different results, the rows of jobs and waits that differ.
 fn owner_rows(one: &Summary, other: &Summary) -> Vec<Vec<[String; 4]>> {
     let mut owners = Vec::new();
     for owner in &one.owners {
@@ -185,10 +190,10 @@ fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
             }
         }
     }
-    let told = |((slots, state), [before, after]): ((&str, &str), [f64; 2])| {
+    let to_row = |((slots, state), [before, after]): ((&str, &str), [f64; 2])| {
         comparison_row(format!("{}, {state}", cut_text(slots, 40)), Some(before), Some(after), format_span)
     };
-    known.into_iter().map(told).collect()
+    known.into_iter().map(to_row).collect()
 }
 
 /// Returns rows with the number of calls of each hook.
@@ -203,8 +208,8 @@ fn hook_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     ];
     let mut rows = Vec::new();
     for (before, after) in one.hooks.iter().zip(&other.hooks) {
-        for (what, of) in HOOK_MEASURES {
-            let counts = (of(before) as f64, of(after) as f64);
+        for (what, value) in HOOK_MEASURES {
+            let counts = (value(before) as f64, value(after) as f64);
             rows.push(comparison_row(
                 format!("{}, {what}", before.hook),
                 Some(counts.0),

@@ -21,7 +21,7 @@ use crate::time::MonotonicTime;
 pub(super) struct PictureFiles {
     svg: Option<PathBuf>,
     html: Option<PathBuf>,
-    /// Time until which writers wait for a slow reader, or `None` for no limit.
+    /// Time up to which writers wait for a slow reader, or `None` for no limit.
     end: Option<MonotonicTime>,
     session: ProgramContext,
 }
@@ -50,8 +50,9 @@ impl PictureFiles {
     pub(super) fn check_writable(&self) -> anyhow::Result<()> {
         let files = [&self.svg, &self.html].into_iter().flatten();
         for path in files.filter(|path| *path != Path::new(STDOUT_FILE)) {
-            // Opening and closing a pipe would look like the end of the data to its reader, so only regular files are checked.
-            if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            // The reader of a pipe would see an end of file if the pipe were opened and closed, so only regular files
+            // are checked.
+            if path.metadata().is_ok_and(|status| !status.is_file() && !status.is_dir()) {
                 continue;
             }
             // The old content is kept until the new content can be written.
@@ -63,9 +64,9 @@ impl PictureFiles {
 
     /// Refuses to write a picture and other output to standard output.
     pub(super) fn refuse_stdout_conflict(&self, events: bool, json: bool) -> anyhow::Result<()> {
-        let beside = [("--events", events), ("--json or --jsonl", json)];
-        let beside = beside.into_iter().find(|(_, is_asked)| *is_asked).filter(|_| self.uses_stdout());
-        match beside {
+        let conflict = [("--events", events), ("--json or --jsonl", json)];
+        let conflict = conflict.into_iter().find(|(_, is_asked)| *is_asked).filter(|_| self.uses_stdout());
+        match conflict {
             Some((option, _)) => Err(Problem::usage(format!(
                 "a picture and {option} are both to be written to standard output"
             ))
@@ -116,20 +117,20 @@ struct WaitingWriter {
 
 impl WaitingWriter {
     fn write_with_deadline(&mut self, bytes: Vec<u8>) -> io::Result<()> {
-        let mut written = self.outlet.write_line(bytes);
-        while written.is_ok() && self.outlet.has_pending_lines() && !self.outlet.is_disk_full() {
-            let left = self.end.map_or(Duration::MAX, |end| end.since(clock::monotonic_now()));
-            if left.is_zero() {
+        let mut result = self.outlet.write_line(bytes);
+        while result.is_ok() && self.outlet.has_pending_lines() && !self.outlet.is_disk_full() {
+            let time_left = self.end.map_or(Duration::MAX, |end| end.since(clock::monotonic_now()));
+            if time_left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // `finish` may take up to four times the limit that it is given.
-            self.outlet.finish((left / 4).min(Duration::from_secs(1)));
-            written = self.outlet.flush();
+            // `finish` may take up to four times its limit.
+            self.outlet.finish((time_left / 4).min(Duration::from_secs(1)));
+            result = self.outlet.flush();
         }
         if self.outlet.is_disk_full() {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        written
+        result
     }
 }
 
@@ -186,7 +187,7 @@ impl EventWriter {
     }
 }
 
-/// Returns the problem for events that could not be written.
+/// Returns the error for events that could not be written.
 pub(super) fn unwritten_events_problem(error: io::Error, name: &str) -> anyhow::Error {
     if error.kind() == io::ErrorKind::TimedOut {
         let text = format!("the time limit (--timeout) expired: {name} accepts no more events");

@@ -59,7 +59,7 @@ fn slot_state_times<'a>(
         };
         return row.stays.iter().map(stay).collect();
     }
-    // Within a column of the picture, only the share of each state is known, not the order.
+    // For a column of the picture, only the share of each state is known, not the order of the states.
     let width = length / COLUMNS as f64;
     let mut columns: Vec<&(u16, u8, f32)> = row.columns.iter().collect();
     columns.sort_by_key(|(column, number, _)| (*column, *number));

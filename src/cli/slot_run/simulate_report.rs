@@ -48,12 +48,12 @@ fn render_head(summary: &Summary) -> String {
 fn totals_text(summary: &Summary) -> String {
     let jobs = &summary.jobs;
     let lost: f64 = summary.badput.values().map(|lost| lost.cpu_seconds).sum();
-    let whole = summary.cpus * summary.length;
+    let total_cpu_seconds = summary.cpus * summary.length;
     let mut text = format!(
         "utilisation {}, goodput {}, badput {}\n",
         percent(summary.utilisation),
         percent(summary.goodput),
-        percent(if whole > 0.0 { lost / whole } else { 0.0 })
+        percent(if total_cpu_seconds > 0.0 { lost / total_cpu_seconds } else { 0.0 })
     );
     text += &format!(
         "jobs: {} arrived, {} completed ({} failed), {} running, {} waiting, {} never ran\n",
@@ -76,7 +76,8 @@ fn totals_text(summary: &Summary) -> String {
     text
 }
 
-/// Formats the waiting times of jobs that have started, and those of the other jobs up to the end of the simulation.
+/// Formats the waiting times of jobs that have started, and the longest waiting time of the other jobs, which ends with
+/// the simulation.
 fn render_waits(summary: &Summary) -> String {
     let Summary { waits, jobs, longest_unstarted, .. } = summary;
     let unstarted = format_span(*longest_unstarted);
@@ -100,7 +101,7 @@ fn render_waits(summary: &Summary) -> String {
     }
 }
 
-/// Formats a time that started jobs waited, or `-` if no job has started.
+/// Formats a waiting time of started jobs, or `-` if no job has started.
 pub(super) fn format_wait(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), format_span)
 }
@@ -108,12 +109,12 @@ pub(super) fn format_wait(seconds: Option<f64>) -> String {
 fn render_badput_causes(summary: &Summary, painter: Painter) -> String {
     let mut causes: Vec<_> = summary.badput.iter().collect();
     causes.sort_by(|a, b| b.1.cpu_seconds.total_cmp(&a.1.cpu_seconds));
-    let left = causes.len().saturating_sub(MAX_ROWS);
+    let hidden = causes.len().saturating_sub(MAX_ROWS);
     let columns = ["<BADPUT BY CAUSE", ">TIMES", ">PROCESSOR TIME"];
     let rows = causes.into_iter().take(MAX_ROWS).map(|(cause, lost)| {
         [shorten_name(cause), format_thousands(lost.count), format_span(lost.cpu_seconds)]
     });
-    format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(left, "causes"))
+    format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(hidden, "causes"))
 }
 
 /// Columns of the table of slot types, each with the prefix of the states that it includes. A state is counted in the first
@@ -149,9 +150,9 @@ fn render_slot_types(summary: &Summary, painter: Painter) -> String {
         row.extend(shown.iter().map(part));
         row
     };
-    let left = summary.slot_types.len().saturating_sub(MAX_ROWS);
+    let hidden = summary.slot_types.len().saturating_sub(MAX_ROWS);
     let rows = summary.slot_types.iter().zip(&tenths).take(MAX_ROWS).map(row);
-    format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(left, "types"))
+    format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(hidden, "types"))
 }
 
 /// Returns the share of time in the states of each column, in tenths of a percent. The values with the largest remainders are
@@ -167,8 +168,8 @@ fn time_shares_in_tenths(it: &SlotTypeSummary) -> [u64; STATE_COLUMNS.len()] {
     let mut order: Vec<usize> = (0..STATE_COLUMNS.len()).collect();
     let rank = |at: usize| (exact[at].fract(), exact[at]);
     order.sort_by(|a, b| rank(*b).partial_cmp(&rank(*a)).unwrap_or(std::cmp::Ordering::Equal));
-    let left = 1000u64.saturating_sub(tenths.iter().sum()) as usize;
-    order.iter().take(left).for_each(|at| tenths[*at] += 1);
+    let missing_tenths = 1000u64.saturating_sub(tenths.iter().sum()) as usize;
+    order.iter().take(missing_tenths).for_each(|at| tenths[*at] += 1);
     tenths
 }
 
@@ -203,11 +204,11 @@ fn render_job_groups(what: &str, parts: &[JobStatisticsSummary], painter: Painte
             format_span(it.badput),
         ]
     };
-    let left = parts.len().saturating_sub(MAX_ROWS);
+    let hidden = parts.len().saturating_sub(MAX_ROWS);
     format!(
         "\n{}{}",
         render_table(&columns, parts.iter().take(MAX_ROWS).map(row), painter),
-        not_shown_text(left, "more")
+        not_shown_text(hidden, "more")
     )
 }
 
@@ -231,43 +232,44 @@ fn render_hooks(summary: &Summary, painter: Painter) -> String {
 
 fn render_never_run(summary: &Summary) -> String {
     // Groups of jobs that differ only in their requests usually have the same reason, which is printed once.
-    let mut told: Vec<(String, u64, String)> = Vec::new();
+    let mut rows: Vec<(String, u64, String)> = Vec::new();
     for NeverRunJobs { jobs, owner, count, why, explanation, .. } in &summary.never_run {
-        let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
-        let why = why.first().map_or("no slot was offered a job", String::as_str);
-        let line = format!("{}{}: {}", shorten_name(jobs), shorten_name(&of), cut_text(why, 400));
-        match told.iter_mut().find(|(known, ..)| *known == line) {
+        let owner_text = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
+        let reason = why.first().map_or("no slot was offered a job", String::as_str);
+        let line = format!("{}{}: {}", shorten_name(jobs), shorten_name(&owner_text), cut_text(reason, 400));
+        match rows.iter_mut().find(|(known, ..)| *known == line) {
             Some((_, sum, _)) => *sum += count,
             None => {
-                let changes = missing_request_hint(why)
+                let changes = missing_request_hint(reason)
                     .or_else(|| explanation.as_ref().map(change_lines))
                     .unwrap_or_default();
-                told.push((line, *count, changes));
+                rows.push((line, *count, changes));
             }
         }
     }
-    let left = told.len().saturating_sub(MAX_ROWS);
+    let hidden = rows.len().saturating_sub(MAX_ROWS);
     let line = |(line, count, changes): &(String, u64, String)| {
         format!("never ran: {} of {line}\n{changes}", format_thousands(*count))
     };
-    let text: String = told.iter().take(MAX_ROWS).map(line).collect();
+    let text: String = rows.iter().take(MAX_ROWS).map(line).collect();
     if text.is_empty() {
         text
     } else {
-        format!("\n{text}{}", not_shown_text(left, "kinds of jobs that never ran"))
+        format!("\n{text}{}", not_shown_text(hidden, "kinds of jobs that never ran"))
     }
 }
 
-/// Returns a line with the scenario key that sets a request which the jobs lack, or `None` if the reason is another one.
-fn missing_request_hint(why: &str) -> Option<String> {
+/// Returns a line with the scenario key for a request that the jobs lack, or `None` if the reason is not a missing
+/// request.
+fn missing_request_hint(reason: &str) -> Option<String> {
     let keys =
         [("RequestCpus", "cpus = 1"), ("RequestMemory", "memory = 1000"), ("RequestDisk", "disk = 1048576")];
     let (request, key) =
-        keys.into_iter().find(|(request, _)| why.starts_with(&format!("the job has no {request},")))?;
+        keys.into_iter().find(|(request, _)| reason.starts_with(&format!("the job has no {request},")))?;
     Some(format!("    add a line such as '{key}' to the [[jobs]] of the scenario: it sets {request}\n"))
 }
 
-/// Returns lines about changes that would let slots accept jobs which all slots refuse.
+/// Returns lines about changes with which slots would accept jobs that all slots now refuse.
 pub(super) fn change_lines(explanation: &JobGroupExplanation) -> String {
     let changes = explanation.suggestions.iter().take(2).map(|change| format!("try {}", change.text));
     let lines = changes.chain(explanation.impossible.iter().take(1).cloned());

@@ -27,20 +27,20 @@ pub(super) struct PreparedSimulation {
     path: PathBuf,
     /// Name of the scenario for messages.
     name: String,
-    /// Configurations of all machines by number, both at the start and after events of the scenario.
+    /// Configurations of all machines by number: those at the start and those after events of the scenario.
     configs: Vec<Config>,
     /// Parameters of the command line, which override those of the scenario.
     command_line_params: Vec<String>,
     /// World with which the configurations are read.
     world: RealWorld,
-    /// Jobs that were already read, for use by the first simulation.
+    /// Jobs that have already been read, for the first simulation; `None` after their use.
     unused_workload: RefCell<Option<Workload>>,
     /// Context without messages, for reading the jobs again without repeating the warnings.
     silent: ProgramContext,
 }
 
 impl PreparedSimulation {
-    /// Returns a function that says where a parameter was set.
+    /// Returns the places where parameters are set.
     pub(super) fn setting_locations(&self) -> ParameterOrigins<'_> {
         ParameterOrigins {
             configs: &self.configs,
@@ -56,14 +56,14 @@ impl PreparedSimulation {
 /// Prepared simulation and the options of its run.
 pub(super) struct SimulationRun<'r> {
     pub ready: &'r PreparedSimulation,
-    pub play: SimulationOptions,
+    pub run_options: SimulationOptions,
 }
 
 impl SimulationSource for SimulationRun<'_> {
     type Error = anyhow::Error;
 
     fn begin(&self) -> anyhow::Result<Simulation<'_>> {
-        start_simulation(self.ready, self.play)
+        start_simulation(self.ready, self.run_options)
     }
 
     fn origins(&self) -> ParameterOrigins<'_> {
@@ -77,7 +77,7 @@ struct ConfigurationSet {
     all: Vec<Config>,
     /// Number of each configuration, by the parameters of its machines.
     numbers: BTreeMap<BTreeMap<String, String>, usize>,
-    /// Warnings that were collected, each once.
+    /// Collected warnings without duplicates.
     seen_warnings: Vec<String>,
     failed: Option<anyhow::Error>,
 }
@@ -97,15 +97,17 @@ impl ConfigurationSet {
                 return Err(text);
             }
         };
-        // Machines that differ only in random sizes share one configuration, which is used to say where parameters are set.
-        let mut alike = machine.knobs.clone();
-        alike.remove("MEMORY");
-        let number = *self.numbers.entry(alike).or_insert_with(|| {
+        // Machines that differ only in random sizes share one configuration, because only the places of settings are
+        // read from it.
+        let mut shared_parameters = machine.knobs.clone();
+        shared_parameters.remove("MEMORY");
+        let number = *self.numbers.entry(shared_parameters).or_insert_with(|| {
             self.all.push(loaded.config);
             self.all.len() - 1
         });
         // Warnings about missing hooks are left out, because a simulation runs no hooks.
-        let is_about_hook = |warning: &str| loaded.hook_warnings.iter().any(|one| one.text() == warning);
+        let is_about_hook =
+            |warning: &str| loaded.hook_warnings.iter().any(|hook_warning| hook_warning.text() == warning);
         let is_new = |warning: &String| !is_about_hook(warning) && !self.seen_warnings.contains(warning);
         let new: Vec<String> = loaded.warnings.iter().filter(|warning| is_new(warning)).cloned().collect();
         self.seen_warnings.extend(new);
@@ -128,16 +130,17 @@ pub(super) fn prepare_simulation(
     let watch = InputWatch::start(cli.events.timeout, session);
     let scenario = watch.wait_for(|| read_scenario(path, seed, SimulationKind::Slots, of_scenario))?;
     let world = RealWorld::new();
-    let mut found = ConfigurationSet::default();
+    let mut machine_configs = ConfigurationSet::default();
     let plan = SimulationPlan::new(&scenario, &world, &mut |knobs, disk| {
         let set_at = |name: &str, value: &str| find_param_line(&scenario, path, name, value);
-        found.slots_of_machine(cli, &HypotheticalMachine { file: config, knobs, disk, set_at: &set_at })
+        machine_configs
+            .slots_of_machine(cli, &HypotheticalMachine { file: config, knobs, disk, set_at: &set_at })
     });
-    let ConfigurationSet { all: configs, seen_warnings: told, failed, .. } = found;
+    let ConfigurationSet { all: configs, seen_warnings: config_warnings, failed, .. } = machine_configs;
     if let Some(error) = failed {
         return Err(error);
     }
-    slot_config::warn_once(session, &told);
+    slot_config::warn_once(session, &config_warnings);
     let plan = plan.map_err(|error| plan_problem(error, &scenario, path))?;
     slot_config::warn_once(of_scenario, &plan.notes(&scenario));
     let mut ready = PreparedSimulation {
@@ -151,9 +154,9 @@ pub(super) fn prepare_simulation(
         unused_workload: RefCell::new(None),
         silent: silent.clone(),
     };
-    let mut slips = ready.setting_locations().misspelled_parameters();
-    slips.retain(|slip| !told.contains(slip));
-    slot_config::warn_once(session, &slips);
+    let mut misspelled = ready.setting_locations().misspelled_parameters();
+    misspelled.retain(|warning| !config_warnings.contains(warning));
+    slot_config::warn_once(session, &misspelled);
     let jobs = read_workload(&ready, &ready.world, of_scenario)?;
     // Slots must publish the attributes that job ads refer to.
     ready.plan.add_job_references(jobs.all_job_ads());
@@ -161,7 +164,7 @@ pub(super) fn prepare_simulation(
     Ok(ready)
 }
 
-/// Returns the problem for invalid machines or events of a scenario, with its location.
+/// Returns the error for invalid machines or events of a scenario, with its location.
 fn plan_problem(error: PlanError, scenario: &Scenario, path: &Path) -> Problem {
     match &error {
         PlanError::Configuration(text) => Problem::unreadable(text.clone()),
@@ -183,16 +186,16 @@ fn read_workload(
     if let Some(jobs) = ready.unused_workload.take() {
         return Ok(jobs);
     }
-    let asked = ready.plan.attributes_read_in_jobs();
-    read_jobs(&ready.scenario, &ready.path, ready.plan.start, asked.as_ref(), world, session)
+    let job_attributes = ready.plan.attributes_read_in_jobs();
+    read_jobs(&ready.scenario, &ready.path, ready.plan.start, job_attributes.as_ref(), world, session)
 }
 
 /// Creates a simulation at the start of its scenario.
 pub(super) fn start_simulation(
     ready: &PreparedSimulation,
-    play: SimulationOptions,
+    run_options: SimulationOptions,
 ) -> anyhow::Result<Simulation<'_>> {
     let world: Rc<dyn World> = Rc::new(RealWorld::new().with_seed(1));
     let workload = read_workload(ready, &*world, &ready.silent)?;
-    Ok(Simulation::new(&ready.scenario, &ready.plan, workload, world, play))
+    Ok(Simulation::new(&ready.scenario, &ready.plan, workload, world, run_options))
 }

@@ -1,4 +1,5 @@
-//! `simulate --why`: prints the history of a job, or the expressions that decided about a slot at a time.
+//! `simulate --why`: prints the history of a job, or the expressions that determined the state of a slot at a certain
+//! time.
 
 use super::decision_text;
 use super::options::SlotRunCli;
@@ -13,11 +14,11 @@ use crate::text::similar_names::nearest;
 use crate::world::World;
 
 /// Answers the question of `--why`.
-pub(super) fn answer_why(cli: &SlotRunCli, course: &SimulationRun<'_>, what: &str) -> anyhow::Result<Status> {
+pub(super) fn answer_why(cli: &SlotRunCli, run: &SimulationRun<'_>, what: &str) -> anyhow::Result<Status> {
     let is_job =
         what.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     if is_job && what.split('.').count() <= 2 {
-        return explain_job(cli, course, what);
+        return explain_job(cli, run, what);
     }
     // The name of a slot may contain `@`, so the last `@` separates the time.
     let Some((slot, time)) = what.rsplit_once('@').filter(|(slot, _)| !slot.is_empty()) else {
@@ -27,13 +28,13 @@ pub(super) fn answer_why(cli: &SlotRunCli, course: &SimulationRun<'_>, what: &st
         .into());
     };
     let point = TimePoint::parse(time).map_err(|error| Problem::usage(format!("--why '{what}': {error}")))?;
-    explain_slot(cli, course, (slot, time), point)
+    explain_slot(cli, run, (slot, time), point)
 }
 
 /// Explains the history of a job. The exit status is 1 if the job was never offered a slot.
-fn explain_job(cli: &SlotRunCli, course: &SimulationRun<'_>, job: &str) -> anyhow::Result<Status> {
+fn explain_job(cli: &SlotRunCli, run: &SimulationRun<'_>, job: &str) -> anyhow::Result<Status> {
     let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
-    let Some(story) = JobTrace::of_job(course, &job)? else {
+    let Some(story) = JobTrace::of_job(run, &job)? else {
         let problem = Problem::usage(format!("--why: this scenario has no job {job}"));
         return Err(problem
             .hint("jobs are numbered GROUP.NUMBER, from 1.0, unless their ads have ids")
@@ -51,19 +52,19 @@ const MIN_REPORTED_WAIT: f64 = 60.0;
 /// Formats a time since the start to the minute.
 fn format_offset(seconds: f64) -> String {
     const DAY: u64 = 86_400;
-    let whole = seconds.max(0.0).round() as u64;
-    match whole / DAY {
+    let rounded = seconds.max(0.0).round() as u64;
+    match rounded / DAY {
         0 => format!("+{}", format_span(seconds)),
-        days => format!("+{days}d{:02}h{:02}m", whole % DAY / 3600, whole % 3600 / 60),
+        days => format!("+{days}d{:02}h{:02}m", rounded % DAY / 3600, rounded % 3600 / 60),
     }
 }
 
 fn job_story(story: &JobTrace) -> String {
     let JobTrace { job, happened, never_run } = story;
     let mut text = String::new();
-    let mut told: Option<String> = None;
+    let mut last_reason: Option<String> = None;
     for (number, JobTraceEvent { at, what, decided }) in happened.iter().enumerate() {
-        // Each offer to a slot is an event, so between the arrival and the next event there was none.
+        // Each offer to a slot is an event, so no slot was offered the job between its arrival and the next event.
         if let (1, Some(arrival)) = (number, happened.first())
             && at - arrival.at >= MIN_REPORTED_WAIT
         {
@@ -74,11 +75,11 @@ fn job_story(story: &JobTrace) -> String {
         let why: String =
             decided.iter().map(|it| decision_text::indented_lines(it, "                 ")).collect();
         // A slot often repeats the same reason, which is printed once.
-        if told.as_ref() != Some(&why) {
+        if last_reason.as_ref() != Some(&why) {
             text += &why;
         }
         if !why.is_empty() {
-            told = Some(why);
+            last_reason = Some(why);
         }
     }
     if !story.was_offered() {
@@ -98,38 +99,34 @@ fn job_story(story: &JobTrace) -> String {
 }
 
 /// Parses a time, and returns it in seconds since the start of the scenario.
-fn seconds_since_start(
-    course: &SimulationRun<'_>,
-    time: TimePoint,
-    world: &dyn World,
-) -> Result<f64, Problem> {
-    let start = course.ready.plan.start;
-    let since = time.to_epoch(start, |epoch| i64::from(world.zone(epoch).offset)) - start as f64;
-    let length = course.ready.scenario.length.0;
-    if (0.0..=length).contains(&since) {
-        return Ok(since);
+fn seconds_since_start(run: &SimulationRun<'_>, time: TimePoint, world: &dyn World) -> Result<f64, Problem> {
+    let start = run.ready.plan.start;
+    let seconds = time.to_epoch(start, |epoch| i64::from(world.zone(epoch).offset)) - start as f64;
+    let length = run.ready.scenario.length.0;
+    if (0.0..=length).contains(&seconds) {
+        return Ok(seconds);
     }
-    let when = match since < 0.0 {
-        true => "before its start".to_owned(),
-        false => format!("{} after its start", format_span(since)),
+    let when = match seconds < 0.0 {
+        true => "before the start".to_owned(),
+        false => format!("{} after the start", format_span(seconds)),
     };
     let length = format_span(length);
-    Err(Problem::usage(format!("--why: {when} is after the end of the scenario, which lasts {length}")))
+    Err(Problem::usage(format!("--why: the time is {when} of the scenario, which lasts {length}")))
 }
 
-/// Returns the problem for an unknown slot, with similar names as a hint. `time` is the time as typed.
+/// Returns the error for an unknown slot, with similar names as a hint. `time` is the time as typed.
 fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
     let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
     if let Some(near) = nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
         return problem.hint(format!("did you mean {near}@{time}?"));
     }
-    // If there are several machines, the name of a slot includes that of its machine.
+    // If there are several machines, the name of a slot includes the name of its machine.
     if let Some(of_machine) = names.iter().find(|name| name.split('@').next() == Some(slot)) {
         return problem.hint(format!("name the machine, too, for example {of_machine}@{time}"));
     }
     let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    let left = names.len().saturating_sub(8);
-    let more = if left == 0 { String::new() } else { format!(" and {left} more") };
+    let hidden = names.len().saturating_sub(8);
+    let more = if hidden == 0 { String::new() } else { format!(" and {hidden} more") };
     let form = names.first().map(|name| format!("; write, for example, {name}@{time}")).unwrap_or_default();
     problem.hint(format!("the slots are {some}{more}{form}"))
 }
@@ -138,12 +135,12 @@ fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
 /// as typed.
 fn explain_slot(
     cli: &SlotRunCli,
-    course: &SimulationRun<'_>,
+    run: &SimulationRun<'_>,
     (slot, typed): (&str, &str),
     time: TimePoint,
 ) -> anyhow::Result<Status> {
-    let since = seconds_since_start(course, time, &RealWorld::new())?;
-    let story = match SlotTrace::of_slot(course, slot, since)? {
+    let seconds = seconds_since_start(run, time, &RealWorld::new())?;
+    let story = match SlotTrace::of_slot(run, slot, seconds)? {
         SlotLookup::Trace(story) => story,
         SlotLookup::NoSuchSlot(names) => return Err(unknown_slot_problem(slot, typed, &names).into()),
     };
@@ -162,8 +159,8 @@ fn slot_story(story: &SlotTrace) -> String {
             text += &decision_text::indented_lines(decided, "    ");
         }
     }
-    let is_cause = |knob: &str| {
-        changes.iter().any(|change| change.policy.is_some_and(|policy| policy.parameter == knob))
+    let is_cause = |parameter: &str| {
+        changes.iter().any(|change| change.policy.is_some_and(|policy| policy.parameter == parameter))
     };
     let legend = match policy.iter().any(|decided| is_cause(&decided.knob)) {
         true => " (* = caused the current state)",

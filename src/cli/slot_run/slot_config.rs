@@ -23,7 +23,7 @@ use crate::world::World;
 pub(super) struct LoadedSlots {
     pub config: Config,
     pub world: Rc<RealWorld>,
-    pub around: HostMeasurements,
+    pub measurements: HostMeasurements,
     pub settings: StartdSettings,
     pub warnings: Vec<String>,
     /// Warnings about hooks, which are also in `warnings`.
@@ -47,12 +47,13 @@ pub(super) struct HypotheticalMachine<'a> {
 }
 
 impl HypotheticalMachine<'_> {
-    /// Returns where a parameter that overrides all files was set: on the command line, or in the scenario.
-    fn setting_location(&self, knob: &str, options: &ConfigOptions) -> String {
-        let is_it = |name: &String| name.eq_ignore_ascii_case(knob);
-        let own = self.knobs.iter().find(|(name, _)| is_it(name));
-        let own = own.filter(|_| !options.param.iter().any(|(name, _)| is_it(name)));
-        let at = own.and_then(|(name, value)| (self.set_at)(name, value));
+    /// Returns the place where a parameter that overrides all files is set: the command line or a line of the scenario.
+    fn setting_location(&self, parameter: &str, options: &ConfigOptions) -> String {
+        let has_name = |name: &String| name.eq_ignore_ascii_case(parameter);
+        let scenario_setting = self.knobs.iter().find(|(name, _)| has_name(name));
+        let scenario_setting =
+            scenario_setting.filter(|_| !options.param.iter().any(|(name, _)| has_name(name)));
+        let at = scenario_setting.and_then(|(name, value)| (self.set_at)(name, value));
         at.map_or_else(|| COMMAND_LINE.to_owned(), |(file, line)| format!("{file}:{line}"))
     }
 }
@@ -73,45 +74,49 @@ pub(super) fn load_hypothetical(
     options.param = machine.knobs.clone().into_iter().chain(options.param).collect();
     let (config, mut warnings) = read_config(&options, cli.local_name.as_deref(), &world)?;
     let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
-    let mut around = configured_surroundings(&config, &*world);
-    around.gpu_discovery_output = cli.gpus.as_deref().map(read_gpu_file).transpose()?;
-    around.execute_problem = None;
-    around.slot_volumes.clear();
-    around.sleep_support = SleepSupport::all_states();
-    // The free space of the real machine changes all the time; with it, no simulation could be repeated.
-    around.disk_free = around.disk_total;
+    let mut measurements = configured_surroundings(&config, &*world);
+    measurements.gpu_discovery_output = cli.gpus.as_deref().map(read_gpu_file).transpose()?;
+    measurements.execute_problem = None;
+    measurements.slot_volumes.clear();
+    measurements.sleep_support = SleepSupport::all_states();
+    // The free space of the real machine is not used because it changes, so that simulations would not be repeatable.
+    measurements.disk_free = measurements.disk_total;
     if let Some(disk) = machine.disk {
-        (around.disk_free, around.disk_total) = (disk, disk);
+        (measurements.disk_free, measurements.disk_total) = (disk, disk);
     }
-    let told = |error| slot_config_problem_with(error, &|knob| machine.setting_location(knob, &cli.config));
+    let to_problem = |error| {
+        slot_config_problem_with(error, &|parameter| machine.setting_location(parameter, &cli.config))
+    };
     let configured =
-        configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli)).map_err(told)?;
+        configure(&config, &*world, &measurements, cli.quirks.quirks, run_limits(cli)).map_err(to_problem)?;
     warnings.extend(configured.warnings);
     let (mut settings, hook_warnings) = (configured.settings, configured.hook_warnings);
     // A hypothetical machine supports every sleep state.
     settings.power.allowed = true;
     settings.power.sleeps_if_unwakeable = true;
-    Ok(LoadedSlots { config, world, around, settings, warnings, hook_warnings, sleeper: None })
+    Ok(LoadedSlots { config, world, measurements, settings, warnings, hook_warnings, sleeper: None })
 }
 
-/// Reads the configuration and creates the slots. When the time of `--timeout` ends, programs that the configuration runs are
+/// Reads the configuration and creates the slots. When `--timeout` expires, programs that the configuration runs are
 /// killed.
 pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, None, true)
 }
 
-/// Loads as [`load`] does. If the configuration is a pipe, the wait for its text ends with the time of `--timeout` as well.
+/// Loads slots as [`load`] does. If the configuration is a pipe, the program also ends when `--timeout` expires during
+/// the wait for the pipe.
 pub(super) fn load_or_end(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<LoadedSlots> {
     watch_of_load(cli, None, session).wait_for(|| load(cli))
 }
 
-/// Returns a watch that ends the program when the time of `--timeout` ends while it waits for input.
+/// Returns a watch that ends the program when `--timeout` expires while the program waits for input.
 pub(super) fn input_watch(cli: &SlotRunCli, session: &ProgramContext) -> InputWatch {
     InputWatch::start(cli.end.map(|end| end.since(clock::monotonic_now())), session)
 }
 
-/// Returns the watch of loading: that of [`input_watch`] if the configuration or the file of `--gpus` is a pipe. If neither is,
-/// there is no limit, because the programs that the configuration runs have to be killed.
+/// Returns the watch for loading. It is [`input_watch`] if the configuration or the file of `--gpus` is a pipe.
+/// Otherwise there is no limit, because the program must not end before it has killed the programs that the
+/// configuration runs.
 fn watch_of_load(cli: &SlotRunCli, file: Option<&Path>, session: &ProgramContext) -> InputWatch {
     let config = file.or(cli.config.config_file.as_deref());
     let is_pipe = |file: &Path| !file.is_file();
@@ -136,13 +141,13 @@ pub(super) fn query_world(cli: &SlotRunCli) -> RealWorld {
     ClockOptions { now: cli.now, seed: None }.world()
 }
 
-/// Loads the slots. If the time-out has killed a program, reports the time-out with the last error as its cause, because all
-/// later errors are consequences.
+/// Loads the slots. If a program was killed when `--timeout` expired, reports the time-out with the last error as its
+/// cause, because later errors are only consequences.
 fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
     let world = query_world(cli).with_command_deadline(cli.end);
-    let cut = world.timeout_flag();
+    let timeout_flag = world.timeout_flag();
     let loaded = load_in_world(cli, world, file, to_run);
-    if !cut.load(Ordering::Relaxed) {
+    if !timeout_flag.load(Ordering::Relaxed) {
         return loaded;
     }
     let last = match loaded {
@@ -165,23 +170,23 @@ fn load_in_world(
     }
     let (config, mut warnings) = read_config(&options, cli.local_name.as_deref(), &world)?;
     let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
-    let (mut around, mut warning) = (configured_surroundings(&config, &*world), None);
+    let (mut measurements, mut warning) = (configured_surroundings(&config, &*world), None);
     if let Ok(starter) = starter_path(cli, &config, &*world) {
-        (around, warning) = starter.surroundings(&config, &*world, &options.to_config_choice());
+        (measurements, warning) = starter.surroundings(&config, &*world, &options.to_config_choice());
     }
-    around.gpu_discovery_output = cli.gpus.as_deref().map(read_gpu_file).transpose()?;
+    measurements.gpu_discovery_output = cli.gpus.as_deref().map(read_gpu_file).transpose()?;
     warnings.extend(warning);
     let (sleeper, sleep, warning) = SleepMethod::find(&config, &*world);
-    around.sleep_support = sleep;
+    measurements.sleep_support = sleep;
     warnings.extend(warning);
-    if !to_run && let Some(missing) = around.execute_problem.take() {
+    if !to_run && let Some(missing) = measurements.execute_problem.take() {
         warnings.push(format!("{missing}; the slots behave as if it existed"));
     }
-    let configured = configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli))
+    let configured = configure(&config, &*world, &measurements, cli.quirks.quirks, run_limits(cli))
         .map_err(slot_config_problem)?;
     warnings.extend(configured.warnings);
     let (settings, hook_warnings) = (configured.settings, configured.hook_warnings);
-    Ok(LoadedSlots { config, world, around, settings, warnings, hook_warnings, sleeper })
+    Ok(LoadedSlots { config, world, measurements, settings, warnings, hook_warnings, sleeper })
 }
 
 /// Maximum number of bytes that are read from the output of the GPU discovery program.
@@ -216,14 +221,15 @@ pub(super) fn read_config(
     local_name: Option<&str>,
     world: &dyn World,
 ) -> anyhow::Result<(Config, Vec<String>)> {
-    let who = LookupContext { subsystem: "STARTD".into(), local_name: local_name.unwrap_or_default().into() };
+    let context =
+        LookupContext { subsystem: "STARTD".into(), local_name: local_name.unwrap_or_default().into() };
     // Explanations need the lines of all settings, including those that equal their defaults.
     let options = LoadOptions {
         keep_texts: true,
         keep_defaults: true,
         ..options.load_options(CommandPolicy::BOUNDED_RUN)
     };
-    match Config::load(world, &who, &options) {
+    match Config::load(world, &context, &options) {
         Ok((config, warnings)) => {
             let warnings = warnings.iter().map(|warning| warning.text.to_str_lossy().trim().to_owned());
             Ok((config, warnings.collect()))
@@ -238,13 +244,13 @@ pub(super) fn starter_path(
     config: &Config,
     world: &dyn World,
 ) -> anyhow::Result<StarterProgram> {
-    let given = cli.run.starter.as_deref();
-    StarterProgram::find(given, config, world, cli.quirks.quirks).map_err(|error| {
+    let starter_option = cli.run.starter.as_deref();
+    StarterProgram::find(starter_option, config, world, cli.quirks.quirks).map_err(|error| {
         let problem = Problem::unreadable(error.to_string());
         match error {
-            StarterProgramError::Missing(_) => {
-                problem.hint("install it beside this program, or set STARTER in the configuration").into()
-            }
+            StarterProgramError::Missing(_) => problem
+                .hint("install it in the directory of this program, or set STARTER in the configuration")
+                .into(),
             StarterProgramError::Lost(cause) => problem.caused_by(cause).into(),
             StarterProgramError::Given(_) | StarterProgramError::Configured { .. } => problem.into(),
         }
@@ -260,12 +266,13 @@ pub(super) fn run_limits(cli: &SlotRunCli) -> ExitLimits {
     }
 }
 
-/// Returns the problem for slots that cannot be created, with its location.
+/// Returns the error for slots that cannot be created, with its location.
 pub(super) fn slot_config_problem(error: ConfigureError) -> anyhow::Error {
     slot_config_problem_with(error, &|_| COMMAND_LINE.to_owned())
 }
 
-/// Returns the same problem as [`slot_config_problem`]. `setter` returns where a parameter that overrides all files was set.
+/// Returns the same error as [`slot_config_problem`]. `setter` returns the place where a parameter that overrides all
+/// files is set.
 fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> String) -> anyhow::Error {
     let mut message = error.to_string();
     if let ConfigureError::Parameter { name, origin, excerpt, .. } = &error {
@@ -275,8 +282,8 @@ fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> Stri
         }
         if let Some(excerpt) = excerpt {
             // The first line of the excerpt is left out if the message contains it.
-            let said = excerpt.lines().next().is_some_and(|line| message.ends_with(line.trim()));
-            for line in excerpt.lines().skip(usize::from(said)) {
+            let is_in_message = excerpt.lines().next().is_some_and(|line| message.ends_with(line.trim()));
+            for line in excerpt.lines().skip(usize::from(is_in_message)) {
                 message += "\n    ";
                 message += line;
             }

@@ -60,8 +60,8 @@ pub(super) fn show(
     }
 }
 
-/// Prints metrics, or writes them to a file, once or with `--watch` repeatedly until the execution point ends. The file is then
-/// removed, because its numbers are no longer true.
+/// Prints metrics, or writes them to a file, once or with `--watch` repeatedly until the execution point ends. The file
+/// is then removed, because its numbers are outdated.
 fn show_metrics(
     cli: &SlotRunCli,
     options: &SlotStatusOptions,
@@ -71,11 +71,11 @@ fn show_metrics(
     options.order.refuse("--openmetrics")?;
     if cli.output.wants_json() || cli.output.long || options.rows.given_option().is_some() {
         return Err(Problem::usage(
-            "--openmetrics is a format of its own: leave out the other options for output",
+            "--openmetrics is a separate output format: remove the other options for output",
         )
         .into());
     }
-    let wanted = |id: &str| options.of.slot.as_deref().is_none_or(|slot| slot.eq_ignore_ascii_case(id));
+    let wanted = |id: &str| options.target.slot.as_deref().is_none_or(|slot| slot.eq_ignore_ascii_case(id));
     let write = |answer: &SlotControlAnswer| write_metrics(file, render_metrics(answer, wanted));
     write(&ask()?)?;
     let Some(pause) = options.watch else { return Ok(()) };
@@ -97,7 +97,7 @@ fn render_page(
     answer: SlotControlAnswer,
     session: &ProgramContext,
 ) -> anyhow::Result<Vec<u8>> {
-    let slot = options.of.slot.as_deref();
+    let slot = options.target.slot.as_deref();
     if cli.output.long {
         return render_ads(&answer, slot);
     }
@@ -141,8 +141,8 @@ fn render_page(
             last,
         ]
     });
-    let above = drain.map_or_else(String::new, |drain| drain_owner_line(&drain, count));
-    Ok((above + &render_table(&columns, rows, Painter::stdout(cli.output.color))).into_bytes())
+    let drain_line = drain.map_or_else(String::new, |drain| drain_owner_line(&drain, count));
+    Ok((drain_line + &render_table(&columns, rows, Painter::stdout(cli.output.color))).into_bytes())
 }
 
 /// Returns the ads of the slots in the long form.
@@ -158,13 +158,13 @@ fn render_ads(answer: &SlotControlAnswer, slot: Option<&str>) -> anyhow::Result<
 /// Returns a line about a drain: its requester, start and end.
 fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     let now = clock::now().epoch();
-    let since = (now - drain.since).max(0);
-    let until = match drain.until {
+    let seconds = (now - drain.since).max(0);
+    let end = match drain.until {
         Some(until) if until > now => format!("ends in {} s", until - now),
         Some(_) => "ends when all jobs have left".to_owned(),
         None => "all jobs have left".to_owned(),
     };
-    let then = match drain.on_completion {
+    let completion = match drain.on_completion {
         DrainCompletion::Nothing => "",
         DrainCompletion::Resume => "; will accept jobs again when drained",
         DrainCompletion::Exit => "; will exit when drained",
@@ -178,6 +178,6 @@ fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     let (how, id, by, drained) = (drain.how.name(), drain.request_id, &drain.by, drain.drained);
     let slots = counted(slots, "slot");
     format!(
-        "{how} drain, request {id}, started {since} s ago by {by}, {until}{then}; reason: {reason}; {drained} of {slots} drained{start}\n"
+        "{how} drain, request {id}, started {seconds} s ago by {by}, {end}{completion}; reason: {reason}; {drained} of {slots} drained{start}\n"
     )
 }

@@ -71,7 +71,7 @@ pub(super) const VERB_MANUALS: &[VerbManual] = &[
             )
             .ends_with(1),
             Example::new(
-                "Ask the slots of a pool, and count the reasons",
+                "Count the reasons why the slots of a pool refuse jobs",
                 "htc-slot-run explain --slot-ads slot.ad --ads jobs.ads --summary",
             )
             .ends_with(1),
@@ -143,7 +143,7 @@ pub(super) const VERB_MANUALS: &[VerbManual] = &[
         statuses: REQUEST_STATUSES,
         examples: &[
             Example::new(
-                "Evict the job of slot1 as held",
+                "Evict the job in slot1 and report it as held",
                 "htc-slot-run hold --config-file slots.conf slot1",
             )
             .with_slots(&[CLAIM, ACTIVATE]),

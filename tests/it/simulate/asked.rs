@@ -104,7 +104,7 @@ policy at +1h (* = caused the current state):
     assert!(told.starts_with(wanted), "{told}");
     assert!(told.contains("  * PREEMPT = "), "{told}");
     for (what, said) in [
-        ("slot1@7h", "7h after its start is after the end of the scenario, which lasts 6h"),
+        ("slot1@7h", "the time is 7h after the start of the scenario, which lasts 6h"),
         ("slto1@1h", "there is no slot 'slto1' at that time\nhint: did you mean slot1@1h?"),
         ("slot1@soon", "'soon' is not a valid time"),
         ("slot1", "expected a job such as 1.17, or SLOT@TIME"),

@@ -31,7 +31,7 @@ fn work_that_no_hook_could_fetch_is_a_failure_of_once_and_idle_exit() {
         let run = run(words, nowhere);
         assert_eq!(run.status, Some(1), "{words:?}: {}", run.stderr);
         let line = last(&run);
-        assert!(line.contains("work may be left: slot1 could not call FETCH_WORK: "), "{line}");
+        assert!(line.contains("the queue may still have jobs: slot1 could not call FETCH_WORK: "), "{line}");
         assert!(line.contains("/nonexistent"), "{line}");
     }
 }
@@ -48,7 +48,9 @@ fn a_refused_hook_is_the_reason_of_a_failure() {
         let run = run(&["--once", "--quiet"], mode);
         assert_eq!(run.status, Some(1), "{}", run.stderr);
         assert!(
-            last(&run).contains("work may be left: slot1 could not call FETCH_WORK: T_HOOK_FETCH_WORK: "),
+            last(&run).contains(
+                "the queue may still have jobs: slot1 could not call FETCH_WORK: T_HOOK_FETCH_WORK: "
+            ),
             "{}",
             run.stderr
         );
@@ -171,7 +173,8 @@ fn a_run_whose_slots_are_all_broken_ends_with_the_reason() {
     let run = point.run();
     assert_eq!(run.status, Some(1), "{}", run.stderr);
     assert!(
-        last(&run).contains("work may be left: no starter could run a job: no slot can run a job: "),
+        last(&run)
+            .contains("the queue may still have jobs: no starter could run a job: no slot can run a job: "),
         "{}",
         run.stderr
     );
