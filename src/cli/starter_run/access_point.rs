@@ -59,8 +59,8 @@ struct CleanupRetries {
 
 impl CleanupRetries {
     fn from_config(view: &ConfigView<'_>) -> Result<Self, ValueError> {
-        let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
-            Ok(view.int(name)?.map_or(usual, |setting| setting.value))
+        let int = |name: &str, default: i64| -> Result<i64, ValueError> {
+            Ok(view.int(name)?.map_or(default, |setting| setting.value))
         };
         let delay = int("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY", 30)?.max(0).unsigned_abs();
         Ok(CleanupRetries {
@@ -83,9 +83,9 @@ impl CleanupRetries {
             self.delay.as_secs(),
             counted(tries, "more time")
         ));
-        let until = clock::monotonic_now().plus(self.delay);
-        while clock::monotonic_now() < until {
-            let event = reactor.next_event(Some(until)).context("cannot wait")?;
+        let end = clock::monotonic_now().plus(self.delay);
+        while clock::monotonic_now() < end {
+            let event = reactor.next_event(Some(end)).context("cannot wait")?;
             if matches!(event, os::ReactorEvent::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT)) {
                 return Ok(false);
             }
@@ -107,8 +107,8 @@ pub(super) struct AccessPointRunSetup<'w> {
 }
 
 impl StarterInvocation<'_> {
-    /// Runs the job, and prints its ad as it would be in the queue. `request` creates the run request for each run from the job
-    /// ad.
+    /// Runs the job, and prints its ad as it would be in the queue. `request` creates the request for a run from the
+    /// job ad.
     pub(super) fn run_job_as_queue_does<'w>(
         &self,
         setup: AccessPointRunSetup<'w>,
@@ -125,7 +125,7 @@ impl StarterInvocation<'_> {
             return self.report_refusal(&error, session);
         }
         let unreadable = |error: ValueError| Problem::unreadable(error.user_message());
-        let patience = local.then(|| CleanupRetries::from_config(view)).transpose().map_err(unreadable)?;
+        let retries = local.then(|| CleanupRetries::from_config(view)).transpose().map_err(unreadable)?;
         let inputs = self.prepare_run(setup, request, session)?;
         let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
         let control = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
@@ -148,7 +148,7 @@ impl StarterInvocation<'_> {
         if !quiet && !has_left_queue(&outcome.ad) {
             spool.iter().for_each(|spool| warn_of_kept_files(spool, session));
         }
-        let printed = self.print_queue_ad(&outcome.ad, patience, &mut reactor, session);
+        let printed = self.print_queue_ad(&outcome.ad, retries, &mut reactor, session);
         if printed.is_err() {
             let state = outcome.last_run.as_mut().and_then(|last| last.state.take());
             keep_unwritten_ad(state, Some(&long::print(&outcome.ad)), session);
@@ -166,11 +166,11 @@ impl StarterInvocation<'_> {
     ) -> anyhow::Result<ShadowRunInputs<'w>> {
         let first = request(setup.ad.clone());
         let quirks = first.quirks;
-        let (owner, no_group) = job_account(&setup, &first, session)?;
+        let (owner, missing_group) = job_account(&setup, &first, session)?;
         let AccessPointRunSetup { view, world, ad, machine, until, local, .. } = setup;
-        let found =
+        let shadow_hook =
             if local { Default::default() } else { shadow::find_shadow_hook(&ad, view, world, quirks) };
-        if let Some(complaint) = &found.complaint {
+        if let Some(complaint) = &shadow_hook.complaint {
             session.warn(complaint);
         }
         let (policy, warnings) = PolicyParameters::read(view).map_err(Problem::from_value_error)?;
@@ -203,20 +203,20 @@ impl StarterInvocation<'_> {
                 slot_ad: machine.clone(),
                 host,
                 address,
-                hook: found.hook,
+                hook: shadow_hook.hook,
                 run_limit: until,
                 interval: policy.interval,
                 local,
                 graceful: policy.removes_gracefully,
                 log_unavailable: false,
-                missing_group: no_group,
+                missing_group,
                 controlled: self.cli.job.control.is_some(),
             },
             machine,
             log,
             owner,
             environment: first.environment.for_hooks(quirks),
-            hook_limit: [found.limit, self.cli.job.hook_timeout].into_iter().flatten().min(),
+            hook_limit: [shadow_hook.limit, self.cli.job.hook_timeout].into_iter().flatten().min(),
             hook_credentials: Box::new(hook_credentials),
             max_vacate_time: policy.max_vacate_time,
             clock_skew_us: first.clock_skew_us,
@@ -230,7 +230,7 @@ impl StarterInvocation<'_> {
     fn print_queue_ad(
         &self,
         ad: &ClassAd,
-        patience: Option<CleanupRetries>,
+        retries: Option<CleanupRetries>,
         reactor: &mut Reactor,
         session: &ProgramContext,
     ) -> anyhow::Result<()> {
@@ -246,7 +246,7 @@ impl StarterInvocation<'_> {
         let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
         let mut stdout = stdout.context("cannot write the job's ad to standard output")?;
         let mut written = 0;
-        let mut tries = patience.as_ref().map_or(0, |patience| patience.tries);
+        let mut tries = retries.as_ref().map_or(0, |retries| retries.tries);
         loop {
             let error = match stdout.write(&text[written..]) {
                 Ok(0) if written < text.len() => std::io::ErrorKind::WriteZero.into(),
@@ -259,11 +259,11 @@ impl StarterInvocation<'_> {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
                 Err(error) => error,
             };
-            let waits = match &patience {
-                Some(patience) if tries > 0 => patience.wait(&error, tries, reactor, session)?,
+            let will_retry = match &retries {
+                Some(retries) if tries > 0 => retries.wait(&error, tries, reactor, session)?,
                 _ => false,
             };
-            if !waits {
+            if !will_retry {
                 return Err(
                     anyhow::Error::from(error).context("cannot write the job's ad to standard output")
                 );
@@ -309,8 +309,9 @@ fn is_dataflow_job_skipped(ad: &ClassAd) -> bool {
 /// Exit status of a starter of the local universe that missed the job's deferral time.
 const JOB_MISSED_DEFERRAL_TIME: u8 = 114;
 
-/// Returns the account of the job, or `None` if it is the account of this process, and a group that the account must be in but is
-/// not. Called before anything is written, because root must not write logs or call hooks for an unknown account.
+/// Returns the account of the job, or `None` if it is the account of this process; and a group to which the account
+/// must belong but does not. This is called before anything is written, because root must not write logs or call hooks
+/// for an unknown account.
 fn job_account(
     setup: &AccessPointRunSetup<'_>,
     first: &RunRequest<'_>,
@@ -396,7 +397,7 @@ fn has_left_queue(ad: &ClassAd) -> bool {
     matches!(context_of(ad).int(attr::JOB_STATUS), Some(JobStatus::COMPLETED | JobStatus::REMOVED))
 }
 
-/// Warns about files that the last run kept for a next run, because they are removed with their directory.
+/// Warns about files that the last run kept for a further run, because they are removed with their directory.
 fn warn_of_kept_files(spool: &Path, session: &ProgramContext) {
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| format!("{:?}", entry.file_name())).collect();
@@ -405,10 +406,10 @@ fn warn_of_kept_files(spool: &Path, session: &ProgramContext) {
     }
     names.sort();
     let count = names.len();
-    let shown = names[..count.min(5)].join(", ");
+    let listed = names[..count.min(5)].join(", ");
     let more = if count > 5 { ", ..." } else { "" };
     session.warn(&format!(
-        "the files that the job kept for its next run are removed when this program ends ({shown}{more}: {count} at the top); a \
+        "the files that the job kept for its next run are removed when this program ends ({listed}{more}: {count} at the top); a \
          schedd keeps them in SPOOL; --until done or --until N runs the job again from there"
     ));
 }

@@ -19,14 +19,15 @@ pub(super) fn print_capabilities(cli: &StarterRunCli, session: &ProgramContext) 
     let config = load(cli, false, &world, session)?;
     let environment = DaemonEnvironment::from_program(&world, &cli.config.to_config_choice());
     let mut warn = |text: &str| session.warn(text);
-    let found = StarterCapabilities::detect(&config.view(&world), &environment, cli.quirks.quirks, &mut warn);
-    let StarterCapabilities { attributes: found, has_sshd } = found.map_err(|error| match error {
+    let capabilities =
+        StarterCapabilities::detect(&config.view(&world), &environment, cli.quirks.quirks, &mut warn);
+    let StarterCapabilities { attributes, has_sshd } = capabilities.map_err(|error| match error {
         CapabilityError::Parameter(error) => Problem::from_value_error(error).into(),
         CapabilityError::Runtime(reason) => Problem::unreadable(reason).into(),
         error @ CapabilityError::ProgramQuery(..) => anyhow::Error::from(error),
     })?;
     let mut text = String::new();
-    for (name, value) in found {
+    for (name, value) in attributes {
         let value = match value {
             Value::Bool(true) => "True".into(),
             Value::Bool(false) => "False".into(),
@@ -35,7 +36,7 @@ pub(super) fn print_capabilities(cli: &StarterRunCli, session: &ProgramContext) 
         text += &format!("{name} = {value}\n");
     }
     text += &format!("HasSshd = {has_sshd}\n");
-    // As `condor_starter`, the output has only the lines, as in the reference.
+    // Under the name `condor_starter`, only the lines are printed, as in the reference.
     if session.name() == OWN_NAME && !cli.output.wants_json() {
         text.push('\n');
     }

@@ -1,4 +1,4 @@
-//! `--clean`: removes what killed starters left behind.
+//! `--clean`: removes files and processes of killed starters.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::runner::starter::{ExecuteCleaner, read_execute_directory};
 use crate::starter::container::ContainerParameters;
 use crate::starter::volume_group::VolumeGroup;
 
-/// Removes what killed starters left behind (`--clean`). The exit status is 1 if something could not be removed.
+/// Removes files and processes of killed starters (`--clean`). The exit status is 1 if something could not be removed.
 pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;
@@ -29,24 +29,25 @@ pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Re
     let cleaned = ExecuteCleaner::new(&parameters, base, group).clean(&execute, None, false, &world);
     SpoolDirectory::remove_abandoned();
     let ads: Vec<String> =
-        cleaned.iter().filter_map(|one| one.ad.as_ref()).map(|ad| format!("{ad}\n\n")).collect();
+        cleaned.iter().filter_map(|entry| entry.ad.as_ref()).map(|ad| format!("{ad}\n\n")).collect();
     stdout().write_all(&render_ad_list(cli.output.ad_format(), ads.iter().map(String::as_bytes)))?;
-    for one in &cleaned {
-        match one.remains {
-            true => session.warn(&one.line),
-            false => session.write_line(&one.line),
+    for entry in &cleaned {
+        match entry.remains {
+            true => session.warn(&entry.line),
+            false => session.write_line(&entry.line),
         }
     }
     let spool =
         view.string("SPOOL").map_err(unreadable)?.map(|setting| setting.value.to_path_lossy().into_owned());
-    let of_hooks = spool.map(|spool| remove_abandoned_credentials(&spool)).unwrap_or_default();
-    for (directory, gone) in &of_hooks {
+    let removals = spool.map(|spool| remove_abandoned_credentials(&spool)).unwrap_or_default();
+    for (directory, result) in &removals {
         let what = format!("the abandoned credentials for SHADOW_PREPARE_JOB, '{}'", directory.display());
-        match gone {
+        match result {
             Ok(()) => session.write_line(&format!("{what}, are removed")),
             Err(error) => session.warn(&format!("{what}, cannot be removed: {error}")),
         }
     }
-    let stays = cleaned.iter().any(|one| one.remains) || of_hooks.iter().any(|(_, gone)| gone.is_err());
-    Ok(if stays { Status::No } else { Status::Done })
+    let something_remains =
+        cleaned.iter().any(|entry| entry.remains) || removals.iter().any(|(_, result)| result.is_err());
+    Ok(if something_remains { Status::No } else { Status::Done })
 }

@@ -14,7 +14,7 @@ use crate::starter::EXCEPTION_STATUS;
 /// Runs as the tool `condor_starter`, with the exit statuses of the reference.
 pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
     // The reference exits with status 1 for any error in the command line.
-    let wrong = |error: anyhow::Error| {
+    let report_error = |error: anyhow::Error| {
         session.report(&error);
         // `EXCEPT` has another exit status.
         Ok(match exit_status_of(&error) {
@@ -24,7 +24,7 @@ pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext
     };
     let (mut cli, _) = match StarterRunCli::parse(&[]) {
         Ok(parsed) => parsed,
-        Err(error) => return wrong(error),
+        Err(error) => return report_error(error),
     };
     if let [only] = words
         && only.as_bytes().get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"-cla"))
@@ -41,13 +41,13 @@ pub(super) fn run_as_condor_starter(words: &[OsString], session: &ProgramContext
             std::io::Write::write_all(&mut stdout(), text.as_bytes())?;
             return Ok(Status::Done);
         }
-        Err(error) => return wrong(error),
+        Err(error) => return report_error(error),
     };
     if let Err(error) = parse_starter_options(rest, &mut cli) {
-        return wrong(error);
+        return report_error(error);
     }
-    // The pid file exists as long as the starter runs.
-    let _there = pid_file.and_then(|path| PidFile::write(path, session));
+    // The pid file is removed when this function returns.
+    let _pid_file = pid_file.and_then(|path| PidFile::write(path, session));
     StarterInvocation { cli: &cli, ads_given: false, as_tool: true, slot }.run(session)
 }
 
@@ -103,7 +103,7 @@ fn take_daemon_options<'a>(
 struct PidFile(PathBuf);
 
 impl PidFile {
-    /// Writes the pid file. If this fails, the failure is only reported.
+    /// Writes the pid file. If this fails, prints a warning.
     fn write(path: PathBuf, session: &ProgramContext) -> Option<Self> {
         match std::fs::write(&path, format!("{}\n", std::process::id())) {
             Ok(()) => Some(PidFile(path)),
@@ -154,9 +154,9 @@ const JOB_OPTION_NAMES: &[&str] = &[
 fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow::Result<()> {
     let mut words = words.iter();
     let mut shadow = None;
-    let mut any = false;
+    let mut has_arguments = false;
     while let Some(word) = words.next() {
-        any = true;
+        has_arguments = true;
         let text = word.as_bytes();
         if !text.starts_with(b"-") {
             shadow = Some(word);
@@ -170,10 +170,10 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
         if starts("-header") {
             cli.job.header = Some(value("-header")?.to_string_lossy().into_owned());
         } else if starts("-gridshell") {
-            // 25.14 still has this part of its Globus support: no scratch directory is created, nothing is removed, and
-            // the job's file is made executable.
+            // In 25.14, this option is left over from the support for Globus: no scratch directory is created, nothing
+            // is removed, and the job's file is made executable.
             let message = "-gridshell: HTCondor 25.14 would run the job in the current directory and leave that as it is; \
-                           here each job has a directory of its own";
+                           this program creates a separate directory for each job";
             return Err(Problem::usage(message).hint("remove the word, and set Iwd").into());
         } else if starts("-schedd-addr") {
             let address = value("-schedd-addr")?.clone();
@@ -190,11 +190,11 @@ fn parse_starter_options(words: &[OsString], cli: &mut StarterRunCli) -> anyhow:
             cli.job.slot_name = Some(value("-slot-name")?.clone());
         } else {
             let name = find_job_option(word)?;
-            let given = value(name)?.clone();
-            set_job_option(cli, name, given)?;
+            let option_value = value(name)?.clone();
+            set_job_option(cli, name, option_value)?;
         }
     }
-    check_option_conflicts(cli, shadow, any)
+    check_option_conflicts(cli, shadow, has_arguments)
 }
 
 /// Returns true if a text has the form of a daemon's address: `<host:port>`, which may include parameters (`is_valid_sinful`).
@@ -216,8 +216,8 @@ fn find_job_option(word: &OsStr) -> anyhow::Result<&'static str> {
     if text.len() < 6 {
         return Err(Problem::usage(format!("option '{}' is ambiguous", word.display())).into());
     }
-    let found = JOB_OPTION_NAMES.iter().find(|name| name.as_bytes().starts_with(text));
-    found.copied().ok_or_else(|| invalid().into())
+    let option_name = JOB_OPTION_NAMES.iter().find(|name| name.as_bytes().starts_with(text));
+    option_name.copied().ok_or_else(|| invalid().into())
 }
 
 fn set_job_option(cli: &mut StarterRunCli, name: &str, value: OsString) -> anyhow::Result<()> {
@@ -247,7 +247,11 @@ fn set_job_option(cli: &mut StarterRunCli, name: &str, value: OsString) -> anyho
 }
 
 /// Refuses options that cannot be combined.
-fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: bool) -> anyhow::Result<()> {
+fn check_option_conflicts(
+    cli: &StarterRunCli,
+    shadow: Option<&OsString>,
+    has_arguments: bool,
+) -> anyhow::Result<()> {
     let job = &cli.job;
     let problem = match shadow {
         _ if is_standard_stream(&job.job_stdin) && is_standard_stream(&job.job_input_ad) => {
@@ -264,7 +268,7 @@ fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: b
         Some(host) => {
             format!("connections to a shadow ('{}') are unsupported: use -job-input-ad", host.display())
         }
-        None if !any => "nothing to do: use -job-input-ad FILE".to_owned(),
+        None if !has_arguments => "nothing to do: use -job-input-ad FILE".to_owned(),
         None if job.job_input_ad.is_none() && job.job_keyword.is_none() => {
             "neither -job-input-ad nor -job-keyword says where the job's ad is".to_owned()
         }
@@ -277,7 +281,7 @@ fn check_option_conflicts(cli: &StarterRunCli, shadow: Option<&OsString>, any: b
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<StarterRunCli, String> {
+    fn parse(words: &[&str]) -> Result<StarterRunCli, String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let mut cli = StarterRunCli::parse(&[]).unwrap().0;
         let rest = take_daemon_options(&words, &mut cli, &mut None).map_err(|error| error.to_string())?;
@@ -287,14 +291,14 @@ mod tests {
 
     #[test]
     fn options_of_the_startd_are_accepted() {
-        let cli = read(&["-f", "-a", "slot1_2", "-job-input-ad", "-"]).unwrap();
+        let cli = parse(&["-f", "-a", "slot1_2", "-job-input-ad", "-"]).unwrap();
         assert_eq!(cli.job.append, Some("slot1_2".into()));
         assert_eq!(cli.job.job_input_ad, Some("-".into()));
         let cli =
-            read(&["-f", "-header", "(x)", "-slot-name", "slot7_3", "-job-i", "a", "-job-o", "b"]).unwrap();
+            parse(&["-f", "-header", "(x)", "-slot-name", "slot7_3", "-job-i", "a", "-job-o", "b"]).unwrap();
         assert_eq!(cli.job.slot_name, Some("slot7_3".into()));
         assert_eq!(cli.job.job_output_ad, Some("b".into()));
-        let cli = read(&["-job-i", "a", "-job-s", "3"]).unwrap();
+        let cli = parse(&["-job-i", "a", "-job-s", "3"]).unwrap();
         assert_eq!(cli.job.job_subproc, Some("3".to_owned()));
     }
 
@@ -311,9 +315,9 @@ mod tests {
             "-schedd-addr",
             "<10.0.0.1:9618?x=1>",
         ];
-        assert_eq!(read(&words).unwrap().job.played_as, StarterRole::Local);
+        assert_eq!(parse(&words).unwrap().job.played_as, StarterRole::Local);
         for address in ["10.0.0.1:9618", "<10.0.0.1>", "<:9618>", "<host:>", "<host:x>", ""] {
-            assert!(read(&["-job-input-ad", "-", "-schedd-addr", address]).is_err(), "{address}");
+            assert!(parse(&["-job-input-ad", "-", "-schedd-addr", address]).is_err(), "{address}");
         }
     }
 
@@ -334,7 +338,7 @@ mod tests {
             &["-k", "/nosuch"],
             &["-f", "-v", "-job-input-ad", "-"],
         ] {
-            assert!(read(words).is_err(), "{words:?}");
+            assert!(parse(words).is_err(), "{words:?}");
         }
     }
 }

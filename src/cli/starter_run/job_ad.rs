@@ -80,10 +80,10 @@ pub(super) fn read_job_ad(
         warn_of_joined_ads(text, name, session);
         return read_only_ad(text, name, &session.with_dialect(dialect));
     }
-    // The starter of 25.14 makes the mark a part of the name of the first attribute.
+    // In the starter of 25.14, the mark becomes a part of the name of the first attribute.
     let with_mark = (lines_only && *had_byte_order_mark).then(|| [BYTE_ORDER_MARK, text].concat());
-    let read = job_source::read_job_file(with_mark.as_ref().unwrap_or(text), dialect);
-    let ParsedJobFile { ad, bad, lines, parts } = read;
+    let parsed = job_source::read_job_file(with_mark.as_ref().unwrap_or(text), dialect);
+    let ParsedJobFile { ad, bad, lines, parts } = parsed;
     for line in &bad {
         let message = format!("{name}:{}: {}", line.number, line.render());
         if strict {
@@ -134,10 +134,10 @@ fn read_only_ad(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Re
     }
 }
 
-fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
+fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, missing: &str) -> anyhow::Result<ClassAd> {
     let record = reader.next_record().with_context(|| Problem::cannot_read(name))?;
     let Some(record) = record else {
-        return Err(Problem::unreadable(format!("{name}: {none}: it is empty")).into());
+        return Err(Problem::unreadable(format!("{name}: {missing}: it is empty")).into());
     };
     match record.errors.iter().find(|error| !error.is_warning) {
         Some(error) => Err(Problem::unreadable(error.message.clone()).at_line(&error.caret(name)).into()),

@@ -41,8 +41,8 @@ use crate::starter::unsupported::AccessPointRole;
 use crate::starter::{JobOutcome, JobOverrides};
 use crate::world::World;
 
-/// Takes over the job from htc-slot-run, and returns the directory that contains it; `None` if htc-slot-run has not started this
-/// process.
+/// Receives the job from htc-slot-run, and returns its private directory, or `None` if htc-slot-run has not started
+/// this process.
 fn take_over_job() -> anyhow::Result<Option<PathBuf>> {
     let private = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).map(PathBuf::from);
     if let Some(private) = &private
@@ -59,7 +59,7 @@ impl StarterInvocation<'_> {
             if !self.is_daemon() {
                 return Err(error);
             }
-            // If it cannot start, the reference exits with status 1 whatever the reason.
+            // If the job cannot be started, the reference exits with status 1, whatever the reason is.
             session.report(&error);
             Ok(Status::Tool(1))
         })
@@ -115,7 +115,7 @@ impl StarterInvocation<'_> {
             fallback_execute: std::env::temp_dir(),
             clock_skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
         };
-        // The job's log and ads get the modes that daemons give them, whatever umask the caller has.
+        // Logs and ads of the job must have the same modes as those of daemons, whatever the umask of the caller is.
         identity::set_umask(0o022);
         let status = if role == AccessPointRole::Absent || job.dry_run {
             match plan(request(ad), &view) {
@@ -148,16 +148,17 @@ impl StarterInvocation<'_> {
         let world = view.world();
         let dialect = Dialect::of_world(world);
         let mut ad = self.read_job_ad(dialect, session)?;
-        let of_ad = || job_source::job_keyword(&ad, world).map(|word| word.to_string());
-        if let Some(keyword) = self.cli.job.job_keyword.clone().or_else(of_ad) {
+        let keyword_of_ad = || job_source::job_keyword(&ad, world).map(|word| word.to_string());
+        if let Some(keyword) = self.cli.job.job_keyword.clone().or_else(keyword_of_ad) {
             let ids = (overrides.cluster, overrides.proc);
             let universe = classad::Context::new(world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
-            let from = AdCompletion { keyword: &keyword, ids, universe, parameters: view, dialect };
-            let left_out = job_source::complete_ad(&mut ad, &from, self.quirks())
+            let completion = AdCompletion { keyword: &keyword, ids, universe, parameters: view, dialect };
+            let skipped_values = job_source::complete_ad(&mut ad, &completion, self.quirks())
                 .map_err(|error| Problem::unreadable(error.to_string()))?;
-            // htc-slot-run has reported these errors at its start, so they are reported only without it.
-            let is_alone = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() && !self.cli.output.quiet;
-            for value in left_out.iter().filter(|_| is_alone) {
+            // If htc-slot-run has started this program, it has already reported these values.
+            let reports_values =
+                std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() && !self.cli.output.quiet;
+            for value in skipped_values.iter().filter(|_| reports_values) {
                 session.warn(&format!("{value}; the job runs without it, as in a pool"));
             }
         }
@@ -181,20 +182,21 @@ impl StarterInvocation<'_> {
         }
         let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
         let mut socket = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
-        let tells = machine.has_exit_hook();
+        let has_exit_hook = machine.has_exit_hook();
         let mut parent = carrier.parent();
         let control_inputs =
             ControlInputs { control: socket.as_mut(), observer: None, parent: parent.as_mut() };
         let mut finished = run_starter(machine, carrier, world, &mut reactor, stream, control_inputs)
             .context("cannot wait for children")?;
-        if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| tells) {
+        if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| has_exit_hook) {
             // JOB_EXIT has informed the job's queue, so htc-slot-run no longer needs its copy of the job.
             drop(std::fs::remove_file(job_note(Path::new(&private))));
         }
         if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.prints_events()) {
             session.report(&anyhow::anyhow!("the job was not started: {reason}"));
         }
-        // The exit status is computed first, so that it shows the outcome of the job even if the ad cannot be printed.
+        // The exit status is determined first, because it must show the outcome of the job even if the ad cannot be
+        // printed.
         let status = self.exit_status(&finished);
         let status = || self.status_with_result_ad(&finished, status, session);
         match self.print_result_ad(&finished) {
@@ -213,9 +215,9 @@ impl StarterInvocation<'_> {
         row["runs"] = rehearsed.preview.started.into();
         row["steps"] = rehearsed.lines.clone().into();
         let lines = || {
-            let why = if self.cli.job.explain { rehearsed.preview.explanation() } else { Vec::new() };
-            let why = why.into_iter().map(|line| format!("why: {line}"));
-            rehearsed.lines.iter().cloned().chain(why).map(|line| line + "\n").collect()
+            let explanation = if self.cli.job.explain { rehearsed.preview.explanation() } else { Vec::new() };
+            let explanation = explanation.into_iter().map(|line| format!("why: {line}"));
+            rehearsed.lines.iter().cloned().chain(explanation).map(|line| line + "\n").collect()
         };
         let text: String = self.cli.output.render_json(&[row])?.unwrap_or_else(lines);
         stdout().write_all(text.as_bytes())?;
@@ -224,11 +226,15 @@ impl StarterInvocation<'_> {
 
     /// Returns the user's shell, for `--interactive`.
     fn interactive_shell(&self) -> Option<BString> {
-        let own = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
-        self.cli.job.interactive.then(|| BString::from(own().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
+        let user_shell = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
+        self.cli
+            .job
+            .interactive
+            .then(|| BString::from(user_shell().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
     }
 
-    /// Checks that the parts of the job id are numbers. The daemon accepts any text, and uses the number at its start.
+    /// Checks that the parts of the job id are numbers. The daemon accepts any text, and uses the number at the start
+    /// of the text.
     fn check_job_ids(&self) -> anyhow::Result<()> {
         let job = &self.cli.job;
         let ids = [
@@ -288,34 +294,37 @@ impl StarterInvocation<'_> {
             return Err(Problem::usage("--ads is given more than once; a starter runs one job").into());
         }
         let Some(path) = self.job_ad_path() else { return Ok(ClassAd::new()) };
-        let read = job_ad::read_all(&path, session)?;
+        let input = job_ad::read_all(&path, session)?;
         let length = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE)
             .and_then(|private| handed_over_ad_length(Path::new(&private)));
-        if let Some(length) = length.filter(|length| read.text.len() < *length) {
-            let received = read.text.len();
+        if let Some(length) = length.filter(|length| input.text.len() < *length) {
+            let received = input.text.len();
             return Err(anyhow::anyhow!(
                 "the slot runner ended after sending {received} of {length} bytes of the job ad: the job is not run"
             ));
         }
-        if read.text.is_empty() && self.cli.job.job_keyword.is_some() {
+        if input.text.is_empty() && self.cli.job.job_keyword.is_some() {
             return Ok(ClassAd::new());
         }
         // 25.14 supports only the long form for `-job-input-ad`.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
         let skips_lines = self.is_daemon() || self.quirks() == QuirkMode::Reference;
         let rules = job_ad::JobAdRules { lines_only, skips_lines, strict: self.cli.input.strict_input };
-        job_ad::read_job_ad(&read, rules, dialect, session)
+        job_ad::read_job_ad(&input, rules, dialect, session)
     }
 
     fn attribute_overrides(&self) -> JobOverrides {
         let job = &self.cli.job;
         let number = |text: &Option<String>| text.as_ref().map(|text| leading_number(text));
-        // Relative names are resolved in the current directory. 25.14 resolves them in Iwd, which may be the scratch directory.
-        let here = std::env::current_dir().ok().filter(|_| !self.is_daemon());
+        // Relative names are relative to the current directory. In 25.14 they are relative to Iwd, which may be the
+        // scratch directory.
+        let current_directory = std::env::current_dir().ok().filter(|_| !self.is_daemon());
         let file = |name: &Option<OsString>| {
             let name = name.clone()?;
-            let name = match &here {
-                Some(here) if !name.is_empty() && name != "-" => here.join(name).into_os_string(),
+            let name = match &current_directory {
+                Some(current_directory) if !name.is_empty() && name != "-" => {
+                    current_directory.join(name).into_os_string()
+                }
                 _ => name,
             };
             Some(BString::from(name.into_vec()))
@@ -345,8 +354,8 @@ impl StarterInvocation<'_> {
 
     fn slot_ad(&self, view: &ConfigView<'_>) -> BString {
         let job = &self.cli.job;
-        let given = job.slot_name.clone().map(|name| BString::from(name.into_vec()));
-        let of_log = || {
+        let slot_name = job.slot_name.clone().map(|name| BString::from(name.into_vec()));
+        let name_from_log = || {
             let mut log = view.text("STARTER_LOG").unwrap_or_default();
             if let Some(suffix) = job.append.clone() {
                 log.push(b'.');
@@ -354,7 +363,7 @@ impl StarterInvocation<'_> {
             }
             slot_name_of_log(&log, &view.text("STARTD_RESOURCE_PREFIX").unwrap_or_else(|| "slot".into()))
         };
-        given.or_else(|| view.text("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
+        slot_name.or_else(|| view.text("STARTER_SLOT_NAME")).unwrap_or_else(name_from_log)
     }
 
     /// Returns true if events are printed to standard error. The daemon prints to its terminal only on request.
@@ -371,9 +380,9 @@ impl StarterInvocation<'_> {
             Some(header) => format!("{}: {header} ", session.name()),
             None => format!("{}: ", session.name()),
         };
-        let complaints = if self.as_tool { None } else { stderr_outlet() };
+        let warning_outlet = if self.as_tool { None } else { stderr_outlet() };
         let stream = EventStream::new(&prefix, readable, json)
-            .with_loss_reports(complaints)
+            .with_loss_reports(warning_outlet)
             .with_errors_only(cli.output.quiet);
         Ok(stream.with_style(cli.lines.line_style(cli.output.color)))
     }

@@ -71,15 +71,15 @@ pub(super) fn print_log_events(
         long_ads: vec![ListWriter::new(ListForm::Long, AttributeOrder::Internal); KIND_COUNT],
         text: Vec::new(),
     };
-    let read = match detect_log_form(&mut input).with_context(unreadable)? {
+    let result = match detect_log_form(&mut input).with_context(unreadable)? {
         Some(form) => print_event_ads(AdReader::new(input, Some(form)), &name, &mut printer, session),
         None => {
             let calendar = EventCalendar { year, world: &world };
             print_text_events(EventReader::new(input), &name, &calendar, &mut printer, session)
         }
     };
-    let damaged = match read {
-        // The reader of standard output is gone.
+    let damaged = match result {
+        // The reader of standard output has ended.
         Err(EventLogError::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
         Err(EventLogError::Print(error)) => return Err(error).context("cannot print the events"),
         Err(EventLogError::Read(error)) => return Err(error).with_context(unreadable),

@@ -1,4 +1,4 @@
-//! `htc-starter-run`, which imitates the starter when called as `condor_starter`.
+//! `htc-starter-run`, which behaves like the starter of the reference if it is called as `condor_starter`.
 
 mod access_point;
 mod ad_list;
@@ -59,8 +59,8 @@ fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status>
             let (mut cli, ads_given) = StarterRunCli::parse(&words)?;
             // htc-slot-run passes the slot name for events. It is used in the environment only if the command line also has it
             // (-a).
-            let of_words = words.iter().any(|word| word.to_string_lossy().contains("slot-name"));
-            if !of_words {
+            let has_slot_name = words.iter().any(|word| word.to_string_lossy().contains("slot-name"));
+            if !has_slot_name {
                 cli.job.slot_name = None;
             }
             return StarterInvocation { cli: &cli, ads_given, as_tool: false, slot }.run(session);

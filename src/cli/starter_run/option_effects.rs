@@ -54,7 +54,7 @@ fn written_name(option: &str) -> String {
     }
 }
 
-/// Refuses options that have no effect because another option says that no job is run.
+/// Refuses options that have no effect because another option prevents the job from being run.
 ///
 /// # Errors
 /// Returns an error that names the first such option.

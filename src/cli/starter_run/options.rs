@@ -254,7 +254,7 @@ pub(super) struct JobOptions {
     pub(super) local_name: Option<String>,
 }
 
-/// Help of `--ads`, which names one job here.
+/// Help of `--ads`, which names a single job in this program.
 const ADS_HELP: &str = "Read the ad of the job from FILE; '-' is standard input";
 
 /// Returns the clap definition.
@@ -279,9 +279,9 @@ impl StarterRunCli {
         all.extend(words.iter().cloned());
         let command = make_command();
         let normal = normalise(&command, &all)?;
-        let full = std::iter::once(OsString::from(NAME)).chain(normal);
+        let arguments = std::iter::once(OsString::from(NAME)).chain(normal);
         let matches = command
-            .try_get_matches_from(full)
+            .try_get_matches_from(arguments)
             .map_err(|error| Problem::usage(error.render().to_string().trim_end().to_owned()))?;
         Ok((StarterRunCli::from_arg_matches(&matches)?, was_given(&matches, "ads")))
     }
@@ -291,7 +291,8 @@ pub(super) fn was_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
 }
 
-/// Returns the slot in which the job runs, according to htc-slot-run, or `None`.
+/// Returns the name of the slot in which htc-slot-run runs the job, or `None` if htc-slot-run has not started this
+/// program.
 pub(super) fn slot_of_slot_runner() -> anyhow::Result<Option<OsString>> {
     let words = slot_runner_options()?;
     let last = words.iter().rposition(|word| word == "--slot-name");

@@ -16,21 +16,21 @@ pub(super) struct SpoolDirectory {
 }
 
 impl SpoolDirectory {
-    /// Creates a spool directory, after removing those that killed runs left behind.
+    /// Removes the spool directories of killed runs, and creates a new one.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let made = PrivateDirectory::with_prefix(&std::env::temp_dir(), SPOOL_PREFIX).and_then(|owner| {
+        let result = PrivateDirectory::with_prefix(&std::env::temp_dir(), SPOOL_PREFIX).and_then(|owner| {
             let path = owner.path().join("spool");
             std::fs::create_dir(&path)?;
             Ok(SpoolDirectory { path, _owner: owner })
         });
-        made.context("cannot make a directory for checkpoints")
+        result.context("cannot make a directory for checkpoints")
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the spool directories that killed runs left behind.
+    /// Removes the spool directories of killed runs.
     pub(super) fn remove_abandoned() {
         remove_abandoned_directories(&std::env::temp_dir(), SPOOL_PREFIX);
     }

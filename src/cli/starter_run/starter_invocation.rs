@@ -26,7 +26,7 @@ pub(super) struct StarterInvocation<'a> {
 }
 
 impl StarterInvocation<'_> {
-    /// Returns the choice of behaviour where 25.14 and its manual differ.
+    /// Returns the value of `--quirks`, which selects the behaviour in cases in which 25.14 and its manual differ.
     pub(super) fn quirks(&self) -> QuirkMode {
         self.cli.quirks.quirks
     }
@@ -46,7 +46,7 @@ impl StarterInvocation<'_> {
         if !self.quirks().reproduces(Quirk::StarterExceptions) {
             return Err(problem);
         }
-        // For a parameter of the daemon itself, the daemon exits with an exception before it has started.
+        // If the parameter is one of the daemon itself, the daemon aborts before it starts the job.
         session.report(&problem);
         Ok(Status::Tool(EXCEPTION_STATUS))
     }
@@ -64,8 +64,8 @@ impl StarterInvocation<'_> {
         render_ad_list(self.cli.output.ad_format(), [long_form])
     }
 
-    /// Returns the exit status for a job. If the result ad could not be written, the program fails, while the reference only logs
-    /// this.
+    /// Returns the exit status for a job. If the result ad could not be written, this is an error, although the
+    /// reference only logs it.
     pub(super) fn status_with_result_ad(
         &self,
         finished: &StarterOutcome,
@@ -83,7 +83,7 @@ impl StarterInvocation<'_> {
     }
 }
 
-/// Keeps a job ad that could not be written, for a later clean-up.
+/// Saves a job ad that could not be written, so that `--clean` can print it.
 pub(super) fn keep_unwritten_ad(state: Option<StateFile>, ad: Option<&[u8]>, session: &ProgramContext) {
     // If standard output was closed, the caller does not need the ad.
     if let (Some(state), Some(ad)) = (state, ad)
