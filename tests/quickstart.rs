@@ -166,7 +166,7 @@ fn an_image_is_chosen_only_by_a_string() {
     let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/containers/pick-image");
     for (value, image, complaint) in [
         ("\"debian\"", "WantDocker = true\nDockerImage = \"debian\"\n", ""),
-        ("5", "", "pick-image: WantSoftware = 5: that is not a string, and no image is picked\n"),
+        ("5", "", "pick-image: WantSoftware = 5: the value is not a string, so no image is selected\n"),
     ] {
         let line = format!("WantSoftware = {value}");
         let output =

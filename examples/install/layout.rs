@@ -24,17 +24,20 @@ pub(crate) fn build() -> anyhow::Result<PathBuf> {
     directory_of_programs(&output.stdout)
 }
 
-/// Returns the directory of the programs from the messages of a build; it depends on the configuration of cargo.
+/// Returns the directory of the programs, which depends on the configuration of cargo, from the messages of a build.
 pub(crate) fn directory_of_programs(messages: &[u8]) -> anyhow::Result<PathBuf> {
-    let built = |line: &[u8]| {
+    let program_directory = |line: &[u8]| {
         let message: serde_json::Value = serde_json::from_slice(line).ok()?;
         Some(Path::new(message["executable"].as_str()?).parent()?.to_owned())
     };
-    messages.split(|&byte| byte == b'\n').find_map(built).context("cargo does not say where the programs are")
+    messages
+        .split(|&byte| byte == b'\n')
+        .find_map(program_directory)
+        .context("the messages of cargo do not name the programs")
 }
 
 /// Creates a directory that everybody can read, regardless of the umask; existing directories are unchanged.
-fn directories(path: &Path) -> anyhow::Result<()> {
+fn create_directories(path: &Path) -> anyhow::Result<()> {
     for directory in path.ancestors().collect::<Vec<_>>().iter().rev().filter(|directory| !directory.exists())
     {
         std::fs::create_dir(directory)?;
@@ -43,46 +46,46 @@ fn directories(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs everything below a prefix. Returns the paths of all files and links that were made.
+/// Installs everything below a prefix. Returns the paths of all installed files and links.
 pub(crate) fn install(programs: &Path, root: &Path, links: bool) -> anyhow::Result<Vec<PathBuf>> {
-    let mut made = Vec::new();
-    let mut put = |from: &Path, to: PathBuf, mode: u32| -> anyhow::Result<PathBuf> {
+    let mut installed = Vec::new();
+    let mut install_file = |from: &Path, to: PathBuf, mode: u32| -> anyhow::Result<PathBuf> {
         let directory = to.parent().unwrap_or(root);
-        directories(directory).with_context(|| directory.display().to_string())?;
+        create_directories(directory).with_context(|| directory.display().to_string())?;
         // A running program cannot be overwritten, but it can be replaced.
-        let fresh = to.with_extension("new");
-        std::fs::copy(from, &fresh).with_context(|| format!("copying '{}'", from.display()))?;
-        std::fs::set_permissions(&fresh, PermissionsExt::from_mode(mode))?;
-        std::fs::rename(&fresh, &to)?;
-        made.push(to.clone());
+        let new_file = to.with_extension("new");
+        std::fs::copy(from, &new_file).with_context(|| format!("copying '{}'", from.display()))?;
+        std::fs::set_permissions(&new_file, PermissionsExt::from_mode(mode))?;
+        std::fs::rename(&new_file, &to)?;
+        installed.push(to.clone());
         Ok(to)
     };
     for program in PROGRAMS {
         let name = program.name;
-        put(&programs.join(name), root.join("bin").join(name), 0o755)?;
+        install_file(&programs.join(name), root.join("bin").join(name), 0o755)?;
     }
-    for (from, to) in shared()? {
-        put(&from, root.join(to), 0o644)?;
+    for (from, to) in shared_files()? {
+        install_file(&from, root.join(to), 0o644)?;
     }
     if links {
         for program in PROGRAMS {
             for tool in program.compat {
                 let link = root.join("bin").join(tool.tool);
                 // A link never replaces an installed tool of HTCondor.
-                let ours = std::fs::read_link(&link).is_ok_and(|target| target == Path::new(program.name));
-                ensure!(ours || !link.exists(), "'{}' is there already; it stays", link.display());
-                if !ours {
+                let is_ours = std::fs::read_link(&link).is_ok_and(|target| target == Path::new(program.name));
+                ensure!(is_ours || !link.exists(), "'{}' already exists and is not replaced", link.display());
+                if !is_ours {
                     symlink(program.name, &link)?;
                 }
-                made.push(link);
+                installed.push(link);
             }
         }
     }
-    Ok(made)
+    Ok(installed)
 }
 
 /// Returns the man pages and completions: the file in the sources, and its location below the prefix.
-fn shared() -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
+fn shared_files() -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
     let places = [
         ("man", "share/man/man"),
         ("completions/bash", "share/bash-completion/completions"),

@@ -1,7 +1,7 @@
 //! Installs the programs with their man pages and completions:
 //! `cargo run --release --example install -- [--prefix DIR] [--destdir DIR] [--links]`.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a separate program")]
 
 mod layout;
 

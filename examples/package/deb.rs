@@ -5,13 +5,14 @@ use std::path::Path;
 use crate::tree::{self, DOCUMENTS, Places};
 use crate::{DESCRIPTION, HOMEPAGE, MAINTAINER, Package, SUMMARY, VERSION, date, run};
 
-/// Makes `htc-hooks_VERSION-1_ARCHITECTURE.deb`.
+/// Creates `htc-hooks_VERSION-1_ARCHITECTURE.deb`.
 pub(crate) fn make(package: &Package<'_>, place: &Path) -> anyhow::Result<String> {
     let root = place.join("root");
     let usr = root.join("usr");
     tree::lay_out(package.programs, &usr, package.target, &Places::DEBIAN)?;
     let documents = usr.join(DOCUMENTS);
-    // Debian's licence is a file of its own; changes of the sources and of the package are in two files.
+    // In a Debian package, the licence is in the file `copyright`, and there is one file with the changes of the
+    // sources and one with those of the package.
     std::fs::remove_file(documents.join("LICENSE"))?;
     std::fs::write(documents.join("copyright"), COPYRIGHT)?;
     std::fs::rename(documents.join("CHANGELOG.md"), documents.join("changelog"))?;
@@ -29,8 +30,8 @@ pub(crate) fn make(package: &Package<'_>, place: &Path) -> anyhow::Result<String
         .filter_map(|file| Some(std::fs::symlink_metadata(file).ok()?.len().div_ceil(1024)))
         .sum();
     let architecture = package.target.arch.debian();
-    let depends = match package.needs.glibc() {
-        Some(glibc) if package.needs.libraries.contains("libgcc_s.so.1") => {
+    let depends = match package.requirements.glibc() {
+        Some(glibc) if package.requirements.libraries.contains("libgcc_s.so.1") => {
             format!("Depends: libc6 (>= {glibc}), libgcc-s1\n")
         }
         Some(glibc) => format!("Depends: libc6 (>= {glibc})\n"),
@@ -42,15 +43,15 @@ pub(crate) fn make(package: &Package<'_>, place: &Path) -> anyhow::Result<String
          Description: {SUMMARY}\n{}",
         DESCRIPTION.iter().map(|line| format!(" {line}\n")).collect::<String>()
     );
-    let mut sums = String::new();
+    let mut checksums = String::new();
     for file in installed.iter().filter(|file| !file.is_symlink()) {
         let name = file.strip_prefix(&root)?.to_string_lossy().into_owned();
-        sums.push_str(&run("md5sum", &[&name], &root)?);
-        sums.push('\n');
+        checksums.push_str(&run("md5sum", &[&name], &root)?);
+        checksums.push('\n');
     }
     std::fs::create_dir(root.join("DEBIAN"))?;
     std::fs::write(root.join("DEBIAN/control"), control)?;
-    std::fs::write(root.join("DEBIAN/md5sums"), sums)?;
+    std::fs::write(root.join("DEBIAN/md5sums"), checksums)?;
     tree::set_plain_modes(&root)?;
     let name = format!("htc-hooks_{VERSION}-1_{architecture}.deb");
     let (compression, level) = if package.fast { ("-Zgzip", "-z1") } else { ("-Zxz", "-z6") };

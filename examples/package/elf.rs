@@ -1,4 +1,4 @@
-//! Requirements of a program: libraries and versions of their symbols, read by `readelf`.
+//! Requirements of a program, which `readelf` prints: libraries and versions of their symbols.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,16 +10,16 @@ use crate::target::{Arch, Version};
 
 /// Requirements of one program, or of several.
 #[derive(Default, PartialEq, Eq, Debug)]
-pub(crate) struct Needs {
+pub(crate) struct Requirements {
     /// Names of shared libraries
     pub(crate) libraries: BTreeSet<String>,
     /// Libraries with the versions of their symbols: (`libc.so.6`, `GLIBC_2.28`)
     pub(crate) versions: BTreeSet<(String, String)>,
 }
 
-impl Needs {
+impl Requirements {
     /// Reads the requirements of a program.
-    pub(crate) fn of_program(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read_program(path: &Path) -> anyhow::Result<Self> {
         let output = Command::new("readelf")
             .args(["--wide", "--dynamic", "--version-info"])
             .arg(path)
@@ -32,18 +32,18 @@ impl Needs {
 
     /// Reads the output of `readelf --wide --dynamic --version-info`.
     fn parse(text: &str) -> Self {
-        let mut needs = Self::default();
+        let mut requirements = Self::default();
         let mut file = "";
         for line in text.lines() {
             if line.contains("(NEEDED)") {
-                needs.libraries.extend(between(line, "[", "]").map(str::to_owned));
+                requirements.libraries.extend(between(line, "[", "]").map(str::to_owned));
             } else if let Some(name) = between(line, "  File: ", "  ") {
                 file = name;
             } else if let Some(version) = between(line, "  Name: ", "  ") {
-                needs.versions.insert((file.to_owned(), version.to_owned()));
+                requirements.versions.insert((file.to_owned(), version.to_owned()));
             }
         }
-        needs
+        requirements
     }
 
     /// Adds the requirements of another program.
@@ -82,7 +82,7 @@ pub(crate) fn architecture(path: &Path) -> anyhow::Result<Option<Arch>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Needs, Version};
+    use super::{Requirements, Version};
 
     #[test]
     fn libraries_and_versions_are_read_from_readelf() {
@@ -91,9 +91,9 @@ mod tests {
                      000000: Version: 1  File: libm.so.6  Cnt: 1\n  0x0010:   Name: GLIBC_2.2.5  Flags: none  Version: 3\n\
                      0x0020: Version: 1  File: libc.so.6  Cnt: 2\n  0x0030:   Name: GLIBC_2.9  Flags: none  Version: 5\n\
                      \u{20} 0x0040:   Name: GLIBC_2.28  Flags: none  Version: 6\n";
-        let needs = Needs::parse(text);
-        assert_eq!(needs.libraries.iter().collect::<Vec<_>>(), ["libm.so.6"]);
-        assert_eq!(needs.versions.len(), 3);
-        assert_eq!(needs.glibc(), Some(Version(2, 28)));
+        let requirements = Requirements::parse(text);
+        assert_eq!(requirements.libraries.iter().collect::<Vec<_>>(), ["libm.so.6"]);
+        assert_eq!(requirements.versions.len(), 3);
+        assert_eq!(requirements.glibc(), Some(Version(2, 28)));
     }
 }

@@ -1,5 +1,5 @@
-//! The container image: a small Debian with a shell, since hooks are scripts, and the programs in it. Written as an OCI
-//! layout, which podman, docker and skopeo load.
+//! The container image: a small Debian system with the programs, and with a shell, because hooks are scripts. It is
+//! written as an OCI layout, which podman, docker and skopeo can load.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,27 @@ use sha2::{Digest as _, Sha256};
 use crate::tree;
 use crate::{HOMEPAGE, Package, SUMMARY, VERSION, date, deb, run};
 
-/// Debian release of which the image consists.
+/// Debian release of the image.
 const SUITE: &str = "bookworm";
 
-/// Parts of a new Debian that a container never uses.
+/// Directories of a new Debian system whose contents a container does not use.
 const UNUSED: [&str; 6] =
     ["var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/info", "usr/share/locale", "var/log"];
 
-/// Makes `htc-hooks-VERSION-ARCHITECTURE-image.tar`, in a root directory that is given or made by debootstrap.
-pub(crate) fn make(package: &Package<'_>, place: &Path, given: Option<&Path>) -> anyhow::Result<String> {
+/// Creates `htc-hooks-VERSION-ARCHITECTURE-image.tar` from a root directory: `base_root`, or a directory that debootstrap
+/// creates.
+pub(crate) fn make(package: &Package<'_>, place: &Path, base_root: Option<&Path>) -> anyhow::Result<String> {
     let root = place.join("root");
     let root_text = root.to_string_lossy().into_owned();
     let architecture = package.target.arch.debian();
-    match given {
-        Some(given) => run("cp", &["-a", &given.to_string_lossy(), &root_text], place)?,
+    match base_root {
+        Some(base_root) => run("cp", &["-a", &base_root.to_string_lossy(), &root_text], place)?,
         None => run(
             "debootstrap",
             &["--variant=minbase", &format!("--arch={architecture}"), SUITE, &root_text],
             place,
         )
-        .context("the image needs debootstrap, and root; or --root DIR, a root directory")?,
+        .context("the image needs debootstrap and root, or --root DIR with a root directory")?,
     };
     ensure!(root.join("bin/sh").exists(), "the root directory has no /bin/sh: hooks could not run");
     for unused in UNUSED {
@@ -41,8 +42,8 @@ pub(crate) fn make(package: &Package<'_>, place: &Path, given: Option<&Path>) ->
     }
     // The image contains the same Debian package that users install, with its documents.
     let debs = tempfile::tempdir_in(place)?;
-    let part = Package { output: debs.path(), ..*package };
-    let name = deb::make(&part, &debs.path().join("work"))?;
+    let deb_package = Package { output: debs.path(), ..*package };
+    let name = deb::make(&deb_package, &debs.path().join("work"))?;
     run("dpkg-deb", &["-x", &debs.path().join(name).to_string_lossy(), &root_text], place)?;
     let layer = place.join("layer.tar");
     tree::archive(&root, &["."], &layer)?;
@@ -57,10 +58,10 @@ fn write_layout(place: &Path, layer: &Path, architecture: &str, fast: bool) -> a
     let layout = place.join("layout");
     let blobs = layout.join("blobs/sha256");
     std::fs::create_dir_all(&blobs)?;
-    let unpacked = hash(&std::fs::read(layer)?);
+    let layer_digest = hash(&std::fs::read(layer)?);
     run("gzip", &[if fast { "-1nf" } else { "-9nf" }, &layer.to_string_lossy()], place)?;
-    let packed = std::fs::read(layer.with_extension("tar.gz"))?;
-    let put = |bytes: &[u8], kind: &str| -> anyhow::Result<Value> {
+    let compressed = std::fs::read(layer.with_extension("tar.gz"))?;
+    let add_blob = |bytes: &[u8], kind: &str| -> anyhow::Result<Value> {
         let digest = hash(bytes);
         std::fs::write(blobs.join(&digest), bytes)?;
         Ok(json!({
@@ -69,7 +70,7 @@ fn write_layout(place: &Path, layer: &Path, architecture: &str, fast: bool) -> a
             "size": bytes.len(),
         }))
     };
-    let layer = put(&packed, "layer.v1.tar+gzip")?;
+    let layer = add_blob(&compressed, "layer.v1.tar+gzip")?;
     let created = run("date", &["-u", "-d", &format!("@{}", date()?), "+%Y-%m-%dT%H:%M:%SZ"], place)?;
     let config = json!({
         "created": created,
@@ -86,17 +87,17 @@ fn write_layout(place: &Path, layer: &Path, architecture: &str, fast: bool) -> a
                 "org.opencontainers.image.licenses": "Apache-2.0",
             },
         },
-        "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{unpacked}")] },
+        "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{layer_digest}")] },
         "history": [{ "created": created, "created_by": "cargo run --example package -- image" }],
     });
-    let config = put(&serde_json::to_vec(&config)?, "config.v1+json")?;
+    let config = add_blob(&serde_json::to_vec(&config)?, "config.v1+json")?;
     let manifest = json!({
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": config,
         "layers": [layer],
     });
-    let mut manifest = put(&serde_json::to_vec(&manifest)?, "manifest.v1+json")?;
+    let mut manifest = add_blob(&serde_json::to_vec(&manifest)?, "manifest.v1+json")?;
     manifest["annotations"] = json!({ "org.opencontainers.image.ref.name": format!("htc-hooks:{VERSION}") });
     let index = json!({
         "schemaVersion": 2,

@@ -1,11 +1,11 @@
-//! Makes packages of the programs in the current directory:
+//! Creates packages of the programs in the current directory:
 //! `cargo run --example package -- deb|rpm|tar|musl|image|all`.
 //!
-//! The programs of all kinds but `musl` use the system's C library, since static programs cannot use the name services
-//! that provide a site's accounts. They are linked by zig with the symbols of an old version of that library, so that
-//! packages from any builder can be installed on Enterprise Linux 8 and newer systems.
+//! Except for `musl`, the programs use the C library of the system, because static programs cannot use the name
+//! services that provide the accounts of a site. They are linked by zig with the symbols of an old version of that
+//! library, so that packages from any builder can be installed on Enterprise Linux 8 and newer systems.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a separate program")]
 
 mod deb;
 mod elf;
@@ -23,7 +23,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use clap::{Parser, ValueEnum};
 
-use elf::Needs;
+use elf::Requirements;
 use target::{Arch, Libc, OLDEST_GLIBC, Target};
 use tree::Places;
 
@@ -42,7 +42,7 @@ struct Options {
     /// Build with this machine's compiler; the programs then need a C library as new as this machine's
     #[arg(long, conflicts_with = "programs")]
     native: bool,
-    /// Root directory with a shell for the image [default: made by debootstrap]
+    /// Root directory with a shell for the image [default: created by debootstrap]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// Compress less: packages are larger and built faster
@@ -71,7 +71,7 @@ enum Kind {
 struct Package<'a> {
     target: Target,
     programs: &'a Path,
-    needs: &'a Needs,
+    requirements: &'a Requirements,
     output: &'a Path,
     fast: bool,
 }
@@ -106,7 +106,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs for one C library, and makes packages of them.
+/// Builds the programs for one C library, and creates packages of them.
 fn make_kinds(options: &Options, libc: Libc, kinds: &[Kind], output: &Path) -> anyhow::Result<()> {
     let this_machine = Arch::of_this_machine();
     let arch = options.arch.or(this_machine).context("--arch x86_64 or aarch64 is needed on this machine")?;
@@ -119,16 +119,18 @@ fn make_kinds(options: &Options, libc: Libc, kinds: &[Kind], output: &Path) -> a
         None if options.native => layout::build()?,
         None => target.build()?,
     };
-    let needs = check(&programs, target)?;
-    // Programs built here must not need a newer library; other programs declare their requirements.
+    let requirements = check(&programs, target)?;
+    // Programs that were built here must not need a newer library. For other programs, the package declares their
+    // requirements.
     if options.programs.is_none() && !options.native {
-        let newest = needs.glibc();
+        let newest = requirements.glibc();
         ensure!(
             newest <= Some(OLDEST_GLIBC),
             "the programs need a C library newer than {OLDEST_GLIBC}: {newest:?}"
         );
     }
-    let package = Package { target, programs: &programs, needs: &needs, output, fast: options.fast };
+    let package =
+        Package { target, programs: &programs, requirements: &requirements, output, fast: options.fast };
     for kind in kinds {
         let place = tempfile::tempdir()?;
         let name = match kind {
@@ -140,30 +142,30 @@ fn make_kinds(options: &Options, libc: Libc, kinds: &[Kind], output: &Path) -> a
         };
         println!("{name}");
     }
-    match needs.glibc() {
+    match requirements.glibc() {
         Some(glibc) => eprintln!("package: the programs need glibc {glibc} or newer"),
-        None => eprintln!("package: the programs need no library"),
+        None => eprintln!("package: the programs need no C library"),
     }
     Ok(())
 }
 
-/// Checks that all programs are there and made for the target, and returns what they need.
-fn check(programs: &Path, target: Target) -> anyhow::Result<Needs> {
-    let mut needs = Needs::default();
+/// Checks that all programs exist and are built for the target, and returns their requirements.
+fn check(programs: &Path, target: Target) -> anyhow::Result<Requirements> {
+    let mut requirements = Requirements::default();
     for program in htc_hooks::cli::PROGRAMS {
         let path = programs.join(program.name);
-        let found = elf::architecture(&path)?;
-        ensure!(found == Some(target.arch), "{}: not a program for {}", path.display(), target.arch.name());
-        needs.extend(Needs::of_program(&path)?);
+        let arch = elf::architecture(&path)?;
+        ensure!(arch == Some(target.arch), "{}: not a program for {}", path.display(), target.arch.name());
+        requirements.extend(Requirements::read_program(&path)?);
     }
     if target.libc == Libc::Musl {
-        let libraries = &needs.libraries;
+        let libraries = &requirements.libraries;
         ensure!(libraries.is_empty(), "the programs are not static: {libraries:?}");
     }
-    Ok(needs)
+    Ok(requirements)
 }
 
-/// Makes `htc-hooks-VERSION-TARGET.tar.gz`: bin and share below one directory.
+/// Creates `htc-hooks-VERSION-TARGET.tar.gz`, which contains bin and share below one directory.
 fn make_archive(package: &Package<'_>, place: &Path) -> anyhow::Result<String> {
     let name = format!("htc-hooks-{VERSION}-{}", package.target.triple());
     let root = place.join(&name);
@@ -188,11 +190,11 @@ fn run(program: &str, words: &[&str], at: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Returns the time of the commit (seconds since 1970), used for all files in the packages so that two builds
+/// Returns the time of the commit in seconds since 1970. All files in the packages have this time, so that two builds
 /// are identical.
 fn date() -> anyhow::Result<u64> {
-    if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
-        return given.parse().context("SOURCE_DATE_EPOCH");
+    if let Ok(epoch) = std::env::var("SOURCE_DATE_EPOCH") {
+        return epoch.parse().context("SOURCE_DATE_EPOCH");
     }
     let log = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(layout::source()).output();
     Ok(log.ok().and_then(|output| String::from_utf8(output.stdout).ok()?.trim().parse().ok()).unwrap_or(0))

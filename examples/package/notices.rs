@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-/// Returns the notices of all crates that the programs are linked from; a text that several crates share is
-/// included once.
+/// Returns the notices of all crates that are linked into the programs. A text that several crates share is included
+/// once.
 pub(crate) fn notices(source: &Path, target: &str) -> anyhow::Result<String> {
     let metadata = metadata(source, target)?;
     let linked = linked(&metadata);
@@ -27,17 +27,18 @@ pub(crate) fn notices(source: &Path, target: &str) -> anyhow::Result<String> {
             text(&package["version"]),
             text(&package["license"])
         );
-        let found = of_crate(Path::new(text(&package["manifest_path"])).parent().unwrap_or(source))?;
-        ensure!(!found.is_empty(), "{name} has no notice");
-        for notice in found {
+        let crate_notices =
+            read_crate_notices(Path::new(text(&package["manifest_path"])).parent().unwrap_or(source))?;
+        ensure!(!crate_notices.is_empty(), "{name} has no notice");
+        for notice in crate_notices {
             texts.entry(notice).or_default().push(name.clone());
         }
     }
-    let mut all = "The programs are linked from these libraries, whose licences follow.\n".to_owned();
+    let mut result = "The programs are linked from these libraries, whose licences follow.\n".to_owned();
     for (notice, names) in texts {
-        all.push_str(&format!("\n{}\n{}\n\n{}\n", "=".repeat(72), names.join("\n"), notice.trim()));
+        result.push_str(&format!("\n{}\n{}\n\n{}\n", "=".repeat(72), names.join("\n"), notice.trim()));
     }
-    Ok(all)
+    Ok(result)
 }
 
 fn text(value: &Value) -> &str {
@@ -60,8 +61,8 @@ fn metadata(source: &Path, target: &str) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Returns the ids of the packages that are linked into a program: no build dependencies, test dependencies
-/// or macros.
+/// Returns the ids of the packages that are linked into a program, without build dependencies, test dependencies and
+/// macros.
 fn linked(metadata: &Value) -> Vec<&str> {
     let nodes = array(&metadata["resolve"]["nodes"]);
     let macros: Vec<&str> = array(&metadata["packages"])
@@ -73,25 +74,25 @@ fn linked(metadata: &Value) -> Vec<&str> {
         })
         .map(|package| text(&package["id"]))
         .collect();
-    let mut found = vec![text(&metadata["resolve"]["root"])];
+    let mut ids = vec![text(&metadata["resolve"]["root"])];
     let mut next = 0;
-    while let Some(&id) = found.get(next) {
+    while let Some(&id) = ids.get(next) {
         next += 1;
         let Some(node) = nodes.iter().find(|node| node["id"] == id) else { continue };
         for dependency in array(&node["deps"]) {
             let id = text(&dependency["pkg"]);
-            let ours = array(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
-            if ours && !found.contains(&id) && !macros.contains(&id) {
-                found.push(id);
+            let is_linked = array(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+            if is_linked && !ids.contains(&id) && !macros.contains(&id) {
+                ids.push(id);
             }
         }
     }
-    found
+    ids
 }
 
-/// Returns the files of a crate that contain notices, and the notice at the beginning of PCRE2, which has no
-/// separate file.
-fn of_crate(directory: &Path) -> anyhow::Result<Vec<String>> {
+/// Returns the contents of the notice files of a crate. For PCRE2, this includes the notice at the beginning of its
+/// source, which is not in a separate file.
+fn read_crate_notices(directory: &Path) -> anyhow::Result<Vec<String>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
@@ -105,15 +106,15 @@ fn of_crate(directory: &Path) -> anyhow::Result<Vec<String>> {
         }
     }
     paths.sort();
-    let mut found = Vec::new();
+    let mut notices = Vec::new();
     for path in paths {
-        found.push(String::from_utf8_lossy(&fs::read(path)?).into_owned());
+        notices.push(String::from_utf8_lossy(&fs::read(path)?).into_owned());
     }
     if let Ok(code) = fs::read_to_string(directory.join("upstream/src/pcre2_compile.c")) {
         let head =
             code.split_inclusive("*/").take_while(|part| !part.contains("#include")).collect::<String>();
-        ensure!(head.contains("Redistribution"), "PCRE2 has no notice where it was");
-        found.push(head);
+        ensure!(head.contains("Redistribution"), "PCRE2 has no notice at the beginning of its source");
+        notices.push(head);
     }
-    Ok(found)
+    Ok(notices)
 }

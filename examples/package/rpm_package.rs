@@ -12,7 +12,7 @@ use crate::{DESCRIPTION, HOMEPAGE, MAINTAINER, Package, SUMMARY, VERSION, date};
 /// Directories that no other package owns, below /usr.
 const OWN_DIRECTORIES: [&str; 3] = [DOCUMENTS, Places::RPM.licences, "share/htc-hooks"];
 
-/// Makes `htc-hooks-VERSION-1.ARCHITECTURE.rpm`.
+/// Creates `htc-hooks-VERSION-1.ARCHITECTURE.rpm`.
 pub(crate) fn make(package: &Package<'_>, place: &Path) -> anyhow::Result<String> {
     let usr = place.join("usr");
     tree::lay_out(package.programs, &usr, package.target, &Places::RPM)?;
@@ -39,11 +39,11 @@ pub(crate) fn make(package: &Package<'_>, place: &Path) -> anyhow::Result<String
             format!("- Package of release {VERSION}; changes: {DOCUMENTS}/CHANGELOG.md"),
             now,
         );
-    // Requirements as rpm's own generator writes them.
-    for (library, version) in &package.needs.versions {
+    // The requirements have the form that rpm's own generator uses.
+    for (library, version) in &package.requirements.versions {
         builder.requires(Dependency::any(format!("{library}({version})(64bit)")));
     }
-    for library in &package.needs.libraries {
+    for library in &package.requirements.libraries {
         builder.requires(Dependency::any(format!("{library}()(64bit)")));
     }
     add_directories(&mut builder, &usr)?;
@@ -76,7 +76,9 @@ fn add_directories(builder: &mut PackageBuilder, usr: &Path) -> anyhow::Result<(
     let mut directories = std::collections::BTreeSet::new();
     for file in tree::files(usr)? {
         let name = file.strip_prefix(usr)?;
-        let is_own = |directory: &&Path| OWN_DIRECTORIES.iter().any(|own| directory.starts_with(own));
+        let is_own = |directory: &&Path| {
+            OWN_DIRECTORIES.iter().any(|own_directory| directory.starts_with(own_directory))
+        };
         directories.extend(name.ancestors().skip(1).filter(is_own).map(Path::to_owned));
     }
     for directory in directories {

@@ -1,4 +1,4 @@
-//! The systems that packages are made for, and how programs are built for them.
+//! The systems for which packages are created, and the build of the programs for them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,10 +20,10 @@ pub(crate) enum Arch {
     Aarch64,
 }
 
-/// C library that the programs are linked with.
+/// C library of the programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Libc {
-    /// The system's own, as a shared library
+    /// The shared C library of the system
     Glibc,
     /// musl, linked statically
     Musl,
@@ -33,7 +33,7 @@ pub(crate) enum Libc {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Version(pub(crate) u32, pub(crate) u32);
 
-/// One system that programs are built for.
+/// System for which programs are built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target {
     pub(crate) arch: Arch,
@@ -70,7 +70,7 @@ impl std::fmt::Display for Version {
 }
 
 impl Target {
-    /// Returns the name of the target for Rust. Archives carry it, so that `cargo binstall` finds them.
+    /// Returns the name of the target for Rust. The names of archives contain it, so that `cargo binstall` finds them.
     pub(crate) fn triple(self) -> String {
         let libc = match self.libc {
             Libc::Glibc => "gnu",
@@ -87,13 +87,13 @@ impl Target {
             Libc::Glibc => format!("{}.{OLDEST_GLIBC}", self.triple()),
             Libc::Musl => self.triple(),
         };
-        let built = Command::new("cargo-zigbuild")
+        let result = Command::new("cargo-zigbuild")
             .args(["zigbuild", "--release", "--bins", "--locked", "--target", &target])
             .arg("--message-format=json-render-diagnostics")
             .current_dir(layout::source())
             .stderr(Stdio::inherit())
             .output();
-        let output = match built {
+        let output = match result {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
                 "cargo-zigbuild is not on PATH\nhint: python3 -m venv zig && zig/bin/pip install cargo-zigbuild ziglang && \
                  PATH=$PWD/zig/bin:$PATH; or --native, for systems with this machine's C library"
@@ -104,7 +104,8 @@ impl Target {
         layout::directory_of_programs(&output.stdout)
     }
 
-    /// Fails if the compiler has no standard library for the target, before an error for each dependency says so.
+    /// Returns an error if the compiler has no standard library for the target. Without this check, the build of each
+    /// dependency would print one.
     fn check_standard_library(self) -> anyhow::Result<()> {
         let triple = self.triple();
         let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

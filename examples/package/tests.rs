@@ -1,5 +1,5 @@
-//! Packages of seven copies of one small program: names, locations of files, and the output of the systems'
-//! tools.
+//! Tests of packages with seven copies of one small program: their names, the locations of files, and the output of the
+//! tools that read packages.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ const EVERYWHERE: [&str; 9] = [
     "share/doc/htc-hooks/examples/quickstart/run",
 ];
 
-/// Makes packages, and returns the names of the files in each as a program of the system lists them.
+/// Creates a package, and returns the names of its files, which a program of the system lists.
 fn make(kind: &str, list: &[&str]) -> Option<BTreeSet<String>> {
     // Notices of licences come from cargo's metadata.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -40,10 +40,11 @@ fn make(kind: &str, list: &[&str]) -> Option<BTreeSet<String>> {
     let options =
         Options::parse_from(["package", kind, "--fast", "--programs", programs.path().to_str().unwrap()]);
     make_kinds(&options, Libc::Glibc, &options.kinds, output.path()).unwrap();
-    let made: Vec<_> = std::fs::read_dir(output.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let [made] = &made[..] else { panic!("{made:?}") };
-    assert_eq!(made.file_name().unwrap().to_str().unwrap(), expected_name(kind));
-    let listed = Command::new(list[0]).args(&list[1..]).arg(made).output();
+    let packages: Vec<_> =
+        std::fs::read_dir(output.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [package] = &packages[..] else { panic!("{packages:?}") };
+    assert_eq!(package.file_name().unwrap().to_str().unwrap(), expected_name(kind));
+    let listed = Command::new(list[0]).args(&list[1..]).arg(package).output();
     let Ok(listed) = listed else {
         println!("skipped: no {} to list the package", list[0]);
         return None;
@@ -62,14 +63,14 @@ fn expected_name(kind: &str) -> String {
     }
 }
 
-/// Fails unless a listing has all names; `prefix` is put before each.
+/// Fails if a list lacks one of the names. `prefix` is added to the names.
 fn has_all(listed: &BTreeSet<String>, prefix: &str, names: &[&str]) {
     for name in names {
         let name = format!("{prefix}{name}");
         assert!(listed.contains(&name), "no {name} in {listed:#?}");
     }
-    let odd = listed.iter().find(|name| name.contains("examples/package") || name.ends_with(".rs"));
-    assert_eq!(odd, None, "code of examples");
+    let source_file = listed.iter().find(|name| name.contains("examples/package") || name.ends_with(".rs"));
+    assert_eq!(source_file, None, "the package contains source code");
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn an_rpm_has_its_files_where_rpm_expects_them_and_requires_versions_of_symbols(
     assert!(listed.contains("libc.so.6()(64bit)"), "{listed:#?}");
 }
 
-/// A program that is not for the architecture of the package is refused, not packed.
+/// A program for another architecture than that of the package is refused.
 #[test]
 fn programs_for_another_architecture_are_refused() {
     let programs = tempfile::tempdir().unwrap();
@@ -143,23 +144,23 @@ fn programs_for_another_architecture_are_refused() {
     assert!(error.to_string().contains("not a program for"), "{error}");
 }
 
-/// `cargo binstall` replaces `{ ... }` in the addresses that Cargo.toml has for it.
+/// `cargo binstall` replaces `{ ... }` in the addresses in Cargo.toml.
 #[test]
-fn binstall_finds_the_archives_under_the_names_that_they_are_made_with() {
+fn archives_have_the_names_that_binstall_expects() {
     let manifest = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();
     let binstall = &manifest["package"]["metadata"]["binstall"];
     for libc in [Libc::Glibc, Libc::Musl] {
         let target = Target { arch: Arch::Aarch64, libc }.triple();
-        let filled = |key: &str| {
+        let expand = |key: &str| {
             let text = binstall[key].as_str().unwrap();
             text.replace("{ name }", "htc-hooks")
                 .replace("{ version }", VERSION)
                 .replace("{ target }", &target)
         };
         let name = format!("htc-hooks-{VERSION}-{target}");
-        assert!(filled("pkg-url").ends_with(&format!("/{name}.tar.gz")), "{}", filled("pkg-url"));
-        assert_eq!(filled("bin-dir"), format!("{name}/bin/{{ bin }}{{ binary-ext }}"));
+        assert!(expand("pkg-url").ends_with(&format!("/{name}.tar.gz")), "{}", expand("pkg-url"));
+        assert_eq!(expand("bin-dir"), format!("{name}/bin/{{ bin }}{{ binary-ext }}"));
     }
     assert_eq!(binstall["pkg-fmt"].as_str(), Some("tgz"));
 }

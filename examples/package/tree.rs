@@ -1,4 +1,4 @@
-//! The files of a package, laid out below a directory, independent of this builder's umask, times and links.
+//! The directory tree of a package, which does not depend on umask, times and links of the builder.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) const DOCUMENTS: &str = "share/doc/htc-hooks";
 /// Schemas of the programs' JSON, which other programs read, below the prefix.
 const SCHEMAS: &str = "share/htc-hooks/schemas";
 
-/// Lays out the programs and everything that belongs to them below a prefix.
+/// Copies the programs and all files that belong to them below a prefix.
 pub(crate) fn lay_out(programs: &Path, prefix: &Path, target: Target, places: &Places) -> anyhow::Result<()> {
     layout::install(programs, prefix, false)?;
     let zsh = prefix.join(places.zsh);
@@ -46,7 +46,7 @@ pub(crate) fn lay_out(programs: &Path, prefix: &Path, target: Target, places: &P
     for directory in ["docs", "examples"] {
         for file in files(&source.join(directory))? {
             let name = file.strip_prefix(source)?;
-            if is_left_out(name) {
+            if is_excluded(name) {
                 continue;
             }
             let to = match name.strip_prefix("docs/schemas") {
@@ -69,16 +69,17 @@ pub(crate) fn lay_out(programs: &Path, prefix: &Path, target: Target, places: &P
 }
 
 /// Examples that are useful only in a source tree.
-const OF_SOURCES: [&str; 3] = ["examples/package", "examples/install", "examples/playground"];
+const SOURCE_EXAMPLES: [&str; 3] = ["examples/package", "examples/install", "examples/playground"];
 
-/// True for files that only a source tree needs, and for files that an interpreter left next to a script.
-fn is_left_out(name: &Path) -> bool {
-    OF_SOURCES.iter().any(|directory| name.starts_with(directory))
+/// Returns true for files that are useful only in a source tree, and for files that an interpreter has created next to
+/// a script.
+fn is_excluded(name: &Path) -> bool {
+    SOURCE_EXAMPLES.iter().any(|directory| name.starts_with(directory))
         || (name.starts_with("examples") && name.extension().is_some_and(|kind| kind == "rs"))
         || name.components().any(|part| part.as_os_str() == "__pycache__")
 }
 
-/// Compresses a file, without its name and time in the result.
+/// Compresses a file. The result does not contain its name and time.
 pub(crate) fn compress(file: &Path) -> anyhow::Result<()> {
     run("gzip", &["-9n", &file.to_string_lossy()], Path::new("/")).map(drop)
 }
@@ -91,20 +92,20 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 
 /// Returns the files and links below a directory, in the order of their names.
 pub(crate) fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
         if path.is_dir() && !path.is_symlink() {
-            found.extend(files(&path)?);
+            paths.extend(files(&path)?);
         } else {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found.sort();
-    Ok(found)
+    paths.sort();
+    Ok(paths)
 }
 
-/// Sets modes that do not depend on the builder's umask: everybody can read all files and execute programs.
+/// Sets modes that do not depend on the umask of the builder: everybody can read all files and execute programs.
 pub(crate) fn set_plain_modes(directory: &Path) -> anyhow::Result<()> {
     std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755))?;
     for entry in std::fs::read_dir(directory)? {
@@ -117,16 +118,16 @@ pub(crate) fn set_plain_modes(directory: &Path) -> anyhow::Result<()> {
             continue;
         }
         let mode = std::fs::metadata(&path)?.permissions().mode();
-        let plain = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(plain))?;
+        let new_mode = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(new_mode))?;
     }
     Ok(())
 }
 
-/// Makes a tar archive of some names below a directory, equal for equal files.
+/// Creates a tar archive of some names below a directory. Equal files result in equal archives.
 pub(crate) fn archive(directory: &Path, names: &[&str], to: &Path) -> anyhow::Result<()> {
     let (time, to) = (format!("--mtime=@{}", date()?), to.to_string_lossy());
-    let same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", &time];
-    ensure!(!names.is_empty(), "an archive of nothing");
-    run("tar", &[&["-cf", &to][..], &same[..], names].concat(), directory).map(drop)
+    let options = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", &time];
+    ensure!(!names.is_empty(), "the archive would be empty");
+    run("tar", &[&["-cf", &to][..], &options[..], names].concat(), directory).map(drop)
 }

@@ -97,7 +97,7 @@ fn a_pilot_returns_its_jobs_before_its_allocation_ends() {
     let words = ["sqlite", "3", "--time=1", "--ntasks=2", "--signal=B:CONT@1"];
     let Some(told) = example("pilot/run", &words, &variables) else { return };
     assert_eq!(told.matches("pilot: the allocation ends soon: no more jobs\n").count(), 1, "{told}");
-    assert_eq!(told.matches("had to leave: evict").count(), 2, "as many as it has slots\n{told}");
+    assert_eq!(told.matches("did not finish: evict").count(), 2, "as many as it has slots\n{told}");
     assert_eq!(
         told.lines().filter(|line| line.split_whitespace().nth(1) == Some("new")).count(),
         3,
@@ -160,7 +160,7 @@ fn impossible_jobs_are_refused_and_unstarted_jobs_are_held() {
 translate_job: JobUniverse = 11: only jobs of the vanilla universe (5) are handed to Slurm
 translate_job: the job has no Cmd
 translate_job: RequestCpus = \"x\": that is not a number
-translate_job: requestlicenses = 2: Slurm cannot be asked for it
+translate_job: requestlicenses = 2: Slurm cannot provide this
 translate_job: WantDocker: jobs in containers are not handed to Slurm
 translate_job: no line '------' on standard input, which parts two ads
 translate_job: sbatch: error: Invalid generic resource (gres) specification

@@ -85,6 +85,6 @@ fn compared(quirk: &str, start_log: &str, same: bool) {
     fs::set_permissions(&master, fs::Permissions::from_mode(0o755)).unwrap();
     let (good, said, complained) = run(place.path());
     assert_eq!(good, same, "{said}{complained}");
-    assert_eq!(said.contains("the pool did the same"), same, "{said}{complained}");
+    assert_eq!(said.contains("the pool has the same results"), same, "{said}{complained}");
     assert_eq!(complained.contains("are not compared"), start_log.is_empty(), "{complained}");
 }

@@ -191,7 +191,7 @@ fn postgres_starts_again() {
     let server = |word: &str| as_hooks(&queue.place.path().join("server")).arg(word).output().unwrap();
     let job = examples().join("jobs/true.ad");
     assert!(queue.command(&["submit", job.to_str().unwrap()]).status.success());
-    assert!(told(&server("start")).contains("it runs already"));
+    assert!(told(&server("start")).contains("it is already running"));
     for word in ["stop", "stop", "start"] {
         let output = server(word);
         assert!(output.status.success(), "{word}: {}", told(&output));
@@ -221,8 +221,7 @@ fn the_output_of_own_jobs_is_kept() {
         command
     };
     let printed = run(&mut call(&[]));
-    let kept =
-        printed.lines().find_map(|line| line.strip_prefix("What the jobs have written is in ")).unwrap();
+    let kept = printed.lines().find_map(|line| line.strip_prefix("the output of the jobs is in ")).unwrap();
     assert_eq!(std::fs::read_to_string(Path::new(kept).join("00000001.out")).unwrap(), "hello\n");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 2);
     let refused = call(&["--jobs=3"]).output().unwrap();

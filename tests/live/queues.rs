@@ -384,9 +384,9 @@ fn the_web_service_serves_no_pages_and_runs_once() {
         let submit = format!("{}/submit", url.trim());
         let output =
             Command::new("curl").args(["-sS", "-H", header, "-d", "Cmd = \"x\"", &submit]).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "pages are not served\n");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "requests from pages are refused\n");
     }
     assert_eq!(queue.list().lines().count(), 1);
     let again = as_hooks(&queue.place.path().join("server")).arg("start").output().unwrap();
-    assert!(told(&again).contains("it runs already"), "{}", told(&again));
+    assert!(told(&again).contains("it is already running"), "{}", told(&again));
 }

@@ -1,5 +1,5 @@
-//! The ClassAd language for one HTML page: the input is an expression and two ads, the output is the value with its
-//! explanation.
+//! Evaluation of ClassAd expressions for an HTML page. The input is an expression and two ads, the output is the value
+//! with its explanation.
 //!
 //! The page and this module exchange bytes: the page reserves memory with [`input`], writes a JSON object there,
 //! calls [`evaluate`], and reads the JSON object at [`output`].
@@ -82,7 +82,7 @@ pub fn answer(request: &Json) -> Json {
     result
 }
 
-/// Describes whether two ads match, and if not, which clause is the reason.
+/// Returns a text that says if two ads match and, if they do not, names the clause that prevents it.
 fn match_text(pair: &MatchAd<'_>, my: &ClassAd, target: &ClassAd) -> String {
     if pair.symmetric() {
         return "the ads match".to_owned();
@@ -96,7 +96,7 @@ fn match_text(pair: &MatchAd<'_>, my: &ClassAd, target: &ClassAd) -> String {
     refusal.unwrap_or_else(|| "the ads do not match".to_owned())
 }
 
-/// Returns a step with the steps that led to it.
+/// Returns a step of an evaluation as JSON, with the steps on which it depends.
 fn render_step(step: &TraceStep, depth: usize) -> Json {
     let steps: Vec<Json> = if depth < MAX_DEPTH {
         step.steps.iter().filter(|step| !step.is_literal()).map(|step| render_step(step, depth + 1)).collect()
@@ -111,7 +111,7 @@ fn render_step(step: &TraceStep, depth: usize) -> Json {
     })
 }
 
-/// Bytes from the page, and bytes for it.
+/// The request of the page, and the answer.
 static BUFFERS: Mutex<(Vec<u8>, Vec<u8>)> = Mutex::new((Vec::new(), Vec::new()));
 
 /// Functions that the page calls.
@@ -153,7 +153,7 @@ mod tests {
     use super::{answer, json};
 
     #[test]
-    fn a_value_comes_with_its_cause() {
+    fn the_answer_contains_the_cause_of_a_value() {
         let request = json!({
             "expression": "TARGET.Cpus >= MY.RequestCpus && TARGET.HasGpu",
             "my": "[ RequestCpus = 2 ]",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_its_field() {
+    fn an_error_names_its_field() {
         assert_eq!(answer(&json!({ "expression": "1 +" }))["where"], "expression");
         assert_eq!(answer(&json!({ "expression": "1", "target": "[ a = ]" }))["where"], "target");
     }

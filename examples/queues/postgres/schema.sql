@@ -1,5 +1,5 @@
--- A queue of jobs for any number of hosts. Each function is one statement of a hook, so a hook that dies in the middle, or a
--- host that is lost, has done nothing or everything. It uses a separate schema, so the database may have other uses.
+-- A queue of jobs for any number of hosts. Each function is one statement of a hook, so a hook that dies, or a
+-- host that is lost, leaves no partial change. It uses a separate schema, so the database may have other uses.
 
 SET client_min_messages = warning;
 CREATE SCHEMA IF NOT EXISTS htc_queue;
@@ -27,9 +27,9 @@ CREATE OR REPLACE FUNCTION ad_value(ad text, name text) RETURNS text LANGUAGE sq
     ORDER BY number DESC LIMIT 1
 $$;
 
--- A job for this worker: the ad with the lines by which the later hooks recognize it. Other workers are not waited for: jobs
--- that they are about to fetch are skipped. A worker that has not renewed its lease in time has lost its job. The output of
--- the job is stored in the directory `output`, unless the job says where.
+-- Returns a job for this worker: the ad with the lines by which the later hooks recognize it. It does not wait for other
+-- workers: jobs that they are about to fetch are skipped. A worker that has not renewed its lease in time has lost its job.
+-- The output of the job is stored in the directory `output`, unless the job names another location.
 CREATE OR REPLACE FUNCTION queue_fetch(taker text, held interval, output text) RETURNS SETOF text LANGUAGE sql SET search_path = htc_queue AS $$
     WITH lost AS (
         UPDATE job SET state = 'new', lease = NULL WHERE id IN (
@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION queue_fetch(taker text, held interval, output text) R
                      CASE WHEN ad_value(ad, 'Err') IS NULL THEN format(E'\nErr = "%s/%s.err"', output, job.id) END)
 $$;
 
--- The slot refused the job: it is offered again, after the others; after three refusals it fails.
+-- Records that the slot refused the job. It is offered again, after the others; after three refusals it has failed.
 CREATE OR REPLACE FUNCTION queue_reject(text_of_job text) RETURNS void LANGUAGE sql SET search_path = htc_queue AS $$
     UPDATE job SET refused = refused + 1, lease = NULL, outcome = format('refused %s times', refused + 1),
                    state = CASE WHEN state = 'cancelled' THEN state WHEN refused + 1 < 3 THEN 'new' ELSE 'failed' END
@@ -57,19 +57,19 @@ CREATE OR REPLACE FUNCTION queue_reject(text_of_job text) RETURNS void LANGUAGE 
           AND state IN ('claimed', 'cancelled')
 $$;
 
--- The job runs: its lease is renewed.
+-- Renews the lease of a running job.
 CREATE OR REPLACE FUNCTION queue_update(text_of_job text, held interval) RETURNS void LANGUAGE sql SET search_path = htc_queue AS $$
     UPDATE job SET lease = now() + held
     WHERE id = ad_value(text_of_job, 'QueueName')::bigint AND attempt = ad_value(text_of_job, 'QueueAttempt')::int
           AND lease IS NOT NULL
 $$;
 
--- The job has ended (exit, hold), or was removed or evicted. If its lease has expired, another slot has it: the late end is
--- only recorded.
+-- Records that the job has ended (exit, hold), or was removed or evicted. If its lease has expired, another slot has it, and
+-- the late end is only recorded.
 CREATE OR REPLACE FUNCTION queue_end(how text, text_of_job text) RETURNS void LANGUAGE plpgsql SET search_path = htc_queue AS $$
 DECLARE
     to_state text := 'new';
-    said text := 'had to leave: ' || how;
+    said text := 'did not finish: ' || how;
     number bigint := ad_value(text_of_job, 'QueueName');
     try int := ad_value(text_of_job, 'QueueAttempt');
 BEGIN

@@ -10,11 +10,11 @@ import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Number of refusals after which a job fails.
-MOST_REFUSALS = 3
+MAX_REFUSALS = 3
 # Number of evictions and lost leases after which a job is not tried again.
-MOST_TRIES = 10
+MAX_TRIES = 10
 # Maximum number of jobs submitted at once, so that a typing error does not fill the disk.
-MOST_JOBS = 1_000_000
+MAX_JOBS = 1_000_000
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS job (
@@ -42,14 +42,14 @@ class Refused(Exception):
     """A request is refused; the text is the reason."""
 
 
-def tell(kind, error, trace):
+def report_error(kind, error, trace):
     """Reports errors caused by users or a full disk in one line."""
     if not issubclass(kind, (Refused, sqlite3.Error, OSError)):
         return sys.__excepthook__(kind, error, trace)
     print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
 
 
-sys.excepthook = tell
+sys.excepthook = report_error
 # Ads may contain any bytes, which are returned unchanged.
 for stream in (sys.stdin, sys.stdout):
     stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -62,7 +62,7 @@ def lease(text):
     except ValueError:
         seconds = 0.0
     if not (math.isfinite(seconds) and seconds > 0):
-        raise Refused(f"QUEUE_LEASE_SECONDS = '{text}' is no number of seconds")
+        raise Refused(f"QUEUE_LEASE_SECONDS = '{text}' is not a number of seconds")
     return seconds
 
 
@@ -87,7 +87,7 @@ def ads(text):
         line = line.rstrip("\r")
         if line.strip():
             if not re.match(r"\s*([A-Za-z_][\w.]*\s*=\s*[^\s=]|#)", line):
-                raise Refused(f"line {number} is no attribute of an ad: {ascii(line[:60])}")
+                raise Refused(f"line {number} is not an attribute of an ad: {ascii(line[:60])}")
             if not line.lstrip().startswith("#") and not EARLIER.match(line):
                 ad.append(line + "\n")
         elif ad:
@@ -96,7 +96,7 @@ def ads(text):
 
 
 class Store:
-    """The queue. Every call is one transaction, so a hook that dies in its middle has done nothing."""
+    """The queue. Each use is one transaction, so a hook that dies changes nothing."""
 
     def __init__(self, mode="rw"):
         self.begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
@@ -136,10 +136,10 @@ class Store:
         for lost in self.base.execute(
             "SELECT id, attempt FROM job WHERE state = 'claimed' AND lease < ?", (now,)
         ).fetchall():
-            enough = lost["attempt"] >= MOST_TRIES
+            has_failed = lost["attempt"] >= MAX_TRIES
             self.base.execute(
                 "UPDATE job SET state = ?, outcome = ?, lease = NULL WHERE id = ?",
-                ("failed" if enough else "new", f"lost {lost['attempt']} times" if enough else None, lost["id"]),
+                ("failed" if has_failed else "new", f"lost {lost['attempt']} times" if has_failed else None, lost["id"]),
             )
             self.note(lost["id"], lost["attempt"], "lease lost")
         job = self.base.execute(
@@ -162,47 +162,47 @@ class Store:
         )
 
     def give_back(self, ad):
-        """The output of `fetch` was not received: the job is new again."""
-        if (job := self.mine(ad)) is not None and job["state"] == "claimed":
+        """Makes a job new again, because the output of `fetch` was not received."""
+        if (job := self.claimed_job(ad)) is not None and job["state"] == "claimed":
             self.base.execute("UPDATE job SET state = 'new', lease = NULL WHERE id = ?", (job["id"],))
-            self.note(job["id"], job["attempt"], "nobody took it")
+            self.note(job["id"], job["attempt"], "not received")
 
-    def mine(self, ad):
-        """The job of an ad, if that attempt still has its lease."""
+    def claimed_job(self, ad):
+        """Returns the job of an ad, or None if this attempt has lost its lease."""
         return self.base.execute(
             "SELECT * FROM job WHERE id = CAST(? AS TEXT) AND attempt = CAST(? AS TEXT) AND state IN ('claimed', 'cancelled')",
             (raw(value(ad, "QueueName")), raw(value(ad, "QueueAttempt"))),
         ).fetchone()
 
     def reject(self, ad):
-        """The slot refused the job: it is offered again, after the others."""
-        job = self.mine(ad)
+        """Records that the slot refused the job, which is offered again after the others."""
+        job = self.claimed_job(ad)
         if job is None:
             return
         if job["state"] == "cancelled":
             self.base.execute("UPDATE job SET lease = NULL WHERE id = ?", (job["id"],))
             return
         refused = job["refused"] + 1
-        enough = refused >= MOST_REFUSALS
+        has_failed = refused >= MAX_REFUSALS
         self.base.execute(
             "UPDATE job SET state = ?, refused = ?, outcome = ?, lease = NULL WHERE id = ?",
-            ("failed" if enough else "new", refused, f"refused {refused} times", job["id"]),
+            ("failed" if has_failed else "new", refused, f"refused {refused} times", job["id"]),
         )
         self.note(job["id"], job["attempt"], "rejected")
 
     def update(self, ad, held):
-        """The job runs: its lease is renewed."""
-        if (job := self.mine(ad)) is not None:
+        """Renews the lease of a running job."""
+        if (job := self.claimed_job(ad)) is not None:
             self.base.execute("UPDATE job SET lease = ? WHERE id = ?", (time.time() + held, job["id"]))
 
     def end(self, how, ad):
-        """The job has ended (exit, hold), or was removed or evicted."""
-        job = self.mine(ad)
+        """Records that the job has ended (exit, hold), or was removed or evicted."""
+        job = self.claimed_job(ad)
         if job is None:
             # Its lease has expired and another slot has it, or it has already ended.
             self.note(value(ad, "QueueName"), value(ad, "QueueAttempt"), f"late end: {how}")
             return
-        state, outcome = "new", f"had to leave: {how}"
+        state, outcome = "new", f"did not finish: {how}"
         if how == "exit" and value(ad, "ExitBySignal") == "true":
             state, outcome = "failed", f"died by signal {value(ad, 'ExitSignal')}"
         elif how == "exit":
@@ -210,7 +210,7 @@ class Store:
             state, outcome = ("done" if status == "0" else "failed"), f"exited with status {status}"
         elif how == "hold":
             state, outcome = "failed", f"held: {value(ad, 'HoldReason')}"
-        if state == "new" and job["attempt"] >= MOST_TRIES:
+        if state == "new" and job["attempt"] >= MAX_TRIES:
             state = "failed"
         if job["state"] == "cancelled":
             state = "cancelled"
@@ -228,9 +228,9 @@ class Store:
         found = [raw(ad) for ad in ads(text)]
         jobs = len(found) * copies
         if not found:
-            raise Refused("there is no ad in it")
-        if not 0 < jobs <= MOST_JOBS:
-            raise Refused(f"{jobs} jobs are not handed in at once, but 1 to {MOST_JOBS}")
+            raise Refused("it contains no ad")
+        if not 0 < jobs <= MAX_JOBS:
+            raise Refused(f"{jobs} jobs cannot be submitted at once, only 1 to {MAX_JOBS}")
         rows = ((ad,) for ad in found for _ in range(copies))
         self.base.executemany("INSERT INTO job (ad) VALUES (CAST(? AS TEXT))", rows)
         return jobs
@@ -248,8 +248,8 @@ class Store:
         return "".join(row["result"].rstrip("\n") + "\n\n" for row in rows)
 
     def retry(self, ids):
-        """Makes jobs that have ended new again, or all failed ones for `None`; returns their number. A job that was cancelled
-        while it ran has ended when its end is known, or its lease has expired."""
+        """Makes jobs that have ended new again, or all failed jobs for `None`. Returns their number. A job that was cancelled
+        while it ran has ended when its end was reported, or its lease has expired."""
         change = "UPDATE job SET state = 'new', refused = 0, outcome = NULL, result = NULL, lease = NULL WHERE state"
         if ids is None:
             return self.base.execute(f"{change} = 'failed'").rowcount

@@ -44,7 +44,7 @@ def parts(text):
     """The texts before and after the line of dashes."""
     first, dashes, second = text.partition("\n------\n")
     if not dashes:
-        raise Refused("no line '------' on standard input, which parts two ads")
+        raise Refused("standard input has no line '------' between two ads")
     return first, second
 
 
@@ -64,7 +64,7 @@ def value(ad, name):
     if not re.fullmatch(r'-?[0-9.]+|true|false|undefined|"([^"\\]|\\.)*"', text, re.I):
         if not shutil.which("htc-classad-eval"):
             raise Refused(f"{name} = {text}: no htc-classad-eval on PATH to evaluate it with")
-        lines = "".join(f"{one} = {what}\n" for one, what in ad.items())
+        lines = "".join(f"{key} = {text}\n" for key, text in ad.items())
         text = run(["htc-classad-eval", "-quiet", "-ads", "-", "-af:V", name], lines)
         if text in ("undefined", "error"):
             raise Refused(f"{name} = {ad[name.lower()]}: that is {text}")
@@ -97,21 +97,21 @@ def quoted(text):
 
 def words(text):
     """Words of the new syntax of Arguments and Environment: separated by blanks, except within '...', where '' is a quote."""
-    found, word, inside, at = [], None, False, 0
+    found, word, in_quotes, at = [], None, False, 0
     while at < len(text):
-        one = text[at]
-        if one == "'":
+        character = text[at]
+        if character == "'":
             word = word or ""
-            if inside and text[at + 1 : at + 2] == "'":
+            if in_quotes and text[at + 1 : at + 2] == "'":
                 word, at = word + "'", at + 1
             else:
-                inside = not inside
-        elif one in " \t\n\r" and not inside:
+                in_quotes = not in_quotes
+        elif character in " \t\n\r" and not in_quotes:
             if word is not None:
                 found.append(word)
             word = None
         else:
-            word = (word or "") + one
+            word = (word or "") + character
         at += 1
     return found if word is None else found + [word]
 
@@ -134,18 +134,18 @@ def refuse(source):
     """Refuses jobs that Slurm cannot run as a pool would; reports minor differences."""
     universe = number(source, "JobUniverse", 5)
     if universe != 5:
-        raise Refused(f"JobUniverse = {universe}: only jobs of the vanilla universe (5) are handed to Slurm")
+        raise Refused(f"JobUniverse = {universe}: only jobs of the vanilla universe (5) are submitted to Slurm")
     for name in ("WantDocker", "WantContainer"):
         if (value(source, name) or "false").lower() != "false":
-            raise Refused(f"{name}: jobs in containers are not handed to Slurm")
+            raise Refused(f"{name}: jobs in containers are not submitted to Slurm")
     if not string(source, "Cmd"):
         raise Refused("the job has no Cmd")
     for name in source:
         if name.startswith("request") and name not in REQUESTS and number(source, name):
-            raise Refused(f"{name} = {source[name]}: Slurm cannot be asked for it")
+            raise Refused(f"{name} = {source[name]}: Slurm cannot provide this")
     for name in ("TransferInput", "TransferOutputRemaps"):
         if string(source, name):
-            print(f"{name}: no file is moved, the job finds them where they lie", file=sys.stderr)
+            print(f"{name}: files are not transferred, and the job must find them at their locations", file=sys.stderr)
 
 
 def script(source):
@@ -165,34 +165,34 @@ def script(source):
 def options(source):
     """The options of sbatch for a job."""
     iwd = string(source, "Iwd", "/")
-    told = [f"--chdir={iwd}", "--export=NONE", "--no-requeue", "--ntasks=1"]
-    told.append(f"--cpus-per-task={number(source, 'RequestCpus', 1)}")
+    result = [f"--chdir={iwd}", "--export=NONE", "--no-requeue", "--ntasks=1"]
+    result.append(f"--cpus-per-task={number(source, 'RequestCpus', 1)}")
     if (gpus := number(source, "RequestGpus")) > 0:
-        told.append(f"--gpus={gpus}")
+        result.append(f"--gpus={gpus}")
     if (memory := number(source, "RequestMemory")) > 0:
-        told.append(f"--mem={memory}M")
+        result.append(f"--mem={memory}M")
     for option, attribute in (("--output", "Out"), ("--error", "Err"), ("--input", "In")):
         # Slurm replaces %j and the like in names of files; a doubled percent sign stands for itself.
         path = os.path.join(iwd, string(source, attribute, "/dev/null") or "/dev/null")
-        told.append(f"{option}={path.replace('%', '%%')}")
+        result.append(f"{option}={path.replace('%', '%%')}")
     if (longest := number(source, "MaxWallTimeMins")) > 0:
-        told.append(f"--time={longest}")
+        result.append(f"--time={longest}")
     if queue := string(source, "BatchQueue") or string(source, "remote_queue"):
-        told.append(f"--partition={queue}")
-    return told
+        result.append(f"--partition={queue}")
+    return result
 
 
 def run(command, text=None):
     """Standard output of a command; if it fails, the hook fails."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, input=text, capture_output=True, text=True, errors="surrogateescape", timeout=120
         )
     except FileNotFoundError:
         raise Refused(f"no {command[0]} on PATH") from None
-    if done.returncode != 0:
-        raise Refused(done.stderr.strip() or f"{command[0]} ended with status {done.returncode}")
-    return done.stdout.strip()
+    if result.returncode != 0:
+        raise Refused(result.stderr.strip() or f"{command[0]} ended with status {result.returncode}")
+    return result.stdout.strip()
 
 
 def submit(source):
@@ -203,32 +203,32 @@ def submit(source):
     Without GlobalJobId and QDate it cannot be distinguished from other jobs with its number, so none is looked for.
     """
     refuse(source)
-    told, batch = options(source), script(source)
-    born = source.get("globaljobid") or source.get("qdate")
-    identity = [born or "", source.get("slurmjobid", ""), source.get("owner", ""), batch, *told]
+    sbatch_options, batch = options(source), script(source)
+    creation = source.get("globaljobid") or source.get("qdate")
+    identity = [creation or "", source.get("slurmjobid", ""), source.get("owner", ""), batch, *sbatch_options]
     token = hashlib.sha256("\0".join(identity).encode(errors="surrogateescape")).hexdigest()[:16]
     name = f"htc-{number(source, 'ClusterId')}.{number(source, 'ProcId')}-{token}"
-    if born:
+    if creation:
         for job in run(["squeue", "--noheader", "--format=%i", "--me", f"--name={name}", "--states=all"]).split():
             state, reason, _, sign = look(job)
-            if is_active(state) or own_end(state, reason, sign):
+            if is_active(state) or has_ended_by_itself(state, reason, sign):
                 return job
-    return run(["sbatch", "--parsable", f"--job-name={name}", *told], batch).partition(";")[0]
+    return run(["sbatch", "--parsable", f"--job-name={name}", *sbatch_options], batch).partition(";")[0]
 
 
 def look(job):
     """(state, reason, exit status, signal) of a Slurm job; the state is None if Slurm no longer knows the job."""
     try:
-        told = run(["scontrol", "--oneliner", "show", "job", str(job)])
+        fields = run(["scontrol", "--oneliner", "show", "job", str(job)])
     except Refused as why:
         if "Invalid job id" in str(why):
             return None, "", 0, 0
         raise
-    told = dict(word.partition("=")[::2] for word in told.split())
-    status, _, sign = told.get("ExitCode", "0:0").partition(":")
-    if "JobState" not in told:
+    fields = dict(word.partition("=")[::2] for word in fields.split())
+    status, _, sign = fields.get("ExitCode", "0:0").partition(":")
+    if "JobState" not in fields:
         raise Refused(f"scontrol shows no state of job {job}")
-    return told["JobState"], told.get("Reason", ""), int(status), int(sign or 0)
+    return fields["JobState"], fields.get("Reason", ""), int(status), int(sign or 0)
 
 
 def is_active(state):
@@ -236,7 +236,7 @@ def is_active(state):
     return state is not None and state not in ENDS
 
 
-def own_end(state, reason, sign):
+def has_ended_by_itself(state, reason, sign):
     """True if the job has ended by its own exit or signal; a job that could not be started is FAILED with signal 53."""
     if state == "FAILED" and reason == "JobLaunchFailure":
         return 0 < sign < 32
@@ -247,9 +247,9 @@ def held(state, reason):
     """Lines that hold the routed job, because of its state in Slurm."""
     code = {"TIMEOUT": TOO_LONG, "OUT_OF_MEMORY": OUT_OF_RESOURCES, "FAILED": NOT_STARTED}.get(state, OTHER)
     if state is None:
-        why = "Slurm does not know the job any more"
+        why = "Slurm no longer knows the job"
     elif state == "FAILED":
-        why = f"Slurm could not start the job ({reason}): Iwd, Cmd, In, Out and Err must be there on its node"
+        why = f"Slurm could not start the job ({reason}): Iwd, Cmd, In, Out and Err must exist on its node"
     else:
         why = f"Slurm ended the job: {state}"
     return ["JobStatus = 5", f"HoldReason = {quoted(why)}", f"HoldReasonCode = {code}"]
@@ -263,7 +263,7 @@ def status_of(job):
         return lines + ["JobStatus = 1"]
     if is_active(state):
         return lines + ["JobStatus = 2"]
-    if not own_end(state, reason, sign):
+    if not has_ended_by_itself(state, reason, sign):
         return lines + held(state, reason)
     now = int(time.time())
     lines += ["JobStatus = 4", f"CompletionDate = {now}", f"JobFinishedHookDone = {now}"]

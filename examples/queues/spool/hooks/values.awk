@@ -1,5 +1,5 @@
-# The last values of the attributes `names` in a printed ad, one per line, without quotes. An attribute that the job ad
-# has in another spelling, such as exitcode, is printed in that spelling.
+# Prints the last values of the attributes `names` in an ad, one per line, without quotes. Names are compared without regard to
+# case, because the starter keeps the spelling of the job ad, such as exitcode.
 BEGIN { count = split(tolower(names), wanted, " ") }
 {
     at = index($0, "=")
