@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Maximum time of a command, even on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -63,7 +63,7 @@ fn printed(command: &str, place: &Path) -> String {
     let (output, writer) = tempfile::NamedTempFile::new().unwrap().into_parts();
     let mut reader = fs::File::open(&writer).unwrap();
     let mut child = reader::command("timeout", place)
-        .args(["--kill-after=5", &PATIENCE.as_secs().to_string(), "bash", "-c", command])
+        .args(["--kill-after=5", &COMMAND_LIMIT.as_secs().to_string(), "bash", "-c", command])
         .stdin(Stdio::null())
         .stdout(output.try_clone().unwrap())
         .stderr(output)
@@ -71,7 +71,7 @@ fn printed(command: &str, place: &Path) -> String {
         .unwrap();
     let begun = Instant::now();
     child.wait().unwrap();
-    assert!(begun.elapsed() < PATIENCE, "{command}: still running after {PATIENCE:?}");
+    assert!(begun.elapsed() < COMMAND_LIMIT, "{command}: still running after {COMMAND_LIMIT:?}");
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
     as_shown(&String::from_utf8_lossy(&bytes), place)
@@ -242,7 +242,7 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
 }
 
 #[test]
-fn links_of_the_book_lead_somewhere() {
+fn links_of_the_book_have_targets() {
     let mut found = vec![root().join("README.md")];
     chapters(&root().join("docs"), &mut found);
     let mut dead = Vec::new();

@@ -96,7 +96,7 @@ fn scenario(directory: &Path, tally: &mut Tally) -> Result<(), String> {
         .map_err(|error| format!("{}/verdicts.jsonl: {error}", directory.display()))?;
     let records = read_records(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let config = fs::read_to_string(directory.join("condor_config")).unwrap_or_default();
-    let around = Around {
+    let context = CallContext {
         config,
         router: directory.join("JobRouterLog.extract").exists(),
         schedd: fs::read_dir(directory)
@@ -118,7 +118,7 @@ fn scenario(directory: &Path, tally: &mut Tally) -> Result<(), String> {
             skip("the recording does not show what was decided");
             continue;
         }
-        let Some(hook) = hook_of(&line.hook, around.router) else {
+        let Some(hook) = hook_of(&line.hook, context.router) else {
             skip("no hook (a cron job)");
             continue;
         };
@@ -135,21 +135,21 @@ fn scenario(directory: &Path, tally: &mut Tally) -> Result<(), String> {
             continue;
         }
         tally.compared += 1;
-        judge(&name, &line, record, hook, &around, &world, &mut tally.differences);
+        judge(&name, &line, record, hook, &context, &world, &mut tally.differences);
     }
     Ok(())
 }
 
 /// Information that a call itself does not show.
-struct Around {
+struct CallContext {
     config: String,
     router: bool,
     schedd: bool,
 }
 
-impl Around {
+impl CallContext {
     /// Returns the last value of a parameter that is set without conditions.
-    fn knob(&self, name: &str) -> Option<&str> {
+    fn parameter(&self, name: &str) -> Option<&str> {
         self.config
             .lines()
             .filter_map(|line| line.split_once('='))
@@ -189,21 +189,21 @@ fn judge(
     line: &Line,
     record: &CallRecord,
     hook: HookType,
-    around: &Around,
+    context: &CallContext,
     world: &RealWorld,
     differences: &mut Vec<String>,
 ) {
     let mut case = replay::case_from_record(record, hook);
     // In a scenario with a schedd there may be fetched jobs as well, which have no id from a schedd.
-    let of_schedd = case.job.contains("GlobalJobId") && (around.schedd || case.job.contains("ShadowBday"));
+    let of_schedd = case.job.contains("GlobalJobId") && (context.schedd || case.job.contains("ShadowBday"));
     case.with_shadow = of_schedd && hook != HookType::FetchWork;
-    case.route.edit_in_place = around.edits(&case.route.name.to_string());
-    if let Some(limit) = around.knob("PIPE_BUFFER_MAX").and_then(|limit| limit.parse().ok()) {
+    case.route.edit_in_place = context.edits(&case.route.name.to_string());
+    if let Some(limit) = context.parameter("PIPE_BUFFER_MAX").and_then(|limit| limit.parse().ok()) {
         case.output_limit = limit;
     }
     if hook == HookType::JobExit {
         let knob = format!("{}_HOOK_JOB_EXIT_TIMEOUT", case.keyword);
-        let seconds = around.knob(&knob).and_then(|seconds| seconds.parse().ok()).unwrap_or(30);
+        let seconds = context.parameter(&knob).and_then(|seconds| seconds.parse().ok()).unwrap_or(30);
         case.caller_waits = Some(Duration::from_secs(seconds));
     }
     let outcome = replay::outcome_from_record(record, &case);

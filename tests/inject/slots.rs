@@ -107,7 +107,7 @@ impl Workload for Slots {
             [events(&home.join("events")), events(&home.join("events.next"))].into_iter().flatten().collect();
         for job in &lost {
             let id = format!("{job}.0");
-            let in_print = printed.lines().any(|line| is_bad_news(line, &id));
+            let in_print = printed.lines().any(|line| reports_problem(line, &id));
             let in_events = events.iter().any(|event| is_bad_event(event, &id)) || printed.contains("events");
             if !in_print {
                 violations.push(format!("job {id} is lost and stderr does not name it"));
@@ -130,7 +130,7 @@ impl Workload for Slots {
 
 /// Returns true if a line reports a problem with this job, or with a call of FETCH_WORK, which may have been for any
 /// job.
-fn is_bad_news(line: &str, id: &str) -> bool {
+fn reports_problem(line: &str, id: &str) -> bool {
     let is_about = line.contains(id) || line.contains("FETCH_WORK");
     let is_bad = ["warning", "failed", "unknown", "lost", "cannot", "may be left"]
         .iter()

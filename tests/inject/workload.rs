@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::fault::Effect;
 use crate::strace::{self, CommandLine, FaultedRun};
 
-/// Run of one program in a directory of its own.
+/// Run of one program in a separate directory.
 pub(crate) trait Workload {
     fn name(&self) -> &'static str;
 
@@ -34,7 +34,7 @@ pub(crate) fn cgroup_base() -> String {
     format!("htc-hooks-inject-{}", std::process::id())
 }
 
-/// Checks what holds for each program: no panic, no hang, no death but by the signals that end any program.
+/// Checks what holds for each program: no panic, no hang, no death except by a signal that ends any program.
 ///
 /// A program may abort if it gets no memory, and a signal may end it before it has begun (`has_begun`). A fault that
 /// happens in each child, so that no child can ever be started, may let a runner try forever.

@@ -30,7 +30,7 @@ pub trait Case: Send + Sync {
         ""
     }
     /// Runs our code on the input and compares the results.
-    fn ask(&self) -> Verdict;
+    fn check(&self) -> Verdict;
 }
 
 /// Result of a case.
@@ -48,22 +48,22 @@ pub struct Disagreement {
     /// The part that differs, in a word or two.
     pub what: String,
     /// The input.
-    pub asked: String,
+    pub input: String,
     /// The reference's result.
-    pub wanted: String,
+    pub expected: String,
     /// Our result.
     pub got: String,
     /// Our output on standard error, if it is not compared.
-    pub said: String,
+    pub stderr: String,
 }
 
 impl fmt::Display for Disagreement {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(to, "({})", self.what)?;
-        writeln!(to, "  asked  {}", self.asked)?;
-        writeln!(to, "  wanted {:?}", self.wanted)?;
-        write!(to, "  got    {:?}", self.got)?;
-        if self.said.is_empty() { Ok(()) } else { write!(to, "\n  said   {:?}", self.said) }
+        writeln!(to, "  input    {}", self.input)?;
+        writeln!(to, "  expected {:?}", self.expected)?;
+        write!(to, "  got      {:?}", self.got)?;
+        if self.stderr.is_empty() { Ok(()) } else { write!(to, "\n  stderr   {:?}", self.stderr) }
     }
 }
 
@@ -138,7 +138,7 @@ impl Kind {
             .filter(|case| !case.group().is_empty())
             .map(|case| (case.id().to_owned(), case.group().to_owned()))
             .collect();
-        for (id, verdict) in workers::ask(cases) {
+        for (id, verdict) in workers::check_cases(cases) {
             if let Some(group) = groups.get(&id) {
                 let (agreed, all) = outcome.groups.entry(group.clone()).or_default();
                 *agreed += usize::from(verdict == Verdict::Passed);

@@ -239,31 +239,31 @@ impl Case for ProgramCase {
         &self.record.group
     }
 
-    fn ask(&self) -> Verdict {
-        let asked = self.record.argv.iter().map(Text::shown).collect::<Vec<_>>().join(" ");
+    fn check(&self) -> Verdict {
+        let input = self.record.argv.iter().map(Text::shown).collect::<Vec<_>>().join(" ");
         let answered = Place::take(&self.program, self.tool.name)
             .and_then(|place| Ok((self.answer(&place)?, place)))
             .map_err(|error| error.to_string());
-        let (what, wanted, got, said) = match answered {
+        let (what, expected, got, stderr) = match answered {
             Ok((Some(output), place)) => {
                 let differs = self.compare(&output, &place);
-                let said = shown(&place.remove(&output.stderr));
+                let stderr = shown(&place.remove(&output.stderr));
                 // If it cannot be emptied, it is dropped, and the next case gets a new one.
                 let _ = place.give_back();
                 match differs {
                     None => return Verdict::Passed,
-                    Some((what, wanted, got)) => (what, wanted, got, said),
+                    Some((what, expected, got)) => (what, expected, got, stderr),
                 }
             }
             Ok((None, _)) => ("hangs".to_owned(), self.record.stdout.shown(), String::new(), String::new()),
-            Err(error) => ("cannot be asked".to_owned(), String::new(), error, String::new()),
+            Err(error) => ("cannot be run".to_owned(), String::new(), error, String::new()),
         };
         Verdict::Failed(Disagreement {
             what,
-            asked: format!("{} {asked}", self.tool.name),
-            wanted,
+            input: format!("{} {input}", self.tool.name),
+            expected,
             got,
-            said,
+            stderr,
         })
     }
 }
@@ -364,8 +364,8 @@ impl ProgramCase {
         }
         if record.crash || record.stderr.0.starts_with(b"@TRACEBACK@") {
             let clear = output.status.code() != Some(0) && !stderr.is_empty();
-            let wanted = "a message and a status that is not 0".to_owned();
-            return (!clear).then(|| ("the reference crashed".to_owned(), wanted, status));
+            let expected = "a message and a status that is not 0".to_owned();
+            return (!clear).then(|| ("the reference crashed".to_owned(), expected, status));
         }
         // The records of condor_q have TIME in place of the time in its tables.
         let stdout = if record.group.is_empty() { stdout } else { hide_time(&stdout) };

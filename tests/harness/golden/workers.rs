@@ -24,7 +24,7 @@ enum Report {
 }
 
 /// Returns the verdicts, in the order of the cases.
-pub fn ask(cases: Vec<Box<dyn Case>>) -> Vec<(String, Verdict)> {
+pub fn check_cases(cases: Vec<Box<dyn Case>>) -> Vec<(String, Verdict)> {
     let cases: Arc<[Box<dyn Case>]> = cases.into();
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, reports) = channel();
@@ -46,7 +46,7 @@ fn start(cases: &Arc<[Box<dyn Case>]>, next: &Arc<AtomicUsize>, sender: &Sender<
                 break;
             }
             let verdict =
-                catch_unwind(AssertUnwindSafe(|| case.ask())).unwrap_or_else(|_| failed("panicked"));
+                catch_unwind(AssertUnwindSafe(|| case.check())).unwrap_or_else(|_| failed("panicked"));
             if sender.send(Report::Ended(index, verdict)).is_err() {
                 break;
             }
@@ -87,16 +87,16 @@ fn collect(cases: &[Box<dyn Case>], reports: &Receiver<Report>, replace: impl Fn
             replace();
         }
     }
-    verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(|| failed("never asked"))).collect()
+    verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(|| failed("not run"))).collect()
 }
 
 fn failed(what: &str) -> Verdict {
     Verdict::Failed(Disagreement {
         what: what.to_owned(),
-        asked: String::new(),
-        wanted: String::new(),
+        input: String::new(),
+        expected: String::new(),
         got: String::new(),
-        said: String::new(),
+        stderr: String::new(),
     })
 }
 
@@ -110,7 +110,7 @@ mod tests {
         fn id(&self) -> &str {
             &self.0
         }
-        fn ask(&self) -> Verdict {
+        fn check(&self) -> Verdict {
             (self.1)();
             Verdict::Passed
         }
@@ -125,7 +125,7 @@ mod tests {
                 if number == 7 { || panic!("seven") } else { || {} },
             )));
         }
-        let verdicts = ask(cases);
+        let verdicts = check_cases(cases);
         for (number, (id, verdict)) in verdicts.iter().enumerate() {
             assert_eq!(*id, number.to_string());
             assert_eq!(*verdict == Verdict::Passed, number != 7);

@@ -14,7 +14,7 @@ use super::scenario::{Case, Scenario};
 
 /// Attributes of a running job that were not submitted, in addition to those that the queue has of a
 /// completed job.
-const OF_A_RUN: [&str; 17] = [
+const RUN_ATTRIBUTES: [&str; 17] = [
     "CondorScratchDir",
     "CurrentHosts",
     "GpusProvisioned",
@@ -63,7 +63,7 @@ pub fn read(scenario: &mut Scenario) {
 fn case(scenario: &Scenario, job: String, start: f64, ad: &[u8]) -> Case {
     let cluster = value(ad, "ClusterId").unwrap_or_default();
     let log = fs::read_to_string(scenario.directory.join(format!("iwd/log.{cluster}"))).unwrap_or_default();
-    let signals = asked(scenario, start);
+    let signals = commands_of_job(scenario, start);
     let log = first_run(&log, signals.first().is_some_and(|(_, words)| words.contains("remove")));
     let last = log.split_inclusive("...\n").filter_map(|event| event.get(..4)).last();
     let exit = match last {
@@ -106,7 +106,7 @@ fn submitted(ad: &[u8]) -> Vec<u8> {
         value(ad, kept)
     };
     let lines = text.lines().filter_map(|line| line.split_once(" = "));
-    let kept = lines.filter(|(name, _)| !pool::is_written(name) && !OF_A_RUN.contains(name));
+    let kept = lines.filter(|(name, _)| !pool::is_written(name) && !RUN_ATTRIBUTES.contains(name));
     let kept = kept.map(|(name, now)| {
         let value = before(name).unwrap_or_else(|| now.to_owned());
         format!("{name} = {value}\n")
@@ -116,7 +116,7 @@ fn submitted(ad: &[u8]) -> Vec<u8> {
 
 /// Returns the commands sent to the job started at `start`, up to the next submission, as arguments of
 /// `--ask`, with the seconds since its start.
-fn asked(scenario: &Scenario, start: f64) -> Vec<(f64, String)> {
+fn commands_of_job(scenario: &Scenario, start: f64) -> Vec<(f64, String)> {
     let later = scenario.actions.iter().filter(|action| action.at > start);
     let mut of_job = later.take_while(|action| !action.what.starts_with("run condor_submit"));
     let words = |what: &str| match what.strip_prefix("run condor_")?.split(' ').next()? {

@@ -268,7 +268,7 @@ fn wait_until(child: &mut Child, due: Instant) -> Result<bool> {
 }
 
 /// Maximum time to wait for the start of a program.
-const LATE: Duration = Duration::from_secs(15);
+const START_LIMIT: Duration = Duration::from_secs(15);
 
 /// Returns the number of programs with a name that have started in a stage.
 fn count_begun(stage: &Stage, name: &str) -> usize {
@@ -283,7 +283,7 @@ fn count_begun(stage: &Stage, name: &str) -> usize {
 /// Waits until more than `before` programs with this name have started, the child ends, or the time limit is
 /// reached.
 fn wait_for_program(child: &mut Child, stage: &Stage, name: &str, before: usize) -> Result<()> {
-    let end = Instant::now() + LATE;
+    let end = Instant::now() + START_LIMIT;
     while count_begun(stage, name) <= before && Instant::now() < end {
         if !wait_until(child, Instant::now() + Duration::from_millis(20))? {
             break;

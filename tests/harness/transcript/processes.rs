@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// Maximum time until a killed process is gone.
-const PATIENCE: Duration = Duration::from_secs(3);
+const KILL_LIMIT: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Returns the processes that run a program of the directory or have it as their working directory.
@@ -45,14 +45,14 @@ pub fn wait_for_none(directory: &Path, limit: Duration) -> Vec<String> {
 /// Kills the processes that a program has left, and returns their command lines, which should be none.
 /// Processes that are about to end do not count.
 pub fn end_leftovers(directory: &Path) -> Vec<String> {
-    let left = wait_for_none(directory, PATIENCE);
+    let left = wait_for_none(directory, KILL_LIMIT);
     end_all(directory);
     left
 }
 
 /// Kills all processes there, including stopped ones.
 pub fn end_all(directory: &Path) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + KILL_LIMIT;
     loop {
         let left = inside(directory);
         if left.is_empty() || Instant::now() >= until {

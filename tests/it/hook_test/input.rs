@@ -60,7 +60,7 @@ User = "alice@host"
 "#;
 
 /// Additional attributes in the input of the update hook once the job has run.
-const OF_A_RUN: [&str; 20] = [
+const RUN_ATTRIBUTES: [&str; 20] = [
     "BlockReadKbytes",
     "BlockReads",
     "BlockWriteKbytes",
@@ -96,7 +96,7 @@ fn starter_hooks_read_the_fetched_job_as_startd_and_starter_change_it() {
     let (update, said) = shown(&["update", "h"]).unwrap();
     let more: Vec<&str> =
         ad(&update).keys().copied().filter(|name| !ad(PREPARED).contains_key(name)).collect();
-    assert_eq!(more, OF_A_RUN);
+    assert_eq!(more, RUN_ATTRIBUTES);
     assert_eq!(ad(&update)["JobState"], "\"Running\"");
     assert!(said.contains(&format!("env: _CONDOR_JOB_PIDS={}\n", ad(&update)["JobPid"])), "{said}");
     let (exit, said) = shown(&["exit", "h", "exit"]).unwrap();

@@ -17,12 +17,12 @@ fn beside_a_good_slot() -> Point {
 }
 
 fn goes_on(point: &Point, said: &str) {
-    goes_on_to(point, 0, said);
+    check_good_slot(point, 0, said);
 }
 
 /// Checks that the job of slot 1 succeeds, that the message is printed, and the exit status. `status` is 1 if a hook could not be
 /// called, because it is then unknown whether there was work.
-fn goes_on_to(point: &Point, status: i32, said: &str) {
+fn check_good_slot(point: &Point, status: i32, said: &str) {
     let run = point.run();
     assert_eq!(run.status, Some(status), "{}", run.stderr);
     assert!(run.stderr.contains(said), "'{said}' is not in\n{}", run.stderr);
@@ -36,7 +36,7 @@ fn goes_on_to(point: &Point, status: i32, said: &str) {
 
 #[test]
 fn a_missing_hook_is_named() {
-    goes_on_to(&beside_a_good_slot(), 1, "hooks/bad' refused: No such file or directory");
+    check_good_slot(&beside_a_good_slot(), 1, "hooks/bad' refused: No such file or directory");
 }
 
 #[test]

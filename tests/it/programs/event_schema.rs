@@ -61,6 +61,6 @@ fn events_have_the_keys_that_are_described() {
         .filter(|kind| !["log", "note"].contains(&kind.as_str()))
         .filter(|kind| *kind != "cron-failed" || seen.contains_key(*kind))
     {
-        assert!(seen.contains_key(kind), "no {kind} was told: {}", run.stderr);
+        assert!(seen.contains_key(kind), "there is no event of the kind {kind}: {}", run.stderr);
     }
 }

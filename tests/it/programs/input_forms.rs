@@ -362,7 +362,7 @@ fn damaged_compressed_input_is_refused() {
 }
 
 #[test]
-fn each_file_of_a_directory_has_a_form_of_its_own_and_skipped_files_are_named() {
+fn each_file_of_a_directory_has_its_own_form_and_skipped_files_are_named() {
     let home = prepared_home();
     let directory = home.path().join("d");
     std::fs::create_dir(&directory).unwrap();

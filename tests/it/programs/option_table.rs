@@ -154,7 +154,7 @@ fn for_each_verb(visit: &mut dyn FnMut(&'static Program, &Command, &str)) {
     }
 }
 
-/// True if a verb has an option of this name with a meaning of its own.
+/// Returns true if an option of this name has another meaning in a verb.
 fn has_other_meaning(command: &Command, verb: &str, long: &str) -> bool {
     let of_verb = command.find_subcommand(verb).unwrap_or(command);
     of_verb.get_arguments().any(|arg| arg.get_long() == Some(long) && !has_common_meaning(of_verb, arg))

@@ -41,7 +41,7 @@ fn two_random_routers_that_differ_in_one_literal_are_distinguished() {
         };
         let (left, right) = (text(None), text(Some(changed)));
         let found = difference(&left, &right, &world);
-        assert!(found.0, "round {round}: not told apart:\n{left}\n{right}");
+        assert!(found.0, "round {round}: not distinguished:\n{left}\n{right}");
         let found = difference(&left, &left, &world);
         assert!(!found.0, "round {round}: differs from itself:\n{left}");
         assert!(found.1.is_empty(), "round {round}: {:?}\n{left}", found.1);
@@ -135,7 +135,7 @@ fn compare_agrees_with_trying_all_jobs_on_random_conditions() {
         });
         let (found, unreached) = difference(&one_route(&one), &one_route(&two), &world);
         let differ = truths[0] != truths[1];
-        assert!(!differ || found, "round {round}: not told apart ({unreached:?}):\n{one}\n{two}");
+        assert!(!differ || found, "round {round}: not distinguished ({unreached:?}):\n{one}\n{two}");
         apart += usize::from(differ);
         let (found, unreached) = difference(&one_route(&one), &one_route(&one), &world);
         assert!(!found, "{one}");

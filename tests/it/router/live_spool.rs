@@ -123,7 +123,7 @@ fn target_is_the_source_job_in_the_condition_of_a_lent_proxy() {
 }
 
 #[test]
-fn copies_go_into_a_queue_of_their_own() {
+fn copies_go_into_a_separate_queue() {
     let place = Place::new();
     fs::create_dir(place.file("copies")).unwrap();
     let other = "Owner = \"eva\"\nJobStatus = 5\nJobUniverse = 5\n";

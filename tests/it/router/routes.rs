@@ -317,7 +317,7 @@ fn jobs_without_a_route_are_explained_on_one_screen() {
 
 /// Regression test: after the job that filled the last route, an identical job was said to match no enabled route.
 #[test]
-fn jobs_for_which_all_matching_routes_are_full_are_told_so() {
+fn jobs_are_explained_if_all_matching_routes_are_full() {
     let place = tempfile::tempdir().unwrap();
     let route = |name: &str| {
         format!(

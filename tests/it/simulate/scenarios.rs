@@ -310,7 +310,7 @@ fn below(state: &mut u64, below: u64) -> u64 {
 }
 
 /// Returns a random scenario: policies made of typical expressions, and workloads with everything that affects slots.
-fn made_up(seed: u64) -> String {
+fn random_scenario(seed: u64) -> String {
     let mut dice = seed.wrapping_mul(0x9E37_79B9).wrapping_add(77);
     let mut pick = |list: &[&str]| list[below(&mut dice, list.len() as u64) as usize].to_owned();
     let conditions = [
@@ -465,7 +465,7 @@ fn same_course(scenario: &str) -> usize {
 fn poll_skipping_does_not_change_the_course() {
     let seeds = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2u64);
     let first = std::env::var("SIMULATE_FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0u64);
-    let changes: usize = (first..first + seeds).map(|seed| same_course(&made_up(seed))).sum();
+    let changes: usize = (first..first + seeds).map(|seed| same_course(&random_scenario(seed))).sum();
     assert!(changes > 200, "{changes}");
 }
 

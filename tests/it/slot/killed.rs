@@ -96,7 +96,7 @@ struct Toll {
     fetches: usize,
     /// Jobs of calls that return a job to the queue and whose end was not seen.
     named: BTreeSet<String>,
-    told: String,
+    reports: String,
 }
 
 impl Toll {
@@ -124,7 +124,7 @@ impl Toll {
     }
 
     /// Records what a run reports about the run that was killed before it.
-    fn hear(&mut self, run: &Run) {
+    fn record_reports(&mut self, run: &Run) {
         for event in run.events.iter().filter(|event| is(event, &[("verdict", "unknown")])) {
             let reason = event["reason"].as_str().unwrap();
             self.fetches += usize::from(reason.contains(" called FETCH_WORK"));
@@ -132,7 +132,7 @@ impl Toll {
                 self.named.insert(event["job"].as_str().unwrap().trim_end_matches(".0").to_owned());
             }
         }
-        self.told += &run.stderr;
+        self.reports += &run.stderr;
     }
 }
 
@@ -162,12 +162,12 @@ fn after_any_kill_each_job_runs_once_or_was_lost_by_a_reported_call() {
         random ^= random << 17;
         let mut child = point.start();
         toll.kill(&point, &mut child, random);
-        toll.hear(&point.end(child));
+        toll.record_reports(&point.end(child));
     }
     let run = point.run();
-    toll.hear(&run);
-    let told = &toll.told;
-    assert_eq!(run.status, Some(0), "{told}");
+    toll.record_reports(&run);
+    let reports = &toll.reports;
+    assert_eq!(run.status, Some(0), "{reports}");
     let done = names(&point.path("done"));
     let (lost, left) = (names(&point.path("taken")), names(&point.path("queue")));
     println!(
@@ -179,19 +179,19 @@ fn after_any_kill_each_job_runs_once_or_was_lost_by_a_reported_call() {
         toll.fetches,
         toll.named
     );
-    assert_eq!(left, Vec::<String>::new(), "{told}");
+    assert_eq!(left, Vec::<String>::new(), "{reports}");
     let by_fetch = lost.iter().filter(|id| !toll.named.contains(*id)).count();
-    assert!(by_fetch <= toll.fetches, "{lost:?}, {} unseen: {told}", toll.fetches);
-    assert!(lost.len() <= SLOTS * toll.runners, "{lost:?}: {told}");
+    assert!(by_fetch <= toll.fetches, "{lost:?}, {} unseen: {reports}", toll.fetches);
+    assert!(lost.len() <= SLOTS * toll.runners, "{lost:?}: {reports}");
     for number in 1..=jobs {
         let times =
             done.iter().filter(|name| name.split_once('.').is_some_and(|(id, _)| id == number.to_string()));
         let expected = usize::from(!lost.contains(&number.to_string()));
-        assert_eq!(times.count(), expected, "job {number}: {told}");
+        assert_eq!(times.count(), expected, "job {number}: {reports}");
     }
-    assert_eq!(names(&point.path("execute")), Vec::<String>::new(), "{told}");
-    assert_eq!(processes(&point), Vec::<String>::new(), "{told}");
-    assert_eq!(groups(&base()), Vec::<PathBuf>::new(), "{told}");
+    assert_eq!(names(&point.path("execute")), Vec::<String>::new(), "{reports}");
+    assert_eq!(processes(&point), Vec::<String>::new(), "{reports}");
+    assert_eq!(groups(&base()), Vec::<PathBuf>::new(), "{reports}");
     let kept = names(&point.path("log/htc-slot-run"));
     let expected = |name: &String| name.starts_with("journal") || name.starts_with("unknown.");
     assert!(kept.iter().all(expected), "{kept:?}");

@@ -114,7 +114,7 @@ fn thing() -> impl Strategy<Value = Thing> {
 
 /// Strongest request to end that a starter has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
+enum EndRequest {
     Nothing,
     Softly,
     Hard,
@@ -125,7 +125,7 @@ struct Driver {
     point: ExecutionPoint,
     now: ClockReading,
     /// Running starters, each with its slot, true for a backfill client, and the request to end.
-    starters: BTreeMap<StarterId, (SlotKey, bool, Told)>,
+    starters: BTreeMap<StarterId, (SlotKey, bool, EndRequest)>,
     fetches: Vec<(SlotKey, HookRunId)>,
     replies: usize,
     answered: usize,
@@ -177,18 +177,18 @@ impl Driver {
             for action in self.point.step(self.now, event) {
                 match action {
                     StartdAction::SpawnStarter(call) => {
-                        self.starters.insert(call.starter, (call.slot, call.backfill, Told::Nothing));
+                        self.starters.insert(call.starter, (call.slot, call.backfill, EndRequest::Nothing));
                         events.push(StartdEvent::StarterSpawned { starter: call.starter, pid: 77 });
                     }
                     StartdAction::SignalStarter { starter, signal, .. } => {
-                        let told = match signal {
-                            StarterSignal::Soft => Told::Softly,
-                            StarterSignal::Hard => Told::Hard,
-                            StarterSignal::Kill => Told::Killed,
-                            StarterSignal::Suspend | StarterSignal::Continue => Told::Nothing,
+                        let request = match signal {
+                            StarterSignal::Soft => EndRequest::Softly,
+                            StarterSignal::Hard => EndRequest::Hard,
+                            StarterSignal::Kill => EndRequest::Killed,
+                            StarterSignal::Suspend | StarterSignal::Continue => EndRequest::Nothing,
                         };
                         if let Some(running) = self.starters.get_mut(&starter) {
-                            running.2 = running.2.max(told);
+                            running.2 = running.2.max(request);
                         }
                     }
                     StartdAction::RunHook(call) => match call.hook {
@@ -398,17 +398,17 @@ impl Driver {
                 *stay = (*state, *activity, now);
             }
             // A starter that ignores requests keeps its slot, but must get a stronger request.
-            let (most, told) = match (state, activity) {
-                (SlotState::Matched, _) => (MATCH_TIMEOUT, Told::Killed),
-                (SlotState::Preempting, Activity::Vacating) => (VACATE_TIME, Told::Hard),
-                (SlotState::Preempting, Activity::Killing) => (KILLING_TIMEOUT, Told::Killed),
+            let (most, expected_request) = match (state, activity) {
+                (SlotState::Matched, _) => (MATCH_TIMEOUT, EndRequest::Killed),
+                (SlotState::Preempting, Activity::Vacating) => (VACATE_TIME, EndRequest::Hard),
+                (SlotState::Preempting, Activity::Killing) => (KILLING_TIMEOUT, EndRequest::Killed),
                 _ => continue,
             };
             let stayed = (now - stay.2) / 1_000_000;
             let starter = self.starters.values().find(|(slot, backfill, _)| slot == key && !backfill);
             assert!(
-                stayed <= most + LATE || starter.is_some_and(|starter| starter.2 >= told),
-                "{id} is {state}/{activity} for {stayed} s, and its starter was told {starter:?}"
+                stayed <= most + LATE || starter.is_some_and(|starter| starter.2 >= expected_request),
+                "{id} is {state}/{activity} for {stayed} s, and its starter received {starter:?}"
             );
         }
     }
@@ -422,13 +422,13 @@ impl Driver {
                 self.step(StartdEvent::HookEnded { run, stdout: Vec::new(), cut: false });
             }
             self.step(StartdEvent::BenchmarksEnded);
-            let told: Vec<StarterId> = self
+            let ending: Vec<StarterId> = self
                 .starters
                 .iter()
-                .filter(|(_, running)| running.2 > Told::Nothing)
+                .filter(|(_, running)| running.2 > EndRequest::Nothing)
                 .map(|(starter, _)| *starter)
                 .collect();
-            told.into_iter().for_each(|starter| self.ends(starter));
+            ending.into_iter().for_each(|starter| self.ends(starter));
         }
         for (_, id, state, activity) in self.slots() {
             let passing = matches!(state, SlotState::Matched | SlotState::Preempting)

@@ -31,7 +31,7 @@ fn a_job_is_fetched_accepted_run_and_its_claim_released_once() {
     let claim = |text: &str| text.lines().last().unwrap().to_owned();
     assert!(claim(&reply).starts_with("ClaimId = \"<") && claim(&reply).ends_with('"'));
     assert_eq!(claim(&reply), claim(&evict));
-    assert!(!run.stderr.contains(claim(&reply).rsplit_once('#').unwrap().1), "the secret was told");
+    assert!(!run.stderr.contains(claim(&reply).rsplit_once('#').unwrap().1), "the secret was printed");
     assert_eq!(std::fs::read_dir(point.path("execute")).unwrap().count(), 0);
     let left: Vec<_> =
         std::fs::read_dir(point.path("")).unwrap().flatten().map(|it| it.file_name()).collect();

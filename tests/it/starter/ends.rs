@@ -106,7 +106,7 @@ enum Hang {
 
 /// Result of one simulated run.
 #[derive(Debug, Default)]
-struct Told {
+struct RunRecord {
     finished: Vec<(JobOutcome, bool)>,
     exit_hooks: u32,
     results: u32,
@@ -130,7 +130,7 @@ struct Played<'w> {
     begun: bool,
     job_started: bool,
     hanging: Vec<Hang>,
-    told: Told,
+    record: RunRecord,
     /// Number of failures that follow: to start JOB_EXIT, to transfer output, and to remove the directory.
     failing: [u32; 3],
 }
@@ -181,30 +181,30 @@ impl<'w> Played<'w> {
             begun: false,
             job_started: false,
             hanging: Vec::new(),
-            told: Told::default(),
+            record: RunRecord::default(),
             failing: [0; 3],
         }
     }
 
-    fn play(mut self) -> Told {
+    fn play(mut self) -> RunRecord {
         for _ in 0..10_000 {
             if let Some(event) = self.queue.pop_front() {
                 let (from, name) = (self.machine.phase(), event.name());
                 let actions = self.machine.step(self.now, event);
                 if self.machine.phase() != from {
-                    self.told.ways.insert([from, name, self.machine.phase()]);
+                    self.record.ways.insert([from, name, self.machine.phase()]);
                 }
                 actions.into_iter().for_each(|action| self.act(action));
-            } else if !self.told.finished.is_empty() {
+            } else if !self.record.finished.is_empty() {
                 assert!(
                     !self.hanging.iter().any(|hang| matches!(hang, Hang::Transfer(_))),
                     "{}",
                     self.whence()
                 );
-                self.told.seconds = (self.now.monotonic_us - BEGIN.monotonic_us) / 1_000_000;
-                return self.told;
+                self.record.seconds = (self.now.monotonic_us - BEGIN.monotonic_us) / 1_000_000;
+                return self.record;
             } else if !self.begun && (!self.hanging.is_empty() || self.machine.state() == "deferred") {
-                self.ask();
+                self.request_end();
             } else if self.is_late() && !self.hanging.is_empty() {
                 self.release();
             } else if let Some(wake) = self.wake.take() {
@@ -234,7 +234,7 @@ impl<'w> Played<'w> {
     }
 
     /// Requests the end of the job.
-    fn ask(&mut self) {
+    fn request_end(&mut self) {
         self.begun = true;
         let asked = |request| StarterEvent::Requested(request);
         match self.end {
@@ -291,7 +291,7 @@ impl<'w> Played<'w> {
     /// If an operation ends at once, the request comes before its end.
     fn at_once(&mut self, stage: Stage, answer: StarterEvent) {
         if stage == self.stage && !self.begun {
-            self.ask();
+            self.request_end();
         }
         self.queue.push_back(answer);
     }
@@ -299,7 +299,7 @@ impl<'w> Played<'w> {
     fn act(&mut self, action: StarterAction) {
         match action {
             StarterAction::MakeScratch { .. } => {
-                self.told.made = true;
+                self.record.made = true;
                 let fails = self.stage == Stage::Scratch && self.end == End::DiskFull;
                 let answer = match fails {
                     true => StarterEvent::ScratchFailed { no_execute: false, reason: "no space".to_owned() },
@@ -364,14 +364,14 @@ impl<'w> Played<'w> {
             StarterAction::KillCalls => self.hanging.retain(|hang| !matches!(hang, Hang::Call(_))),
             StarterAction::Measure => self.queue.push_back(StarterEvent::Measured(FamilyUsage::default())),
             StarterAction::WakeAt(at) => self.wake = at,
-            StarterAction::WriteResultAd(_) => self.told.results += 1,
+            StarterAction::WriteResultAd(_) => self.record.results += 1,
             StarterAction::Log(JobLogEvent::Evicted { .. } | JobLogEvent::Terminated { .. }) => {
-                self.told.ends += 1
+                self.record.ends += 1
             }
-            StarterAction::Report(StarterNotice::NotStarted { .. }) => self.told.not_started += 1,
-            StarterAction::Report(StarterNotice::Warning(text)) => self.told.warnings.push(text),
+            StarterAction::Report(StarterNotice::NotStarted { .. }) => self.record.not_started += 1,
+            StarterAction::Report(StarterNotice::Warning(text)) => self.record.warnings.push(text),
             StarterAction::RemoveScratch => {
-                self.told.removals += 1;
+                self.record.removals += 1;
                 let remains = match self.failing[2] {
                     0 => Vec::new(),
                     _ => {
@@ -382,7 +382,7 @@ impl<'w> Played<'w> {
                 self.at_once(Stage::Removal, StarterEvent::ScratchRemoved { remains });
             }
             StarterAction::Finish { job_outcome: standing, outcome_ad: outcome, .. } => {
-                self.told.finished.push((standing, outcome.is_some()))
+                self.record.finished.push((standing, outcome.is_some()))
             }
             _ => {}
         }
@@ -400,7 +400,7 @@ impl<'w> Played<'w> {
             let reason = "cannot make a process".to_owned();
             return self.queue.push_back(StarterEvent::CallFailed { call: call.id, reason, retry: true });
         }
-        self.told.exit_hooks += u32::from(stage == Some(Stage::Exit));
+        self.record.exit_hooks += u32::from(stage == Some(Stage::Exit));
         self.queue.push_back(StarterEvent::CallStarted { call: call.id, pid: 8 });
         let answer = ended_call(call.id, Exit::Code(0));
         match stage {
@@ -430,16 +430,16 @@ fn each_end_in_each_stage_has_one_outcome_that_is_reported_once() {
     let world = RealWorld::new();
     for stage in STAGES {
         for end in ENDS {
-            let told = Played::new(&world, stage, end).play();
-            let which = format!("{end:?} at {stage:?}: {told:?}");
-            assert_eq!(told.finished.len(), 1, "{which}");
-            let (standing, has_ad) = told.finished[0];
+            let record = Played::new(&world, stage, end).play();
+            let which = format!("{end:?} at {stage:?}: {record:?}");
+            assert_eq!(record.finished.len(), 1, "{which}");
+            let (standing, has_ad) = record.finished[0];
             let ran = matches!(standing, JobOutcome::Ran(_));
             assert_eq!(has_ad, ran, "{which}");
-            assert_eq!(told.ends, u32::from(ran), "{which}");
-            assert_eq!(told.results, u32::from(ran), "{which}");
-            assert_eq!(told.not_started > 0, !ran, "{which}");
-            assert_eq!(told.removals, u32::from(told.made), "{which}");
+            assert_eq!(record.ends, u32::from(ran), "{which}");
+            assert_eq!(record.results, u32::from(ran), "{which}");
+            assert_eq!(record.not_started > 0, !ran, "{which}");
+            assert_eq!(record.removals, u32::from(record.made), "{which}");
             // If its input cannot be transferred, the job is never started.
             let broken = matches!(end, End::DiskFull | End::ScratchGone);
             let no_input = match stage {
@@ -448,10 +448,10 @@ fn each_end_in_each_stage_has_one_outcome_that_is_reported_once() {
                 Stage::Input => broken || end == End::Patience,
                 _ => false,
             };
-            assert_eq!(told.exit_hooks, u32::from(!no_input), "{which}");
-            assert!(told.not_started <= 1, "{which}");
+            assert_eq!(record.exit_hooks, u32::from(!no_input), "{which}");
+            assert!(record.not_started <= 1, "{which}");
             // No limit is longer than SHUTDOWN_GRACEFUL_TIMEOUT.
-            assert!(told.seconds <= 2500, "{which}");
+            assert!(record.seconds <= 2500, "{which}");
         }
     }
 }
@@ -462,10 +462,14 @@ fn an_exit_hook_that_cannot_be_started_is_tried_five_times() {
     for (failures, calls, said) in [(2, 1, false), (4, 1, false), (5, 0, true), (50, 0, true)] {
         let mut played = Played::new(&world, Stage::Removal, End::Patience);
         played.failing[0] = failures;
-        let told = played.play();
-        assert_eq!((told.exit_hooks, told.ends, told.removals), (calls, 1, 1), "{failures}: {told:?}");
-        let given_up = told.warnings.iter().any(|text| text.contains("JOB_EXIT failed 5 times"));
-        assert_eq!(given_up, said, "{failures}: {told:?}");
+        let record = played.play();
+        assert_eq!(
+            (record.exit_hooks, record.ends, record.removals),
+            (calls, 1, 1),
+            "{failures}: {record:?}"
+        );
+        let given_up = record.warnings.iter().any(|text| text.contains("JOB_EXIT failed 5 times"));
+        assert_eq!(given_up, said, "{failures}: {record:?}");
     }
 }
 
@@ -482,10 +486,10 @@ fn a_temporary_output_failure_is_retried_without_repeating_other_steps() {
             actions.into_iter().for_each(|action| played.act(action));
         }
         played.failing[1] = failures;
-        let told = played.play();
-        assert_eq!((told.exit_hooks, told.ends, told.removals), (1, 1, 1), "{failures}: {told:?}");
-        let given_up = told.warnings.iter().any(|text| text.contains("is not tried again"));
-        assert_eq!(given_up, held, "{failures}: {told:?}");
+        let record = played.play();
+        assert_eq!((record.exit_hooks, record.ends, record.removals), (1, 1, 1), "{failures}: {record:?}");
+        let given_up = record.warnings.iter().any(|text| text.contains("is not tried again"));
+        assert_eq!(given_up, held, "{failures}: {record:?}");
     }
 }
 
@@ -495,10 +499,10 @@ fn removal_of_a_directory_is_tried_three_times_and_reported() {
     for (failures, removals) in [(1, 2), (2, 3), (3, 3), (9, 3)] {
         let mut played = Played::new(&world, Stage::Open, End::Patience);
         played.failing[2] = failures;
-        let told = played.play();
-        assert_eq!((told.removals, told.ends), (removals, 1), "{failures}: {told:?}");
-        let named = told.warnings.iter().any(|text| text.starts_with("cannot remove /execute"));
-        assert_eq!(named, failures >= 3, "{told:?}");
+        let record = played.play();
+        assert_eq!((record.removals, record.ends), (removals, 1), "{failures}: {record:?}");
+        let named = record.warnings.iter().any(|text| text.starts_with("cannot remove /execute"));
+        assert_eq!(named, failures >= 3, "{record:?}");
     }
 }
 
@@ -513,8 +517,8 @@ fn a_request_for_a_fast_end_skips_further_tries() {
     }
     assert_eq!(played.machine.state(), "ending");
     played.queue.push_back(StarterEvent::Requested(StarterCommand::Fast(None)));
-    let told = played.play();
-    assert_eq!((told.exit_hooks, told.ends, told.seconds), (0, 1, 0), "{told:?}");
+    let record = played.play();
+    assert_eq!((record.exit_hooks, record.ends, record.seconds), (0, 1, 0), "{record:?}");
 }
 
 #[test]

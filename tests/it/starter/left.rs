@@ -280,7 +280,7 @@ fn docker(place: &Place, label: &str) -> PathBuf {
     path
 }
 
-fn asked(place: &Place) -> String {
+fn docker_calls(place: &Place) -> String {
     fs::read_to_string(place.path("asked")).unwrap_or_default()
 }
 
@@ -294,7 +294,12 @@ fn only_containers_with_our_label_are_removed() {
         forge(&place, NOBODY, &[starter(&place), LeftoverRecord::Container { name: name.clone() }]);
         let (status, said) = clean(&place);
         assert_eq!(status, i32::from(!goes), "{said}");
-        assert_eq!(asked(&place).contains(&format!("rm -f -v {name}")), goes, "{}", asked(&place));
+        assert_eq!(
+            docker_calls(&place).contains(&format!("rm -f -v {name}")),
+            goes,
+            "{}",
+            docker_calls(&place)
+        );
         assert_eq!(said.contains(&format!("removed the container '{name}'")), goes, "{said}");
     }
 }
@@ -309,7 +314,7 @@ fn the_file_that_25_14_leaves_names_a_container_as_well() {
     fs::write(&recovery, format!("DockerContainerName = \"{name}\"\n")).unwrap();
     let (status, said) = clean(&place);
     assert_eq!(status, 0, "{said}");
-    assert!(asked(&place).contains(&format!("rm -f -v {name}")), "{}{said}", asked(&place));
+    assert!(docker_calls(&place).contains(&format!("rm -f -v {name}")), "{}{said}", docker_calls(&place));
     assert_eq!(in_execute(&place), Vec::<String>::new());
 }
 
@@ -411,7 +416,7 @@ fn clean_finds_all_leftovers_of_killed_starters_and_names_their_jobs() {
             }
         }
     }
-    println!("{ended} had ended, {cleaned} were told of by --clean, {before} had not begun");
+    println!("{ended} had ended, {cleaned} were reported by --clean, {before} had not begun");
     assert_eq!(groups(&base), Vec::<PathBuf>::new());
     remove_base(&base);
 }

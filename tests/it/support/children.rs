@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time limit for something that must happen.
+/// Time limit of waits for events that must happen.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Writes an executable file.

@@ -45,10 +45,10 @@ impl Machine {
     pub(crate) fn with(lines: &str, quirks: QuirkMode, gpus: Option<&str>) -> Self {
         let world = Rc::new(RealWorld::new());
         let gpus = gpus.map(str::to_owned);
-        let made = configured(lines, &world, quirks, &gpus, ExitLimits::default());
+        let loaded = load_settings(lines, &world, quirks, &gpus, ExitLimits::default());
         let now = ClockReading::from_epoch(1_800_000_000);
-        let point = ExecutionPoint::new(made.settings, world.clone(), now);
-        let warnings = made.warnings;
+        let point = ExecutionPoint::new(loaded.settings, world.clone(), now);
+        let warnings = loaded.warnings;
         let running_fetches = None;
         let (states, signals) = (Vec::new(), Vec::new());
         let mut machine = Machine {
@@ -74,8 +74,8 @@ impl Machine {
     pub(crate) fn once(lines: &str) -> Self {
         let mut machine = Machine::with("", QuirkMode::Manual, None);
         let limits = ExitLimits { exit_when_no_work: true, ..ExitLimits::default() };
-        let made = configured(lines, &machine.world, machine.mode, &None, limits);
-        machine.point = ExecutionPoint::new(made.settings, machine.world.clone(), machine.now);
+        let loaded = load_settings(lines, &machine.world, machine.mode, &None, limits);
+        machine.point = ExecutionPoint::new(loaded.settings, machine.world.clone(), machine.now);
         machine.running_fetches = Some(Vec::new());
         machine.step(StartdEvent::Start);
         machine.states.clear();
@@ -89,11 +89,11 @@ impl Machine {
     }
 
     pub(crate) fn reconfigure(&mut self, lines: &str) {
-        let made = configured(lines, &self.world, self.mode, &self.gpus, ExitLimits::default());
-        self.step(StartdEvent::Reconfigure(Box::new(made.settings)));
+        let loaded = load_settings(lines, &self.world, self.mode, &self.gpus, ExitLimits::default());
+        self.step(StartdEvent::Reconfigure(Box::new(loaded.settings)));
     }
 
-    /// Reports this load of other processes as measured, and no input at the keyboard.
+    /// Passes measurements with this load of other processes and without input at the keyboard.
     pub(crate) fn measure(&mut self, load: f64) {
         let measured = Measurements { load, virtual_memory: 1_000_000, ..Measurements::default() };
         self.step(StartdEvent::MeasurementsTaken(Box::new(measured)));
@@ -181,7 +181,7 @@ pub(crate) fn job(lines: &str) -> ClassAd {
     ad
 }
 
-fn configured(
+fn load_settings(
     lines: &str,
     world: &RealWorld,
     quirks: QuirkMode,
@@ -192,14 +192,14 @@ fn configured(
     let file = place.path().join("condor_config");
     let text = format!("NUM_CPUS = 4\nMEMORY = 1000\nSTARTD_DETECT_GPUS =\nPOLLING_INTERVAL = 1\n{lines}\n");
     std::fs::write(&file, text).unwrap();
-    let who = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
+    let context = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
-    let (config, _) = Config::load(world, &who, &options).unwrap();
-    let around = HostMeasurements {
+    let (config, _) = Config::load(world, &context, &options).unwrap();
+    let measurements = HostMeasurements {
         disk_free: 1_000_000,
         virtual_memory: 1_000_000,
         gpu_discovery_output: gpus.clone(),
         ..HostMeasurements::default()
     };
-    configure(&config, world, &around, quirks, limits).unwrap()
+    configure(&config, world, &measurements, quirks, limits).unwrap()
 }

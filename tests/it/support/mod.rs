@@ -14,7 +14,7 @@ pub(crate) mod simulate_place;
 pub(crate) mod tool;
 pub(crate) mod waiting;
 
-/// True if tests that choose some of many combinations of inputs try all of them: `.ci/full` sets `HTC_ALL_COMBINATIONS`.
+/// Returns true if tests try all combinations of inputs instead of a selection: `.ci/full` sets `HTC_ALL_COMBINATIONS`.
 pub(crate) fn tests_all_combinations() -> bool {
     std::env::var_os("HTC_ALL_COMBINATIONS").is_some()
 }

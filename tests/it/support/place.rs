@@ -17,8 +17,8 @@ use nix::unistd::Pid;
 
 use crate::support::children::write_executable;
 
-/// Time after which a program counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(200);
+/// Time after which a program is considered to hang.
+const HANG_LIMIT: Duration = Duration::from_secs(200);
 
 /// The account of jobs if the tests run as root.
 const NOBODY: u32 = 65534;
@@ -88,8 +88,7 @@ impl Place {
         self.command_with(self.options.iter().map(String::as_str))
     }
 
-    /// Returns the command that removes what killed starters have left. It runs no job, so options about a job have no effect
-    /// and are left out.
+    /// Returns the command with `--clean`. Options about a job are left out, because it runs no job.
     pub(crate) fn clean_command(&self) -> Command {
         let mut words = Vec::new();
         let mut options = self.options.iter().map(String::as_str);
@@ -177,7 +176,7 @@ fn ended(child: Child) -> Output {
     let pid = Pid::from_raw(child.id().cast_signed());
     let (done, waits) = std::sync::mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
-        if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        if waits.recv_timeout(HANG_LIMIT) == Err(RecvTimeoutError::Timeout) {
             let _ = kill(pid, Signal::SIGKILL);
         }
     });
@@ -197,9 +196,9 @@ pub(crate) fn heard(pipe: &Path) -> String {
     let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe).unwrap();
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
-        let limit = PollTimeout::try_from(PATIENCE).unwrap();
+        let limit = PollTimeout::try_from(HANG_LIMIT).unwrap();
         let ready = poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], limit).unwrap();
-        assert!(ready > 0, "nothing was written to {} in {PATIENCE:?}", pipe.display());
+        assert!(ready > 0, "nothing was written to {} in {HANG_LIMIT:?}", pipe.display());
         match file.read(&mut buffer) {
             Ok(0) => return String::from_utf8(bytes).unwrap(),
             Ok(count) => bytes.extend(&buffer[..count]),

@@ -79,13 +79,13 @@ impl Place {
 
     /// Returns the only JSON element that a run prints, which must succeed.
     pub(crate) fn row(&self, words: &[&str]) -> Value {
-        let mut all: Vec<Value> = serde_json::from_str(&self.well(words)).unwrap();
-        assert_eq!(all.len(), 1, "{words:?}");
-        all.remove(0)
+        let mut rows: Vec<Value> = serde_json::from_str(&self.well(words)).unwrap();
+        assert_eq!(rows.len(), 1, "{words:?}");
+        rows.remove(0)
     }
 
-    /// Returns the summary of a scenario, which must succeed without messages. The summary must be the same if every poll is
-    /// made.
+    /// Returns the summary of a scenario, which must succeed without messages. The summary must be the same with
+    /// `--every-poll`.
     pub(crate) fn summary(&self, scenario: &str, words: &[&str]) -> Value {
         self.write("s.toml", scenario);
         let row = |more: &[&str]| self.row(&[&["simulate", "s.toml", "--json"], words, more].concat());

@@ -13,7 +13,7 @@ use super::{Answer, NOT_PARSED, Record};
 /// Recorded result of an evaluation without a value.
 pub(super) const NOT_EVALUATED: &[u8] = b"!evalfail";
 
-/// Returns the world in which the results were recorded, as far as it matters.
+/// Returns a world with those properties of the recording machine that affect results.
 pub(super) fn world() -> RealWorld {
     RealWorld::new().in_utc()
 }
@@ -44,8 +44,8 @@ pub(super) fn chain(record: &Record) -> Result<Answer, String> {
     let expr = Expr::parse_with(record.text(), record.dialect()).map_err(|error| error.to_string())?;
     let world = world();
     let answer = value(record, Context::new(&world).my(&my).strict(record.is_strict()).try_eval(&expr));
-    let wanted = record.long.clone().unwrap_or_default();
-    Ok(answer.and("long form", wanted.0, long::print(&my)))
+    let expected = record.long.clone().unwrap_or_default();
+    Ok(answer.and("long form", expected.0, long::print(&my)))
 }
 
 /// Flattens an expression in its ad.

@@ -86,13 +86,13 @@ pub(super) fn stream(record: &Record) -> Result<Answer, String> {
         record.end.clone().unwrap_or_default(),
         last.status.to_string(),
     );
-    if let Some(wanted) = &record.banners {
-        let wanted: Vec<_> = wanted.iter().map(|text| &text.0).collect();
-        answer = answer.and("banners", format!("{wanted:?}"), format!("{banners:?}"));
+    if let Some(expected) = &record.banners {
+        let expected: Vec<_> = expected.iter().map(|text| &text.0).collect();
+        answer = answer.and("banners", format!("{expected:?}"), format!("{banners:?}"));
     }
-    if let Some(wanted) = record.detected {
+    if let Some(expected) = record.detected {
         let got = reader.form().and_then(|form| NUMBERS.iter().position(|known| *known == form)).unwrap_or(6);
-        answer = answer.and("detected", wanted.to_string(), got.to_string());
+        answer = answer.and("detected", expected.to_string(), got.to_string());
     }
     Ok(answer)
 }
@@ -123,13 +123,13 @@ pub(super) fn python_stream(record: &Record) -> Result<Answer, String> {
 }
 
 /// Compares with a result that is a JSON array of texts.
-fn same_list(what: &'static str, wanted: &[u8], got: &[Vec<u8>]) -> Result<Answer, String> {
+fn same_list(what: &'static str, expected: &[u8], got: &[Vec<u8>]) -> Result<Answer, String> {
     #[derive(Deserialize)]
     struct Ads(Vec<Text>);
-    let Ads(wanted) = serde_json::from_slice(wanted).map_err(|error| error.to_string())?;
+    let Ads(expected) = serde_json::from_slice(expected).map_err(|error| error.to_string())?;
     let join = |ads: &mut dyn Iterator<Item = &Vec<u8>>| {
         ads.flat_map(|ad| [&ad[..], b"\n"].concat()).collect::<Vec<u8>>()
     };
-    let wanted = join(&mut wanted.iter().map(|text| &text.0));
-    Ok(Answer(Vec::new()).and(what, wanted, join(&mut got.iter())))
+    let expected = join(&mut expected.iter().map(|text| &text.0));
+    Ok(Answer(Vec::new()).and(what, expected, join(&mut got.iter())))
 }

@@ -26,16 +26,17 @@ pub(super) fn symmetric(record: &Record) -> Result<Answer, String> {
     let (my, target) = ads(record)?;
     let world = eval::world();
     let pair = MatchAd::new(&world, &my, &target).strict(record.is_strict());
-    let wanted: Matched = serde_json::from_slice(&record.result.0).map_err(|error| error.to_string())?;
+    let expected: Matched = serde_json::from_slice(&record.result.0).map_err(|error| error.to_string())?;
     let rank = |text: &Option<String>| {
         text.as_ref().map(|text| text.parse::<f64>().map_err(|error| error.to_string()))
     };
     let show = |holds: [bool; 3], ranks: [Option<f64>; 2]| format!("{holds:?} ranks {ranks:?}");
-    let ranks = [rank(&wanted.my_rank).transpose()?, rank(&wanted.target_rank).transpose()?];
-    let wanted = show([wanted.symmetric, wanted.left_matches_right, wanted.right_matches_left], ranks);
+    let ranks = [rank(&expected.my_rank).transpose()?, rank(&expected.target_rank).transpose()?];
+    let expected =
+        show([expected.symmetric, expected.left_matches_right, expected.right_matches_left], ranks);
     let holds = [pair.symmetric(), pair.left_matches_right(), pair.right_matches_left()];
     let got = show(holds, [pair.left_rank(), pair.right_rank()]);
-    Ok(Answer(Vec::new()).and("match", wanted, got))
+    Ok(Answer(Vec::new()).and("match", expected, got))
 }
 
 /// Evaluates an attribute of the left ad within the match.

@@ -45,7 +45,7 @@ const NOT_PARSED: &[u8] = b"!parse";
 /// One part of a result, which must be equal to that of the reference.
 struct Point {
     what: &'static str,
-    wanted: Vec<u8>,
+    expected: Vec<u8>,
     got: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ struct Answer(Vec<Point>);
 impl Record {
     /// Returns the main part of a result; further parts are added with [`Answer::and`].
     fn answer(&self, got: impl Into<Vec<u8>>) -> Answer {
-        Answer(vec![Point { what: "result", wanted: self.result.0.clone(), got: got.into() }])
+        Answer(vec![Point { what: "result", expected: self.result.0.clone(), got: got.into() }])
     }
 
     /// Returns the input text.
@@ -85,8 +85,8 @@ impl Record {
 }
 
 impl Answer {
-    fn and(mut self, what: &'static str, wanted: impl Into<Vec<u8>>, got: impl Into<Vec<u8>>) -> Self {
-        self.0.push(Point { what, wanted: wanted.into(), got: got.into() });
+    fn and(mut self, what: &'static str, expected: impl Into<Vec<u8>>, got: impl Into<Vec<u8>>) -> Self {
+        self.0.push(Point { what, expected: expected.into(), got: got.into() });
         self
     }
 }
@@ -104,10 +104,10 @@ impl Case for ClassAdCase {
         &self.0.id
     }
 
-    fn ask(&self) -> Verdict {
+    fn check(&self) -> Verdict {
         let record = &self.0;
-        let failed = |what: String, wanted: &[u8], got: &[u8]| {
-            let asked = [
+        let failed = |what: String, expected: &[u8], got: &[u8]| {
+            let input = [
                 Some(format!("{} {} {}", record.kind, record.op, record.mode)),
                 record.expr.as_ref().map(|text| format!("{text:?}")),
                 record.my.as_ref().map(|text| format!("MY {text:?}")),
@@ -115,19 +115,19 @@ impl Case for ClassAdCase {
             ];
             Verdict::Failed(Disagreement {
                 what,
-                asked: asked.into_iter().flatten().collect::<Vec<_>>().join(" "),
-                wanted: String::from_utf8_lossy(wanted).into_owned(),
+                input: input.into_iter().flatten().collect::<Vec<_>>().join(" "),
+                expected: String::from_utf8_lossy(expected).into_owned(),
                 got: String::from_utf8_lossy(got).into_owned(),
-                said: String::new(),
+                stderr: String::new(),
             })
         };
         match answer(record) {
-            Ok(Answer(points)) => match points.into_iter().find(|point| point.wanted != point.got) {
+            Ok(Answer(points)) => match points.into_iter().find(|point| point.expected != point.got) {
                 None => Verdict::Passed,
-                Some(point) => failed(format!("{}: {}", record.op, point.what), &point.wanted, &point.got),
+                Some(point) => failed(format!("{}: {}", record.op, point.what), &point.expected, &point.got),
             },
             Err(error) => {
-                failed(format!("{}: cannot be asked", record.op), &record.result.0, error.as_bytes())
+                failed(format!("{}: cannot be evaluated", record.op), &record.result.0, error.as_bytes())
             }
         }
     }
@@ -152,6 +152,6 @@ fn answer(record: &Record) -> std::result::Result<Answer, String> {
         "stream_py" => forms::python_stream(record)?,
         "symmetric" => matching::symmetric(record)?,
         "evalattr" => matching::attribute(record)?,
-        other => return Err(format!("not asked yet: {other}")),
+        other => return Err(format!("unknown operation: {other}")),
     })
 }

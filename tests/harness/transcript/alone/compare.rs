@@ -13,7 +13,7 @@ use super::layout::{Fixture, Listing, Listings, recorded_line};
 use super::log;
 
 /// Parts of the names of attributes in a summary of a result ad.
-const TELLING: [&str; 4] = ["Exit", "JobState", "JobCoreDumped", "Exception"];
+const END_NAME_PARTS: [&str; 4] = ["Exit", "JobState", "JobCoreDumped", "Exception"];
 /// The same for an ad in the queue.
 const IN_QUEUE: [&str; 7] =
     ["ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "JobCoreDumped", "JobStatus", "Exception"];
@@ -50,7 +50,7 @@ pub fn compare(
         Some(told) => {
             let tells = |name: &String| match case.in_iwd {
                 true => IN_QUEUE.iter().any(|telling| name.starts_with(telling)) && !name.starts_with("Last"),
-                false => TELLING.iter().any(|telling| name.contains(telling)),
+                false => END_NAME_PARTS.iter().any(|part| name.contains(part)),
             };
             let plain = |(name, value): (String, String)| (name, log::line(&value));
             let printed = printed.into_iter().filter(|(name, _)| tells(name)).map(plain);

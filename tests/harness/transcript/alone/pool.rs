@@ -107,7 +107,7 @@ const STATUSES: [(&str, &str); 4] =
 /// The hold code of a job held by a person: the recorder held jobs that would be restarted forever.
 const BY_A_PERSON: &str = "1";
 /// Attributes about the job's end.
-const TELLING: [&str; 8] = [
+const END_ATTRIBUTES: [&str; 8] = [
     "ExitCode",
     "ExitBySignal",
     "ExitSignal",
@@ -143,7 +143,7 @@ pub const SUBMITTED: [(&str, &str); 20] = [
 ];
 
 /// Submit commands, with the attributes that exist only with them.
-const GONE: &[(&str, &str)] = &[
+const COMMAND_ATTRIBUTES: &[(&str, &str)] = &[
     ("transfer_input_files", "TransferInput"),
     ("transfer_output_files", "TransferOutput"),
     ("transfer_output_remaps", "TransferOutputRemaps"),
@@ -201,14 +201,14 @@ pub fn read(directory: &Path) -> Result<Family> {
             // replace it.
             let has = |name: &str, value: &str| difference.get(name).is_some_and(|it| it == value);
             let gone: &[&str] = match () {
-                () if difference.contains_key("JobStatus") => &TELLING,
+                () if difference.contains_key("JobStatus") => &END_ATTRIBUTES,
                 () if has("ExitBySignal", "true") => &["ExitCode"],
                 () => &[],
             };
             end.retain(|name, _| !gone.contains(&name.as_str()));
             // Attributes removed from the first job's ad: lists of files are in the submit file.
             let submitted = text("submit").unwrap_or_default();
-            for (command, name) in GONE {
+            for (command, name) in COMMAND_ATTRIBUTES {
                 if !submitted.contains(command) && !difference.contains_key(*name) {
                     end.remove(*name);
                 }
@@ -229,7 +229,7 @@ pub fn read(directory: &Path) -> Result<Family> {
             }
             end.extend(difference);
         }
-        let told = end.iter().filter(|(name, _)| TELLING.contains(&name.as_str()));
+        let told = end.iter().filter(|(name, _)| END_ATTRIBUTES.contains(&name.as_str()));
         let mut told: serde_json::Map<String, Value> =
             told.map(|(name, value)| (name.clone(), json!(by_root(value)))).collect();
         let cluster = end.get("ClusterId").cloned().unwrap_or_default();

@@ -29,7 +29,7 @@ pub fn compare(
             place: slot.clone(),
             what: "states".to_owned(),
             recorded: None,
-            ours: Some(ours.iter().map(said).collect::<Vec<_>>().join(", ")),
+            ours: Some(ours.iter().map(change_text).collect::<Vec<_>>().join(", ")),
         });
     }
     super::ads::compare(recording, played, outcome)?;
@@ -54,16 +54,16 @@ pub fn compare(
         });
     }
     if std::env::var_os("HTC_REPLAY_SAID").is_some() {
-        played.said.iter().for_each(|line| println!("{}: {line}", outcome.name));
+        played.refusals.iter().for_each(|line| println!("{}: {line}", outcome.name));
         for (slot, changes) in &played.states {
-            let all: Vec<String> = changes.iter().map(said).collect();
+            let all: Vec<String> = changes.iter().map(change_text).collect();
             println!("{}: {slot}: {}", outcome.name, all.join(", "));
         }
     }
     Ok(())
 }
 
-fn said(change: &Change) -> String {
+fn change_text(change: &Change) -> String {
     let (at, state) = change;
     format!("{state} at +{at:.3}")
 }
@@ -80,8 +80,8 @@ fn states(
         differences.push(Difference {
             place: slot.to_owned(),
             what: format!("change {number}"),
-            recorded: recorded.map(said),
-            ours: ours.map(said),
+            recorded: recorded.map(change_text),
+            ours: ours.map(change_text),
         });
     };
     for number in 0..recorded.len().max(ours.len()) {

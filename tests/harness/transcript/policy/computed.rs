@@ -15,7 +15,7 @@ use super::ads;
 use super::fixture::Fixture;
 
 /// Parameters with a random number, or with the number of processors of the recorded machine.
-const OF_CHANCE: [&str; 2] = ["PERIODIC_CHECKPOINT", "CpusUsage"];
+const RANDOM_PARAMETERS: [&str; 2] = ["PERIODIC_CHECKPOINT", "CpusUsage"];
 
 /// Returns true if a directory contains such a recording.
 pub fn is_one(directory: &Path) -> bool {
@@ -68,7 +68,7 @@ fn template(base: &str, path: &Path, outcome: &mut Outcome) -> Result<()> {
         }
         let ours =
             view.string(name).ok().flatten().map(|setting| setting.value.to_string().trim().to_owned());
-        if OF_CHANCE.contains(&name) {
+        if RANDOM_PARAMETERS.contains(&name) {
             outcome.counts.values.skipped += 1;
             continue;
         }

@@ -35,7 +35,7 @@ const NO_CLIENT: &str = "Backfill with daemons of root: the client cannot be sta
 pub struct Fixture {
     top: tempfile::TempDir,
     text: String,
-    around: HostMeasurements,
+    measurements: HostMeasurements,
     /// Load of the recorded machine.
     pub load: f64,
     pub world: Rc<RealWorld>,
@@ -60,7 +60,7 @@ impl Fixture {
     pub fn measured_at(&mut self, recording: &Recording, at: f64) -> Result<()> {
         let Some(name) = recording.status_after(at) else { return Ok(()) };
         if let Some(ad) = ads::read(&recording.directory, name)?.into_values().next() {
-            self.around = measured(&ad);
+            self.measurements = measured(&ad);
             self.load = ad.get("TotalLoadAvg").and_then(|load| load.parse().ok()).unwrap_or(0.0);
         }
         Ok(())
@@ -69,11 +69,11 @@ impl Fixture {
     /// Creates a fixture with this configuration and these scripts.
     pub fn of(config: &str, scripts: &Path) -> Result<Self> {
         let top = tempfile::tempdir().map_err(|error| format!("a fresh directory: {error}"))?;
-        let around = measured(&BTreeMap::new());
+        let measurements = measured(&BTreeMap::new());
         let mut fixture = Fixture {
             top,
             text: String::new(),
-            around,
+            measurements,
             load: 0.0,
             world: Rc::new(RealWorld::new()),
             backfill: false,
@@ -160,7 +160,7 @@ impl Fixture {
     pub fn settings(&self) -> Result<StartdSettings> {
         let config = self.config()?;
         let made =
-            configure(&config, &*self.world, &self.around, QuirkMode::Reference, ExitLimits::default());
+            configure(&config, &*self.world, &self.measurements, QuirkMode::Reference, ExitLimits::default());
         let mut settings = made.map(|configured| configured.settings).map_err(|error| error.to_string())?;
         if let Some(backfill) = &mut settings.backfill {
             backfill.dead_client.as_reference &= !self.backfill;

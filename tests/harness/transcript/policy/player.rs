@@ -26,13 +26,13 @@ use super::recording::{Change, Recording};
 use super::verbs::Verbs;
 
 /// Maximum time to wait for slots that are later than the recorded ones, in seconds.
-const PATIENCE: f64 = 8.0;
+const MAX_SLOT_DELAY: f64 = 8.0;
 /// The backfill client among the starters.
 const CLIENT: &str = "boinc";
 /// Events that follow a change within this time are its consequences.
-const AT_ONCE: f64 = 0.5;
+const CONSEQUENCE_SECONDS: f64 = 0.5;
 /// Run time of a hook.
-const HOOK_TAKES: Duration = Duration::from_millis(15);
+const HOOK_DURATION: Duration = Duration::from_millis(15);
 
 /// Ad of a slot at some time.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct Played {
     /// Times at which the execution point ended without being told to.
     pub ends: Vec<f64>,
     /// Refusals of commands.
-    pub said: Vec<String>,
+    pub refusals: Vec<String>,
 }
 
 struct Player<'a> {
@@ -138,7 +138,7 @@ impl Player<'_> {
             match (own, next) {
                 (Some(own), next) if own <= end && next.is_none_or(|(next, _)| own < next) => {
                     self.advance(own);
-                    self.own();
+                    self.deliver_results();
                 }
                 (_, Some((next, number))) => {
                     self.advance(next);
@@ -178,7 +178,7 @@ impl Player<'_> {
             about.is_none_or(|about| about == slot.as_str()) && self.count(slot) < *count
         });
         if behind && self.machine.is_some() {
-            return self.tick_of(happening.at + PATIENCE);
+            return self.tick_of(happening.at + MAX_SLOT_DELAY);
         }
         let recorded = self.tick_of(self.clocked(happening));
         let Some(slot) = about else { return recorded };
@@ -190,7 +190,7 @@ impl Player<'_> {
         if happening.what.is_consequence() {
             return self.tick_of(ours + gap);
         }
-        recorded.max(self.tick_of(ours + gap.min(AT_ONCE)))
+        recorded.max(self.tick_of(ours + gap.min(CONSEQUENCE_SECONDS)))
     }
 
     /// Returns the time at which an external event is seen: the output of a cron job is read at its next run.
@@ -265,7 +265,7 @@ impl Player<'_> {
     }
 
     /// Passes due results that the state machine waits for.
-    fn own(&mut self) {
+    fn deliver_results(&mut self) {
         let tick = self.now.monotonic();
         let (due, rest): (Vec<_>, Vec<_>) = self.hooks.drain(..).partition(|(at, ..)| *at <= tick);
         self.hooks = rest;
@@ -503,7 +503,7 @@ impl Player<'_> {
             }
             StartdAction::Notify(SlotNotice::Warning { slot, text } | SlotNotice::Refusal { slot, text }) => {
                 let slot = slot.map(id).unwrap_or_default();
-                self.played.said.push(format!("+{:.3} {slot}: {text}", self.seconds()));
+                self.played.refusals.push(format!("+{:.3} {slot}: {text}", self.seconds()));
             }
             StartdAction::Finished { .. } => {
                 if !self.asked_to_end {
@@ -557,7 +557,7 @@ impl Player<'_> {
         // The first slot that fetches after the job is available gets it.
         let there = self.fetches.front().is_some_and(|fetch| fetch.at <= self.seconds() + 1.1);
         let stdout = if there { self.fetches.pop_front().map(|fetch| fetch.stdout) } else { None };
-        self.hooks.push((self.now.monotonic().plus(HOOK_TAKES), call.run, stdout.unwrap_or_default()));
+        self.hooks.push((self.now.monotonic().plus(HOOK_DURATION), call.run, stdout.unwrap_or_default()));
     }
 }
 

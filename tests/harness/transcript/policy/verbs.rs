@@ -18,7 +18,7 @@ use super::super::{Result, forks};
 use super::happening::What;
 
 /// Maximum time until a verb sends its request.
-const PATIENCE: Duration = Duration::from_secs(120);
+const VERB_LIMIT: Duration = Duration::from_secs(120);
 
 /// The socket to which verbs send.
 pub struct Verbs {
@@ -50,10 +50,10 @@ impl Verbs {
             _ => None,
         };
         let mut child = self.start(&words, ad)?;
-        let told = self.hear(&mut child);
+        let result = self.receive(&mut child);
         let output = child.wait_with_output().map_err(|error| format!("{words:?}: {error}"))?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let (request, ad) = told.map_err(|error| format!("{words:?}: {error}: {said}"))?;
+        let (request, ad) = result.map_err(|error| format!("{words:?}: {error}: {said}"))?;
         if !output.status.success() {
             return Err(format!("{words:?} ended with {}: {said}", output.status));
         }
@@ -75,7 +75,7 @@ impl Verbs {
     }
 
     /// Receives one request with its ad, and reports success.
-    fn hear(&self, child: &mut Child) -> Result<(SlotControlRequest, Vec<u8>)> {
+    fn receive(&self, child: &mut Child) -> Result<(SlotControlRequest, Vec<u8>)> {
         let begun = Instant::now();
         let stream = loop {
             match self.listener.accept() {
@@ -84,16 +84,16 @@ impl Verbs {
                 Err(error) => return Err(error.to_string()),
             }
             let ended = child.try_wait().map_err(|error| error.to_string())?;
-            if ended.is_some() || begun.elapsed() > PATIENCE {
+            if ended.is_some() || begun.elapsed() > VERB_LIMIT {
                 return Err("it asked for nothing".to_owned());
             }
             std::thread::sleep(Duration::from_millis(1));
         };
-        heard(&stream).map_err(|error| error.to_string())
+        receive_request(&stream).map_err(|error| error.to_string())
     }
 }
 
-fn heard(stream: &UnixStream) -> std::io::Result<(SlotControlRequest, Vec<u8>)> {
+fn receive_request(stream: &UnixStream) -> std::io::Result<(SlotControlRequest, Vec<u8>)> {
     stream.set_nonblocking(false)?;
     let mut reader = BufReader::new(stream);
     let mut line = String::new();

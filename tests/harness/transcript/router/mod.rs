@@ -137,14 +137,15 @@ fn play<'a>(stage: &'a Stage<'a>) -> Session<'a> {
 
 /// Compares the messages of the daemon's log, job by job, up to the end of the log.
 fn sentences(recording: &Recording, session: &Session<'_>, outcome: &mut Outcome) {
-    let mut sources: Vec<&str> = recording.said.iter().map(|said| said.source.as_str()).collect();
+    let mut sources: Vec<&str> = recording.messages.iter().map(|message| message.source.as_str()).collect();
     sources.sort_unstable();
     sources.dedup();
     for source in sources {
-        let recorded = recording.said.iter().filter(|said| said.source == source).map(|said| &said.text);
+        let recorded =
+            recording.messages.iter().filter(|message| message.source == source).map(|message| &message.text);
         let recorded: Vec<&String> = recorded.collect();
         let empty = Vec::new();
-        let ours = session.said.get(source).unwrap_or(&empty);
+        let ours = session.messages.get(source).unwrap_or(&empty);
         outcome.counts.states.compared += recorded.len();
         let same = recorded.iter().zip(ours).take_while(|(a, b)| **a == *b).count();
         let is_parted = session.parted.iter().any(|id| id.to_string() == source);

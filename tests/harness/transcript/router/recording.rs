@@ -8,7 +8,7 @@ use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 
 use super::super::Result;
-use super::events::{self, Told};
+use super::events::{self, UserLogEvent};
 use super::second;
 use super::units::{self, Kind, Unit};
 
@@ -39,7 +39,7 @@ pub struct Call {
 
 /// A message of the router about a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct JobMessage {
     /// Key of the source job.
     pub source: String,
     /// The message.
@@ -70,9 +70,9 @@ pub struct Recording {
     /// be inferred.
     pub periodic: Vec<f64>,
     /// Its messages about jobs.
-    pub said: Vec<Said>,
+    pub messages: Vec<JobMessage>,
     /// Events in the user logs of source jobs.
-    pub events: Vec<Told>,
+    pub events: Vec<UserLogEvent>,
     /// True if its log was cut.
     pub is_log_cut: bool,
     /// The last second that is completely recorded.
@@ -82,7 +82,7 @@ pub struct Recording {
 }
 
 /// Maximum duration of one poll, in seconds.
-const LOOK: f64 = 1.5;
+const MAX_POLL_SECONDS: f64 = 1.5;
 /// Maximum number of recorded log lines; a log of this length was cut.
 const LOG_LINES: usize = 260;
 
@@ -207,7 +207,7 @@ impl Recording {
         let grown = sizes(directory);
         for unit in units.iter_mut().filter(|_| !grown.is_empty()) {
             if let Some((at, _)) = grown.iter().find(|(_, size)| *size >= unit.end) {
-                (unit.after, unit.before) = (at - LOOK, at + 0.05);
+                (unit.after, unit.before) = (at - MAX_POLL_SECONDS, at + 0.05);
             }
         }
         let known = timeline.lines().map_while(|line| match line {
@@ -297,7 +297,7 @@ impl Recording {
             polls,
             sizes: sizes(directory),
             periodic: noted(directory, "periodic.txt"),
-            said: said(&log),
+            messages: job_messages(&log),
             events: events::recorded(directory),
             stopped: timeline
                 .lines()
@@ -524,12 +524,12 @@ fn spread(begun: f64, end: f64, step: f64, anchors: &[f64], extra: i32) -> Vec<f
 }
 
 /// Returns the router's messages about jobs that both programs print, in order.
-pub fn said(log: &str) -> Vec<Said> {
-    log.lines().filter_map(|line| said_in(line.get(18..)?)).collect()
+pub fn job_messages(log: &str) -> Vec<JobMessage> {
+    log.lines().filter_map(|line| job_message(line.get(18..)?)).collect()
 }
 
 /// Returns the message in a log line of a router, if it is one that is compared.
-pub fn said_in(text: &str) -> Option<Said> {
+pub fn job_message(text: &str) -> Option<JobMessage> {
     let rest = text.strip_prefix("JobRouter ").or_else(|| text.strip_prefix("Job Router "))?;
     let rest = rest.strip_prefix("failure ").unwrap_or(rest).strip_prefix('(')?;
     let (description, text) = rest.split_once("): ")?;
@@ -557,5 +557,5 @@ pub fn said_in(text: &str) -> Option<Said> {
         compared.iter().find(|start| text.starts_with(**start) && !text.contains("has not yet appeared"))?;
     // The text after a failure depends on the program that refused.
     let text = if one.starts_with("failed") { (*one).to_owned() } else { text.to_owned() };
-    Some(Said { source, text })
+    Some(JobMessage { source, text })
 }

@@ -17,7 +17,7 @@ use super::recording::{read, seconds_of, timed};
 use super::units::{Classifier, Kind, Unit};
 
 /// Attributes of a copy that its schedd sets while the copy runs and ends, whatever the route.
-const OF_A_RUN: [&str; 26] = [
+const RUN_ATTRIBUTES: [&str; 26] = [
     "CompletionDate",
     "CumulativeRemoteSysCpu",
     "CumulativeRemoteUserCpu",
@@ -63,7 +63,7 @@ pub fn merge(
 ) -> Result<bool> {
     let Ok(rewritten) = fs::read_to_string(directory.join("job_queue2.log")) else { return Ok(false) };
     let log = read(&directory.join("JobRouterLog.extract"))?;
-    let told = Told::all(&log);
+    let told = RouterMessage::all(&log);
     let known = Known::read(directory, &rewritten)?;
     let mut history = History {
         classifier: Classifier::new(router, answered),
@@ -88,7 +88,7 @@ pub fn merge(
 }
 
 /// A message of the router's log about a job.
-struct Told<'a> {
+struct RouterMessage<'a> {
     at: f64,
     source: JobId,
     copy: Option<JobId>,
@@ -97,7 +97,7 @@ struct Told<'a> {
     set: Values,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RouterMessage<'a> {
     fn all(log: &'a str) -> Vec<Self> {
         let mut all = Vec::new();
         let mut set = Values::new();
@@ -111,7 +111,7 @@ impl<'a> Told<'a> {
             let mut parts = description.split(',');
             let Some(source) = parts.next().and_then(|id| JobId::parse_key(id.as_bytes())) else { continue };
             let copy = parts.find_map(|part| JobId::parse_key(part.strip_prefix("dest=")?.as_bytes()));
-            all.push(Told { at, source, copy, sentence, set: std::mem::take(&mut set) });
+            all.push(RouterMessage { at, source, copy, sentence, set: std::mem::take(&mut set) });
         }
         all
     }
@@ -127,7 +127,7 @@ impl<'a> Told<'a> {
 }
 
 /// Returns the times at which the router wrote each unit of the first queue's log, according to its own log.
-fn written(units: &[Unit], told: &[Told<'_>]) -> Vec<Option<(f64, JobId)>> {
+fn written(units: &[Unit], told: &[RouterMessage<'_>]) -> Vec<Option<(f64, JobId)>> {
     let mut written = vec![None; units.len()];
     for told in told {
         let fits = |kind: Kind| match kind {
@@ -202,9 +202,9 @@ impl Known {
             // in another copy of the same route.
             let other = new().find(|other| other.get("RouteName") == last.get("RouteName"));
             let mut values = last.clone();
-            values.retain(|name, _| !OF_A_RUN.contains(&name.as_str()));
+            values.retain(|name, _| !RUN_ATTRIBUTES.contains(&name.as_str()));
             for (name, value) in
-                other.into_iter().flatten().filter(|(name, _)| OF_A_RUN.contains(&name.as_str()))
+                other.into_iter().flatten().filter(|(name, _)| RUN_ATTRIBUTES.contains(&name.as_str()))
             {
                 let value = if name == "EnteredCurrentStatus" { &last["QDate"] } else { value };
                 values.insert(name.clone(), value.clone());
@@ -270,8 +270,8 @@ impl History<'_> {
     }
 
     /// Adds jobs that the router found there.
-    fn jobs_of_others(&mut self, known: &Known, told: &[Told<'_>]) {
-        let submitted: Vec<JobId> = told.iter().filter_map(Told::submitted).collect();
+    fn jobs_of_others(&mut self, known: &Known, told: &[RouterMessage<'_>]) {
+        let submitted: Vec<JobId> = told.iter().filter_map(RouterMessage::submitted).collect();
         for (id, last) in
             known.last.iter().filter(|(id, _)| known.first.contains_key(id) && !submitted.contains(id))
         {
@@ -281,16 +281,16 @@ impl History<'_> {
     }
 
     /// Adds the information in one message about a copy.
-    fn look(&mut self, known: &Known, told: &Told<'_>) -> Result<()> {
-        let Some(copy) = told.copy else { return Ok(()) };
-        if told.submitted().is_some() {
-            let values = known.first(copy, told.source)?;
-            self.submit(self.behind(told.at, told.source), told.at, told.at + 1.4, copy, values);
-        } else if told.is("updated job status") {
-            let mut values = told.set.clone();
+    fn look(&mut self, known: &Known, message: &RouterMessage<'_>) -> Result<()> {
+        let Some(copy) = message.copy else { return Ok(()) };
+        if message.submitted().is_some() {
+            let values = known.first(copy, message.source)?;
+            self.submit(self.behind(message.at, message.source), message.at, message.at + 1.4, copy, values);
+        } else if message.is("updated job status") {
+            let mut values = message.set.clone();
             // These attributes belong to the source job.
             values.retain(|name, _| name != "RoutedToJobId" && name != "EnteredCurrentStatus");
-            let status = told.set.get("JobStatus");
+            let status = message.set.get("JobStatus");
             let is_last = |last: &&Values| status.is_some() && last.get("JobStatus") == status;
             let mut gone = Vec::new();
             if let (Some(last), Some(now)) = (known.last.get(&copy).filter(is_last), self.now.get_mut(&copy))
@@ -304,12 +304,12 @@ impl History<'_> {
                     stays
                 });
             }
-            let place = self.place(|second| second >= told.at);
-            self.change(place, told.at + 1.0, copy, values, gone);
-        } else if told.is("finalized job") {
-            let place = self.behind(told.at, told.source);
-            self.put(place, told.at, told.at + 2.0, &[format!("103 {copy} LeaveJobInQueue FALSE\n")]);
-            self.gone(place, told.at, told.at + 4.0, copy);
+            let place = self.place(|second| second >= message.at);
+            self.change(place, message.at + 1.0, copy, values, gone);
+        } else if message.is("finalized job") {
+            let place = self.behind(message.at, message.source);
+            self.put(place, message.at, message.at + 2.0, &[format!("103 {copy} LeaveJobInQueue FALSE\n")]);
+            self.gone(place, message.at, message.at + 4.0, copy);
         }
         Ok(())
     }
@@ -333,7 +333,7 @@ impl History<'_> {
     }
 
     /// Adds the removal of a job of this queue, before the router notices it.
-    fn removed(&mut self, copy: JobId, at: f64, told: &[Told<'_>]) {
+    fn removed(&mut self, copy: JobId, at: f64, told: &[RouterMessage<'_>]) {
         let place = self.place(|second| second >= at);
         let lines = [
             format!("103 {copy} JobStatus 3\n"),

@@ -25,9 +25,9 @@ use super::super::findings::Difference;
 use super::super::outcome::Counts;
 use super::super::subject::Subject;
 use super::actions::{job_of_action, successful_reply};
-use super::events::Told;
+use super::events::UserLogEvent;
 use super::queues::{Mirror, Queues};
-use super::recording::{Call, Recording, said_in};
+use super::recording::{Call, Recording, job_message};
 use super::units::{Kind, Unit};
 
 /// Outputs of scripts, by hook and input; `None` if a script failed.
@@ -81,9 +81,9 @@ pub struct Session<'a> {
     pub(super) answers: BTreeMap<(JobId, String), Call>,
     pub(super) running: Vec<Running>,
     /// Messages about jobs, by source job.
-    pub said: BTreeMap<String, Vec<String>>,
+    pub messages: BTreeMap<String, Vec<String>>,
     /// Events written to the user logs of source jobs.
-    pub events: Vec<Told>,
+    pub events: Vec<UserLogEvent>,
     pub counts: Counts,
     /// Number of actions shortly before the recorded router's.
     pub(super) doubts: usize,
@@ -127,7 +127,7 @@ impl<'a> Session<'a> {
             called: vec![false; stage.recording.calls.len()],
             answers: BTreeMap::new(),
             running: Vec::new(),
-            said: BTreeMap::new(),
+            messages: BTreeMap::new(),
             events: Vec::new(),
             counts: Counts::default(),
             doubts: 0,
@@ -289,14 +289,14 @@ impl<'a> Session<'a> {
             }
             let actions = {
                 let frozen = FrozenClockWorld { world: self.stage.world, now: now(at) };
-                let around = RouterContext {
+                let context = RouterContext {
                     queue: &Mirror(&self.queues.first),
                     copies: &Mirror(self.queues.copies()),
                     config: Some(self.stage.view),
                     parameters: self.stage.view,
                     world: &frozen,
                 };
-                self.router.handle_event(now(at), event, &around)
+                self.router.handle_event(now(at), event, &context)
             };
             for action in actions {
                 events.extend(self.act(action, at));
@@ -313,10 +313,10 @@ impl<'a> Session<'a> {
         }
         match action {
             RouterAction::Log(text) => {
-                let said = said_in(&text);
+                let message = job_message(&text);
                 let is_parted = |source: &str| self.parted.iter().any(|id| id.to_string() == source);
-                if let Some(said) = said.filter(|said| !is_parted(&said.source)) {
-                    self.said.entry(said.source).or_default().push(said.text);
+                if let Some(message) = message.filter(|message| !is_parted(&message.source)) {
+                    self.messages.entry(message.source).or_default().push(message.text);
                 }
             }
             RouterAction::Stop(_) | RouterAction::Quirk(_, Quirk::RouterAbortsNoUniverse) => {
@@ -424,7 +424,7 @@ impl<'a> Session<'a> {
             }
             RouterAction::UserLog(id, ad, body) => {
                 if ad.string("UserLog").is_some_and(|log| log != "/dev/null") {
-                    self.events.push(Told::of(id, at, body));
+                    self.events.push(UserLogEvent::of(id, at, body));
                 }
             }
             RouterAction::CallHook(call) => {

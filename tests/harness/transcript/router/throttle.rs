@@ -100,14 +100,14 @@ impl Account {
             while let Some(event) = events.pop_front() {
                 let is_poll = matches!(event, RouterEvent::Poll);
                 let frozen = FrozenClockWorld { world: stage.world, now: now(at) };
-                let around = RouterContext {
+                let context = RouterContext {
                     queue: &mirror,
                     copies: &mirror,
                     config: Some(stage.view),
                     parameters: stage.view,
                     world: &frozen,
                 };
-                for action in router.handle_event(now(at), event, &around) {
+                for action in router.handle_event(now(at), event, &context) {
                     done += i32::from(!matches!(action, RouterAction::Log(_)));
                     account.act(action, at, stage, &mut mirror, &mut events, &mut hooks);
                 }
@@ -131,7 +131,7 @@ impl Account {
         hooks: &mut Vec<RouterEvent>,
     ) {
         match action {
-            RouterAction::Log(text) if text.contains("adjusting throttle") => self.said.push((at, text)),
+            RouterAction::Log(text) if text.contains("adjusting throttle") => self.messages.push((at, text)),
             RouterAction::Claim(id) => {
                 self.writes.push((id, Kind::Claim));
                 mirror.written.push((id, "External"));
@@ -183,7 +183,7 @@ struct Account {
     rows: BTreeMap<String, Vec<String>>,
     /// Time at which the counts of each route began.
     begun: BTreeMap<String, i64>,
-    said: Vec<(f64, String)>,
+    messages: Vec<(f64, String)>,
     inputs: Vec<(JobId, String)>,
 }
 
@@ -250,11 +250,11 @@ impl Account {
         }
         let adjusted: Vec<_> =
             more.0.iter().filter(|(_, line)| line.contains("adjusting throttle")).collect();
-        let alike = adjusted.len() == self.said.len()
-            && adjusted.iter().zip(&self.said).all(|(a, b)| a.1 == b.1 && (a.0 - b.0).abs() < 4.0);
+        let alike = adjusted.len() == self.messages.len()
+            && adjusted.iter().zip(&self.messages).all(|(a, b)| a.1 == b.1 && (a.0 - b.0).abs() < 4.0);
         outcome.counts.states.compared += adjusted.len();
         if !alike {
-            differ("throttle", Some(format!("{adjusted:?}")), Some(format!("{:?}", self.said)));
+            differ("throttle", Some(format!("{adjusted:?}")), Some(format!("{:?}", self.messages)));
         }
         for call in stage.recording.calls.iter() {
             let (Some(stdin), Some(source)) = (&call.stdin, call.source) else { continue };
