@@ -12,6 +12,7 @@ use crate::config::finding::Finding;
 use crate::config::lint_rule::{LintRule, LintSeverity};
 use crate::text::caret::LineCaret;
 use crate::text::control_characters::mask_terminal_controls;
+use crate::text::plural::counted;
 
 /// Maximum number of findings of one rule in one source that are printed. A file that is not a configuration may have
 /// millions of findings.
@@ -44,9 +45,9 @@ pub(super) fn render_findings(findings: &[Finding], painter: Painter) -> String 
         }
     }
     for key in cut {
-        let more = totals[&key] - MAX_SHOWN_PER_RULE;
+        let more = counted(totals[&key] - MAX_SHOWN_PER_RULE, "more finding");
         let source = key.1.map(|name| format!("{name}: ")).unwrap_or_default();
-        let _ = writeln!(text, "{source}{more} more findings [{}]; --json prints all of them", key.0);
+        let _ = writeln!(text, "{source}{more} [{}]; --json prints all of them", key.0);
     }
     text + &list_by_reader(&elsewhere)
 }
