@@ -73,7 +73,7 @@ impl<'a> StreamPlan<'a> {
                 Some(ad) => assigned.update(&ad),
                 None => operands.push(OperandExpression {
                     text: text.as_bytes().to_vec(),
-                    expr: ExprReader { dialect, ..old }.parse_option("expression", text)?,
+                    expr: ExprReader { dialect, ..reader }.parse_option("expression", text)?,
                 }),
             }
         }

@@ -196,7 +196,7 @@ fn print_answers(
     for (at_job, ad) in jobs.iter().enumerate() {
         if arguments.pairs && !as_rows && at_job % HINTED_JOBS == 0 {
             let end_job = jobs.len().min(at_job + HINTED_JOBS);
-            hints = Some(PairHints::new(&*set, &jobs[at_job..until]));
+            hints = Some(PairHints::new(&*set, &jobs[at_job..end_job]));
         }
         let mut decisions = slots.consider(ad, world);
         let is_accepted = decisions.iter().any(|it| it.accepted);

@@ -154,7 +154,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             if requirements == Truth::Error {
                 self.undecided += 1;
             }
-            if meets != Truth::True {
+            if requirements != Truth::True {
                 self.observer.record_skipped(transform, &Eval::new(session.world).my(ad));
                 continue;
             }

@@ -49,7 +49,7 @@ pub fn compare(
         None => findings.maps(place, "result-ad", &attributes(&case.run.stdout), &printed),
         Some(told) => {
             let tells = |name: &String| match case.in_iwd {
-                true => IN_QUEUE.iter().any(|telling| name.starts_with(telling)) && !name.starts_with("Last"),
+                true => IN_QUEUE.iter().any(|part| name.starts_with(part)) && !name.starts_with("Last"),
                 false => END_NAME_PARTS.iter().any(|part| name.contains(part)),
             };
             let plain = |(name, value): (String, String)| (name, log::line(&value));
