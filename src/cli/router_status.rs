@@ -20,11 +20,11 @@ use serde_json::json;
 use self::cell_text::{age_text, status_letter};
 use self::group_counts::GroupCounts;
 pub(super) use self::job_reader::read_configured_queue;
-use self::job_reader::{NeededJobs, PastAds, read_queue_log_file};
+use self::job_reader::{HistoryAds, NeededJobs, read_queue_log_file};
 use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
 use self::shown_attributes::{
-    HISTORY_ATTRIBUTES, HISTORY_COLUMNS, PAIR_ATTRIBUTES, QUEUE_ATTRIBUTES, past_job_cells,
+    HISTORY_ATTRIBUTES, HISTORY_COLUMNS, PAIR_ATTRIBUTES, QUEUE_ATTRIBUTES, history_job_cells,
 };
 use super::common::{
     CompatTool, Example, Manual, NO_VERB, Painter, Problem, Program, ProgramContext, RowOrderOptions,
@@ -427,7 +427,7 @@ impl StatusView<'_> {
     }
 
     /// Calls `keep` with the ad of each selected routed job that has left the queue, newest first.
-    fn read_past_ads(
+    fn read_history_ads(
         &self,
         files: &[PathBuf],
         world: &dyn World,
@@ -459,7 +459,7 @@ impl StatusView<'_> {
             StatusOutputForm::Rows(_, ref columns) if columns.is_empty() => None,
             _ => self.projection(&HISTORY_ATTRIBUTES),
         };
-        let mut past = PastAds { keep, kept: 0, projection, limit, strict, selects: &selects };
+        let mut past = HistoryAds { keep, kept: 0, projection, limit, strict, selects: &selects };
         for path in &paths {
             job_reader::read_history(path, world, self.session, &mut past)?;
         }
@@ -473,7 +473,7 @@ impl StatusView<'_> {
             return self.stream_history(files, &world);
         }
         let mut ads = Vec::new();
-        self.read_past_ads(files, &world, &mut |ad| {
+        self.read_history_ads(files, &world, &mut |ad| {
             ads.push(ad.clone());
             Ok(())
         })?;
@@ -489,7 +489,7 @@ impl StatusView<'_> {
             }
             (None, None) => self.form.render(&ads, &HISTORY_KEYS, &world, |painter| {
                 let mut table = TableBuilder::new(&HISTORY_COLUMNS);
-                ads.iter().for_each(|ad| table.push_row(past_job_cells(ad, &world)));
+                ads.iter().for_each(|ad| table.push_row(history_job_cells(ad, &world)));
                 table.render(painter)
             })?,
         };
@@ -503,7 +503,7 @@ impl StatusView<'_> {
         if self.form.is_stream() {
             exit_when_reader_is_gone();
             self.form.push_header(&mut text);
-            self.read_past_ads(files, world, &mut |ad| {
+            self.read_history_ads(files, world, &mut |ad| {
                 self.form.push_item(ad, world, &mut text);
                 if text.len() < OUTPUT_BLOCK_BYTES {
                     Ok(())
@@ -513,14 +513,14 @@ impl StatusView<'_> {
             })?;
         } else if let StatusOutputForm::Table(painter) = &self.form {
             let mut table = TableBuilder::new(&HISTORY_COLUMNS);
-            self.read_past_ads(files, world, &mut |ad| {
-                table.push_row(past_job_cells(ad, world));
+            self.read_history_ads(files, world, &mut |ad| {
+                table.push_row(history_job_cells(ad, world));
                 Ok(())
             })?;
             text = table.render(*painter).into_bytes();
         } else {
             let mut ads = Vec::new();
-            self.read_past_ads(files, world, &mut |ad| {
+            self.read_history_ads(files, world, &mut |ad| {
                 ads.push(ad.clone());
                 Ok(())
             })?;

@@ -158,12 +158,12 @@ impl Observer for VerboseObserver<'_> {
 
 /// Observer that records the steps of a transform as text, one line per step.
 #[derive(Default)]
-pub(super) struct StoryObserver {
+pub(super) struct ExplanationObserver {
     /// Recorded lines.
     pub text: String,
 }
 
-impl Observer for StoryObserver {
+impl Observer for ExplanationObserver {
     fn wants_steps(&self) -> bool {
         true
     }

@@ -261,7 +261,7 @@ struct LongAdPart {
 fn split_long_ads(text: &[u8]) -> Vec<LongAdPart> {
     let mut ads = Vec::new();
     let (mut ad_start, mut part_start) = ((0, 0), (0, 0));
-    let (mut in_ad, mut in_part) = (IdentifiedBy::default(), IdentifiedBy::default());
+    let (mut in_ad, mut in_part) = (AdIdentity::default(), AdIdentity::default());
     let mut offset = 0;
     for (number, line) in (0..).zip(text.lines_with_terminator()) {
         if line.trim_ascii().is_empty() {
@@ -271,7 +271,7 @@ fn split_long_ads(text: &[u8]) -> Vec<LongAdPart> {
             in_part.add_line(line);
             if in_part.overlaps(in_ad) {
                 ads.push(LongAdPart { bytes: ad_start.0..part_start.0, lines_before: ad_start.1 });
-                (ad_start, in_ad) = (part_start, IdentifiedBy::default());
+                (ad_start, in_ad) = (part_start, AdIdentity::default());
             }
         }
         offset += line.len();
@@ -282,11 +282,11 @@ fn split_long_ads(text: &[u8]) -> Vec<LongAdPart> {
 
 /// Set of the identifying attributes that an ad or a part of it has.
 #[derive(Clone, Copy, Debug, Default)]
-struct IdentifiedBy([bool; IDENTIFYING_ATTRIBUTES.len()]);
+struct AdIdentity([bool; IDENTIFYING_ATTRIBUTES.len()]);
 
 const IDENTIFYING_ATTRIBUTES: [&[u8]; 3] = [b"ClusterId", b"ProcId", b"Cmd"];
 
-impl IdentifiedBy {
+impl AdIdentity {
     fn add_line(&mut self, line: &[u8]) {
         let name = line.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
         for (is_set, attribute) in self.0.iter_mut().zip(IDENTIFYING_ATTRIBUTES) {
@@ -294,11 +294,11 @@ impl IdentifiedBy {
         }
     }
 
-    fn add(&mut self, other: IdentifiedBy) {
+    fn add(&mut self, other: AdIdentity) {
         self.0.iter_mut().zip(other.0).for_each(|(is_set, other)| *is_set |= other);
     }
 
-    fn overlaps(self, other: IdentifiedBy) -> bool {
+    fn overlaps(self, other: AdIdentity) -> bool {
         self.0.iter().zip(other.0).any(|(one, other)| *one && other)
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn print_listing(
         if cli.names.is_empty() {
             return Err(Problem::usage("--why needs the name of a parameter").into());
         }
-        return print_stories(cli, &LintSubject::new(&config, world));
+        return print_explanations(cli, &LintSubject::new(&config, world));
     }
     let rows = parameter_rows::rows_with_defaults(&config.set, world, false);
     let (chosen, missing) = choose(cli, &rows, &config, world)?;
@@ -149,7 +149,7 @@ fn write_statements(
 }
 
 /// Handles `--why`: prints explanations of values.
-fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Result<Status> {
+fn print_explanations(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Result<Status> {
     let redacting = cli.show.redact;
     let complete = subject.config.unread_sources.is_empty();
     let mut all = config_lint::lint(
@@ -167,21 +167,28 @@ fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Resu
         let findings = all.iter().filter(|finding| caseless::eq(&finding.name, name)).cloned();
         (ValueExplanation::explain(name, subject), findings.collect::<Vec<Finding>>())
     };
-    let stories: Vec<(ValueExplanation, Vec<Finding>)> = cli.names.iter().map(explain).collect();
-    let record =
-        |(story, findings): &(ValueExplanation, Vec<Finding>)| why::story_record(story, findings, redacting);
+    let explanations: Vec<(ValueExplanation, Vec<Finding>)> = cli.names.iter().map(explain).collect();
+    let record = |(explanation, findings): &(ValueExplanation, Vec<Finding>)| {
+        why::explanation_record(explanation, findings, redacting)
+    };
     let text = match cli.output.wants_json() {
-        true => cli.output.render_json(&stories.iter().map(record).collect::<Vec<_>>())?.unwrap_or_default(),
+        true => {
+            cli.output.render_json(&explanations.iter().map(record).collect::<Vec<_>>())?.unwrap_or_default()
+        }
         false => {
             let mut text = String::new();
-            for (story, findings) in &stories {
-                why::render_story(story, findings, redacting, &mut text);
+            for (explanation, findings) in &explanations {
+                why::render_explanation(explanation, findings, redacting, &mut text);
             }
             text
         }
     };
     stdout().write_all(text.as_bytes())?;
-    Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
+    Ok(if explanations.iter().all(|(explanation, _)| explanation.has_value()) {
+        Status::Done
+    } else {
+        Status::Undefined
+    })
 }
 
 /// Writes one parameter as a statement that defines the same value when it is read back.

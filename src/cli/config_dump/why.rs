@@ -42,13 +42,13 @@ pub(super) fn is_about_value(finding: &Finding) -> bool {
 const OVERRIDING_SOURCE: &str = "<Over>";
 
 /// Appends the explanation, and the findings of lint about the value, to the text.
-pub(super) fn render_story(
-    story: &ValueExplanation,
+pub(super) fn render_explanation(
+    explanation: &ValueExplanation,
     findings: &[Finding],
     redacting: bool,
     out: &mut String,
 ) {
-    let shown = ValueDisplay { name: story.name.as_ref(), redacting };
+    let shown = ValueDisplay { name: explanation.name.as_ref(), redacting };
     let mut line = |text: String| {
         // `<Over>` is the reference's name for settings of the command line.
         let text = match text.trim_start().starts_with(OVERRIDING_SOURCE) {
@@ -58,26 +58,26 @@ pub(super) fn render_story(
         out.push_str(&text);
         out.push('\n');
     };
-    line(story.name.to_string());
-    for look_up in &story.looked_up {
+    line(explanation.name.to_string());
+    for look_up in &explanation.looked_up {
         let kind = if look_up.kind.is_empty() { String::new() } else { format!(" ({})", look_up.kind) };
         line(format!("  {}{kind} {}", look_up.name, look_up.verdict));
     }
-    push_readers(story, &mut line);
-    push_origin(story, &shown, &mut line);
-    for definition in &story.ineffective_definitions {
+    push_readers(explanation, &mut line);
+    push_origin(explanation, &shown, &mut line);
+    for definition in &explanation.ineffective_definitions {
         line(format!("  {} sets it without effect: it is always detected", definition.place));
         line(format!("      = {}", shown.lines(&definition.raw)));
     }
-    for disabled in &story.disabled_definitions {
+    for disabled in &explanation.disabled_definitions {
         let (condition, number) = &disabled.condition;
         line(format!("  {} is left out: '{condition}' in line {number} is false", disabled.place));
         line(format!("      = {}", shown.lines(&disabled.raw)));
     }
-    if let Some(meaning) = story.description {
+    if let Some(meaning) = explanation.description {
         line(format!("  meaning: {meaning}"));
     }
-    if let Some(entry) = &story.table_entry {
+    if let Some(entry) = &explanation.table_entry {
         let default = match entry.default.is_empty() {
             true => "none".to_owned(),
             false => shown.lines(&entry.default),
@@ -85,10 +85,10 @@ pub(super) fn render_story(
         let range = entry.range.as_ref().map(|(min, max)| format!(", {min} to {max}")).unwrap_or_default();
         line(format!("  default: {default}   (type {}{range})", entry.kind.to_lowercase()));
     }
-    for hint in &story.hints {
+    for hint in &explanation.hints {
         line(format!("  {hint}"));
     }
-    push_expansion(story, &shown, &mut line);
+    push_expansion(explanation, &shown, &mut line);
     for finding in findings {
         line(format!("  wrong: {} [{}]", finding.message, finding.rule));
         if let Some(fix) = &finding.fix {
@@ -98,9 +98,9 @@ pub(super) fn render_story(
 }
 
 /// Adds a line that says what reads the value, unless a daemon reads it.
-fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
-    let is_set = !story.definitions.is_empty();
-    match &story.usage {
+fn push_readers(explanation: &ValueExplanation, line: &mut dyn FnMut(String)) {
+    let is_set = !explanation.definitions.is_empty();
+    match &explanation.usage {
         NameUsage::Read => {}
         NameUsage::ReferredTo => {
             line("  HTCondor has no such parameter; other values refer to it".to_owned())
@@ -116,7 +116,7 @@ fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
             line("  HTCondor 25 no longer reads it (earlier versions did)".to_owned());
             line(format!("  {instead}"));
         }
-        // If the name is not set, `render_story` adds other lines about it.
+        // If the name is not set, `render_explanation` adds other lines about it.
         NameUsage::Misspelled(_) | NameUsage::SiteOwn if !is_set => {}
         NameUsage::Misspelled(near) => {
             line("  HTCondor has no such parameter, and nothing refers to it".to_owned());
@@ -131,24 +131,24 @@ fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
     }
 }
 
-fn push_origin(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dyn FnMut(String)) {
-    match &story.value_origin {
+fn push_origin(explanation: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dyn FnMut(String)) {
+    match &explanation.value_origin {
         ValueOrigin::Set => {
-            let count = story.definitions.len();
+            let count = explanation.definitions.len();
             line(format!("  set {count} time{}:", if count == 1 { "" } else { "s" }));
-            for (n, told) in story.definitions.iter().enumerate() {
-                let counts = match (n + 1 == count, story.usage.is_used()) {
+            for (n, definition) in explanation.definitions.iter().enumerate() {
+                let counts = match (n + 1 == count, explanation.usage.is_used()) {
                     (true, true) => "   <- this one counts",
                     (true, false) if count > 1 => "   <- the last one",
                     (true, false) | (false, _) => "",
                 };
-                line(format!("    {}{counts}", told.place));
-                line(format!("      = {}", shown.lines(&told.raw)));
-                for (file, number) in &told.included_from {
+                line(format!("    {}{counts}", definition.place));
+                line(format!("      = {}", shown.lines(&definition.raw)));
+                for (file, number) in &definition.included_from {
                     line(format!("      included from {file}, line {number}"));
                 }
             }
-            if story.raw.as_ref().is_some_and(|raw| raw.is_empty()) {
+            if explanation.raw.as_ref().is_some_and(|raw| raw.is_empty()) {
                 line(
                     "  it is set to nothing: readers see it as undefined, and its default is hidden"
                         .to_owned(),
@@ -165,18 +165,18 @@ fn push_origin(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dy
             }
         }
         ValueOrigin::Nowhere => {
-            let is_known = story.description.is_some() || story.usage == NameUsage::Read;
+            let is_known = explanation.description.is_some() || explanation.usage == NameUsage::Read;
             let more = if is_known { "it has no default" } else { "HTCondor has no such parameter" };
             line(format!("  no source sets it, and {more}"));
         }
     }
 }
 
-fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dyn FnMut(String)) {
-    if let Some(raw) = story.raw.as_ref().filter(|_| !story.steps.is_empty()) {
+fn push_expansion(explanation: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dyn FnMut(String)) {
+    if let Some(raw) = explanation.raw.as_ref().filter(|_| !explanation.steps.is_empty()) {
         line(format!("  expansion of {}", shown.lines(raw)));
     }
-    for step in &story.steps {
+    for step in &explanation.steps {
         let indent = "  ".repeat(step.depth.min(20));
         let origin = match step.origin.is_empty() {
             true => String::new(),
@@ -184,10 +184,10 @@ fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut
         };
         line(format!("  {indent}{} -> {}{origin}", step.reference, shown.lines(&step.value)));
     }
-    for message in &story.messages {
+    for message in &explanation.messages {
         line(format!("  function failed: {message}"));
     }
-    match &story.value {
+    match &explanation.value {
         ExpandedValue::Unset => {}
         ExpandedValue::Value(value) if value.is_empty() => {
             line("  value: none; it expands to nothing, which reads as undefined".to_owned());
@@ -199,7 +199,7 @@ fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut
 
 /// Explanation of a value as JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct StoryRecord {
+pub(super) struct ExplanationRecord {
     name: String,
     /// Origin of the value: `set`, `detected`, `default` or `nowhere`.
     from: &'static str,
@@ -227,12 +227,12 @@ pub(super) struct StoryRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     hints: Vec<String>,
-    findings: Vec<StoryFinding>,
+    findings: Vec<ExplanationFinding>,
 }
 
 /// Finding of lint in the JSON output.
 #[derive(Debug, Serialize)]
-struct StoryFinding {
+struct ExplanationFinding {
     rule: LintRule,
     message: String,
     fix: Option<String>,
@@ -281,8 +281,12 @@ fn describe_reader(usage: &NameUsage) -> (&'static str, Option<String>) {
 }
 
 /// Returns the explanation of a value as JSON.
-pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redacting: bool) -> StoryRecord {
-    let shown = ValueDisplay { name: story.name.as_ref(), redacting };
+pub(super) fn explanation_record(
+    explanation: &ValueExplanation,
+    findings: &[Finding],
+    redacting: bool,
+) -> ExplanationRecord {
+    let shown = ValueDisplay { name: explanation.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
     let definition = |definition: &DefinitionRecord| DefinitionJsonRecord {
         place: text(&definition.place),
@@ -301,16 +305,16 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
         value: shown.text(&step.value),
         origin: step.origin.clone(),
     };
-    let (read_by, note) = describe_reader(&story.usage);
-    let entry = story.table_entry.as_ref();
-    let (value, error) = match &story.value {
+    let (read_by, note) = describe_reader(&explanation.usage);
+    let entry = explanation.table_entry.as_ref();
+    let (value, error) = match &explanation.value {
         ExpandedValue::Value(value) => (Some(shown.text(value)), None),
         ExpandedValue::Failed(error) => (None, Some(error.clone())),
         ExpandedValue::Unset => (None, None),
     };
-    StoryRecord {
-        name: text(&story.name),
-        from: match story.value_origin {
+    ExplanationRecord {
+        name: text(&explanation.name),
+        from: match explanation.value_origin {
             ValueOrigin::Set => "set",
             ValueOrigin::Detected(_) => "detected",
             ValueOrigin::Default(_) => "default",
@@ -318,26 +322,26 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
         },
         read_by,
         note,
-        looked_up: story
+        looked_up: explanation
             .looked_up
             .iter()
             .map(|look_up| LookUpRecord { name: text(&look_up.name), verdict: look_up.verdict })
             .collect(),
-        definitions: story.definitions.iter().map(definition).collect(),
-        in_vain: story.ineffective_definitions.iter().map(definition).collect(),
-        left_out: story.disabled_definitions.iter().map(skipped).collect(),
-        meaning: story.description,
+        definitions: explanation.definitions.iter().map(definition).collect(),
+        in_vain: explanation.ineffective_definitions.iter().map(definition).collect(),
+        left_out: explanation.disabled_definitions.iter().map(skipped).collect(),
+        meaning: explanation.description,
         default: entry.map(|entry| shown.text(&entry.default)).filter(|default| !default.is_empty()),
         kind: entry.map(|entry| entry.kind),
         range: entry.and_then(|entry| entry.range.as_ref()).map(|(min, max)| [text(min), text(max)]),
-        steps: story.steps.iter().map(step).collect(),
-        messages: story.messages.iter().map(|message| text(message)).collect(),
+        steps: explanation.steps.iter().map(step).collect(),
+        messages: explanation.messages.iter().map(|message| text(message)).collect(),
         value,
         error,
-        hints: story.hints.clone(),
+        hints: explanation.hints.clone(),
         findings: findings
             .iter()
-            .map(|it| StoryFinding {
+            .map(|it| ExplanationFinding {
                 rule: it.rule,
                 message: it.message.clone(),
                 fix: it.fix.as_ref().map(ToString::to_string),

@@ -104,7 +104,7 @@ pub(super) fn built_in_note(
 }
 
 /// Returns the number of ads that a hook of this type reads.
-pub(super) fn ads_read_by(hook: HookType) -> usize {
+pub(super) fn ads_needed_by(hook: HookType) -> usize {
     match hook {
         HookType::JobFinalize | HookType::ReplyFetch | HookType::EvictClaim => 2,
         _ => 1,

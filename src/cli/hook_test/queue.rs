@@ -162,7 +162,7 @@ fn queue_problem(error: QueueError, is_filled: bool) -> anyhow::Error {
 }
 
 /// Returns the violations of the contract that are already known from the configuration.
-fn contract_violations_without_calls(proof: &QueueTestReport) -> Vec<&'static str> {
+fn violations_in_configuration(proof: &QueueTestReport) -> Vec<&'static str> {
     let no_exit = "no JOB_EXIT is configured: no accepted job has an exit record";
     proof.no_exit.then_some(no_exit).into_iter().collect()
 }
@@ -205,7 +205,7 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
             ));
         }
     }
-    for remark in contract_violations_without_calls(proof) {
+    for remark in violations_in_configuration(proof) {
         session.write_stderr(&format!("{}: {remark}\n", painter.bad("violation")));
     }
 }
@@ -249,7 +249,7 @@ fn proof_to_json(proof: &QueueTestReport, seed: u64) -> serde_json::Value {
         "holds": proof.is_passed(),
         "interrupted_by": proof.interrupted,
         "seed": seed,
-        "violations": contract_violations_without_calls(proof),
+        "violations": violations_in_configuration(proof),
         "rounds": rounds,
     })
 }

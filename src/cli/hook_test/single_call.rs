@@ -30,7 +30,7 @@ pub(super) fn run(
     case_ads::refuse_stdin_twice(&call_args, &cli.config)?;
     let watch = InputWatch::start(cli.events.timeout, session);
     if let Some(mut stream) = watch.wait_for(|| case_ads::open_given_ads(&call_args, &cli.clock, session))? {
-        let needed = case_ads::ads_read_by(hook);
+        let needed = case_ads::ads_needed_by(hook);
         let remaining = call_args.selection.limit.unwrap_or(u64::MAX);
         let mut first = Vec::new();
         while first.len() <= needed && (first.len() as u64) < remaining {

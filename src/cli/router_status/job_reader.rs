@@ -147,7 +147,7 @@ fn read_jobs_of_input(
 }
 
 /// State of reading the selected ads of a history, newest first.
-pub(super) struct PastAds<'a> {
+pub(super) struct HistoryAds<'a> {
     /// Function that is called with each selected ad.
     pub(super) keep: &'a mut dyn FnMut(&ClassAd) -> anyhow::Result<()>,
     /// Number of selected ads so far.
@@ -162,7 +162,7 @@ pub(super) struct PastAds<'a> {
     pub(super) selects: &'a dyn Fn(&ClassAd) -> bool,
 }
 
-impl PastAds<'_> {
+impl HistoryAds<'_> {
     /// Calls `keep` with an ad if it is selected.
     fn take(&mut self, ad: &ClassAd) -> anyhow::Result<()> {
         if (self.selects)(ad) {
@@ -260,7 +260,7 @@ pub(super) fn read_history(
     path: &Path,
     world: &dyn World,
     program: &ProgramContext,
-    past: &mut PastAds<'_>,
+    past: &mut HistoryAds<'_>,
 ) -> anyhow::Result<()> {
     if path != Path::new("-") && path.is_dir() {
         let files = list_history_files(&path.join("history"), world);
@@ -300,7 +300,7 @@ fn read_backwards<R: io::Read + io::Seek>(
     reader: BackwardHistoryReader<R>,
     path: &Path,
     program: &ProgramContext,
-    past: &mut PastAds<'_>,
+    past: &mut HistoryAds<'_>,
 ) -> anyhow::Result<()> {
     if !past.strict {
         let broken = read_reversed(reader, path, past)?;
@@ -336,7 +336,7 @@ fn read_backwards<R: io::Read + io::Seek>(
 fn read_reversed<R: io::Read + io::Seek>(
     reader: BackwardHistoryReader<R>,
     path: &Path,
-    past: &mut PastAds<'_>,
+    past: &mut HistoryAds<'_>,
 ) -> anyhow::Result<u64> {
     let records = Rc::new(Cell::new(0));
     let reversed =
@@ -428,7 +428,7 @@ fn read_forwards(
     input: OpenInput,
     path: &Path,
     program: &ProgramContext,
-    past: &mut PastAds<'_>,
+    past: &mut HistoryAds<'_>,
 ) -> anyhow::Result<()> {
     let name = input.name.clone();
     let mut errors = AdErrorReporter::new(name.clone(), program);

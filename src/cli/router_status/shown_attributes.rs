@@ -46,7 +46,7 @@ pub(super) const HISTORY_COLUMNS: [&str; 7] =
     ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<COMPLETED", ">RUNTIME"];
 
 /// Returns the cells of the table row for a job that has left the queue.
-pub(super) fn past_job_cells(ad: &ClassAd, world: &dyn World) -> [String; 7] {
+pub(super) fn history_job_cells(ad: &ClassAd, world: &dyn World) -> [String; 7] {
     let context = Context::new(world).my(ad);
     let int = |name: &str| context.int(name);
     let string = |name: &str| context.string(name).map_or_else(|| "-".into(), |text| text.to_string());

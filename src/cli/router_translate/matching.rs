@@ -145,14 +145,14 @@ impl MatchReport<'_> {
     /// Finds the route of a job and prints it.
     fn match_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let MatchArguments { summary, explain, .. } = *self.arguments;
-        let wants_story = !summary && (explain || self.json.is_some());
+        let wants_explanation = !summary && (explain || self.json.is_some());
         // The explanation needs the states of the routes before this job is counted.
-        let before = wants_story.then(|| self.pass.route_states().to_vec());
+        let before = wants_explanation.then(|| self.pass.route_states().to_vec());
         let choice = self.pass.choose(job);
-        let story = before.map(|states| self.explain_job(&states, job));
+        let explanation = before.map(|states| self.explain_job(&states, job));
         let chosen = match choice {
             RouteChoice::Route(at) => Ok(at),
-            _ => Err(self.pass.unrouted_reason(choice, job, story.as_ref())),
+            _ => Err(self.pass.unrouted_reason(choice, job, explanation.as_ref())),
         };
         match &chosen {
             Ok(at) => self.counts[*at] += 1,
@@ -167,12 +167,12 @@ impl MatchReport<'_> {
         }
         let route = chosen.as_ref().map(|at| self.setup.table.routes[*at].name.as_bstr());
         if let Some(json) = &mut self.json {
-            if let Some(story) = &story {
+            if let Some(explanation) = &explanation {
                 let (name, reason) =
                     (route.as_deref().ok(), route.as_ref().err().map(|reason| reason.as_str()));
                 json.print_object(
                     &mut self.out,
-                    &route_search_to_json(key, name.map(|name| &**name), reason, story),
+                    &route_search_to_json(key, name.map(|name| &**name), reason, explanation),
                 )?;
             }
         } else if let Some(form) = self.arguments.rows.report_form() {
@@ -183,8 +183,8 @@ impl MatchReport<'_> {
             };
             form.push_row([key.as_bytes(), route, reason.as_bytes()], &mut row);
             self.out.write_all(&row)?;
-        } else if let Some(story) = story {
-            let lines = story.to_report_lines(key, route.ok().map(|name| &**name));
+        } else if let Some(explanation) = explanation {
+            let lines = explanation.to_report_lines(key, route.ok().map(|name| &**name));
             lines.into_iter().try_for_each(|line| writeln!(self.out, "{line}"))?;
         } else {
             match route {
@@ -198,13 +198,13 @@ impl MatchReport<'_> {
     /// Explains the route of a job. Adds hints about string comparisons that are false only because of the case of
     /// letters.
     fn explain_job(&self, states: &[RouteState], job: &ClassAd) -> JobExplanation {
-        let mut story = self.pass.explain(states, job, usize::MAX);
+        let mut explanation = self.pass.explain(states, job, usize::MAX);
         let context = Context::new(self.world).my(job).without_enclosing_ad();
-        for route in story.routes.iter_mut().filter(|route| route.hint.is_none()) {
+        for route in explanation.routes.iter_mut().filter(|route| route.hint.is_none()) {
             let clause = route.clause.as_ref().and_then(|clause| Expr::parse(&clause.text).ok());
             route.hint = clause.and_then(|clause| letter_case_hint(&context, &clause));
         }
-        story
+        explanation
     }
 
     /// Prints the summary of all jobs.
@@ -275,10 +275,10 @@ fn route_search_to_json(
     job: &str,
     chosen: Option<&[u8]>,
     reason: Option<&str>,
-    story: &JobExplanation,
+    explanation: &JobExplanation,
 ) -> serde_json::Value {
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
-    let routes: Vec<_> = story
+    let routes: Vec<_> = explanation
         .routes
         .iter()
         .map(|seen| {
@@ -294,15 +294,15 @@ fn route_search_to_json(
         })
         .collect();
     // A job that is not a candidate would not get these routes either.
-    let full_routes: Vec<String> = match story.excluded_by {
+    let full_routes: Vec<String> = match explanation.excluded_by {
         Some(_) => Vec::new(),
-        None => story.full_matching_routes().into_iter().map(|name| text(name)).collect(),
+        None => explanation.full_matching_routes().into_iter().map(|name| text(name)).collect(),
     };
     json!({
         "job": job,
         "route": chosen.map(text),
-        "candidate": truth_word(story.umbrella),
-        "left_out": story.excluded_by.as_ref().map(|(name, clause)| {
+        "candidate": truth_word(explanation.umbrella),
+        "left_out": explanation.excluded_by.as_ref().map(|(name, clause)| {
             json!({ "by": name, "clause": text(&clause.text), "because": clause.explanation })
         }),
         "reason": reason,

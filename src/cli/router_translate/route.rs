@@ -217,13 +217,14 @@ impl<'a> RoutingRun<'a> {
         };
         if explains || chosen.is_none() {
             let states = before.as_deref().unwrap_or(self.pass.route_states());
-            let story = self.pass.explain(states, job, if explains { usize::MAX } else { MAX_NAMED_ROUTES });
+            let explanation =
+                self.pass.explain(states, job, if explains { usize::MAX } else { MAX_NAMED_ROUTES });
             if explains {
-                let lines = story.to_report_lines(key, chosen.map(|route| route.name.as_slice()));
+                let lines = explanation.to_report_lines(key, chosen.map(|route| route.name.as_slice()));
                 self.program.write_stderr(&format!("{}\n", lines.join("\n")));
             }
             if chosen.is_none() {
-                self.reasons.add(self.pass.unrouted_reason(choice, job, Some(&story)));
+                self.reasons.add(self.pass.unrouted_reason(choice, job, Some(&explanation)));
             }
         }
         chosen

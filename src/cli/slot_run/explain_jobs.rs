@@ -110,7 +110,7 @@ pub(super) fn explain_jobs(
     let session_of_jobs = session.with_dialect(slots.dialect());
     let mut stream = JobStream::open(arguments, &session_of_jobs)?;
     let jobs = stream.take(jobs_for_pairs(cli, arguments, slots.names().len()))?;
-    slot_config::warn_once(session, &unlikely_jobs(&jobs, &arguments.input.names()));
+    slot_config::warn_once(session, &unlikely_job_warnings(&jobs, &arguments.input.names()));
     slot_config::warn_once(session, &negotiator_notes::conditions_beyond_ads(&jobs, &slots, &world));
     if let Some((file, other)) = arguments.compare.as_ref().zip(other) {
         slot_config::warn_once(session, &collected.unknown_attribute_warnings(arguments, &jobs));
@@ -121,7 +121,7 @@ pub(super) fn explain_jobs(
     let is_about_slots = jobs.is_empty() && wants_summary(arguments);
     if stream.is_finished() && !is_about_slots {
         slot_config::warn_once(session, &collected.unknown_attribute_warnings(arguments, &jobs));
-        slot_config::warn_once(session, &negotiator_notes::of_jobs(&jobs, &slots, &world));
+        slot_config::warn_once(session, &negotiator_notes::notes_about_jobs(&jobs, &slots, &world));
         return print_answers(cli, arguments, &slots, &jobs, &world);
     }
     let set = slot_set(&slots, &world);
@@ -131,7 +131,7 @@ pub(super) fn explain_jobs(
     let analysis = Analysis::new(&*set, grouper);
     let job_ads = analysis.job_ads();
     slot_config::warn_once(session, &collected.unknown_attribute_warnings(arguments, &job_ads));
-    slot_config::warn_once(session, &negotiator_notes::of_jobs(&job_ads, &slots, set.world()));
+    slot_config::warn_once(session, &negotiator_notes::notes_about_jobs(&job_ads, &slots, set.world()));
     let ExplainOptions { by_slot, any, html, rows, .. } = arguments;
     ExplanationReport {
         output: &cli.output,
@@ -225,7 +225,7 @@ fn print_answers(
         output.write_all(&rows).context("standard output")?;
     }
     if !as_rows && !arguments.pairs && !all_accepted {
-        let summary = summary_of_few(&*set, jobs);
+        let summary = summary_after_pairs(&*set, jobs);
         write!(output, "\n{summary}").context("standard output")?;
     }
     output.flush().context("standard output")?;
@@ -234,7 +234,7 @@ fn print_answers(
 }
 
 /// Returns the summary that follows the list of all pairs.
-fn summary_of_few(slots: &dyn SlotSet, jobs: &[ClassAd]) -> String {
+fn summary_after_pairs(slots: &dyn SlotSet, jobs: &[ClassAd]) -> String {
     let mut grouper = JobGrouper::new(slots);
     (1..).zip(jobs).for_each(|(number, job)| grouper.add(job_name(job, number, slots.world()), job.clone()));
     crate::cli::explain::summary_text(&Analysis::new(slots, grouper))
@@ -328,7 +328,7 @@ fn pool_slots(
         }
     }
     match ads.is_empty() {
-        true => Err(absent_slot_problem(path, &names, arguments).into()),
+        true => Err(missing_slot_problem(path, &names, arguments).into()),
         false => Ok(CandidateSlots::Ads(PoolSlots {
             ads,
             fetching: BTreeSet::new(),
@@ -351,7 +351,7 @@ fn refuse_files_as_slots(arguments: &ExplainOptions) -> anyhow::Result<()> {
 }
 
 /// Returns the error for a file without ads of the requested slots.
-fn absent_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions) -> Problem {
+fn missing_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions) -> Problem {
     let path = path.display();
     if names.is_empty() {
         return Problem::unreadable(format!("{path}: no ad found"));
@@ -367,7 +367,7 @@ fn absent_slot_problem(path: &Path, names: &[String], arguments: &ExplainOptions
 }
 
 /// Returns warnings about ads that are probably not jobs: ads of slots, and parts of an ad that contains an empty line.
-fn unlikely_jobs(jobs: &[ClassAd], source: &str) -> Vec<String> {
+fn unlikely_job_warnings(jobs: &[ClassAd], source: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_machine =
         |ad: &&ClassAd| ad.string("MyType").is_some_and(|kind| kind.eq_ignore_ascii_case(b"Machine"));

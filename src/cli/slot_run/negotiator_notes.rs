@@ -20,7 +20,7 @@ const MAX_NAMED_JOBS: usize = 3;
 const MAX_NAMED_LIMITS: usize = 3;
 
 /// Returns the warnings about conditions of the negotiator for these jobs.
-pub(super) fn of_jobs(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn World) -> Vec<String> {
+pub(super) fn notes_about_jobs(jobs: &[ClassAd], slots: &CandidateSlots, world: &dyn World) -> Vec<String> {
     let mut notes: Vec<String> = limits_note(jobs, world).into_iter().collect();
     if let CandidateSlots::Configured { config, .. } = slots {
         notes.extend(quota_notes(jobs, config, world));

@@ -34,16 +34,16 @@ pub(super) fn answer_why(cli: &SlotRunCli, run: &SimulationRun<'_>, what: &str) 
 /// Explains the history of a job. The exit status is 1 if the job was never offered a slot.
 fn explain_job(cli: &SlotRunCli, run: &SimulationRun<'_>, job: &str) -> anyhow::Result<Status> {
     let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
-    let Some(story) = JobTrace::of_job(run, &job)? else {
+    let Some(trace) = JobTrace::of_job(run, &job)? else {
         let problem = Problem::usage(format!("--why: this scenario has no job {job}"));
         return Err(problem
             .hint("jobs are numbered GROUP.NUMBER, from 1.0, unless their ads have ids")
             .into());
     };
     write_to_stdout(
-        cli.output.render_json(std::slice::from_ref(&story))?.unwrap_or_else(|| job_story(&story)),
+        cli.output.render_json(std::slice::from_ref(&trace))?.unwrap_or_else(|| job_trace_text(&trace)),
     )?;
-    Ok(if story.was_offered() { Status::Done } else { Status::No })
+    Ok(if trace.was_offered() { Status::Done } else { Status::No })
 }
 
 /// Minimum time in seconds between the arrival of a job and its first offer to a slot that is reported.
@@ -59,8 +59,8 @@ fn format_offset(seconds: f64) -> String {
     }
 }
 
-fn job_story(story: &JobTrace) -> String {
-    let JobTrace { job, happened, never_run } = story;
+fn job_trace_text(trace: &JobTrace) -> String {
+    let JobTrace { job, happened, never_run } = trace;
     let mut text = String::new();
     let mut last_reason: Option<String> = None;
     for (number, JobTraceEvent { at, what, decided }) in happened.iter().enumerate() {
@@ -82,7 +82,7 @@ fn job_story(story: &JobTrace) -> String {
             last_reason = Some(why);
         }
     }
-    if !story.was_offered() {
+    if !trace.was_offered() {
         text += "             no slot was ever offered this job\n";
         for never in never_run {
             let why = never.why.first().map_or("no slot was offered one", String::as_str);
@@ -140,18 +140,18 @@ fn explain_slot(
     time: TimePoint,
 ) -> anyhow::Result<Status> {
     let seconds = seconds_since_start(run, time, &RealWorld::new())?;
-    let story = match SlotTrace::of_slot(run, slot, seconds)? {
-        SlotLookup::Trace(story) => story,
+    let trace = match SlotTrace::of_slot(run, slot, seconds)? {
+        SlotLookup::Trace(trace) => trace,
         SlotLookup::NoSuchSlot(names) => return Err(unknown_slot_problem(slot, typed, &names).into()),
     };
     write_to_stdout(
-        cli.output.render_json(std::slice::from_ref(&story))?.unwrap_or_else(|| slot_story(&story)),
+        cli.output.render_json(std::slice::from_ref(&trace))?.unwrap_or_else(|| slot_trace_text(&trace)),
     )?;
     Ok(Status::Done)
 }
 
-fn slot_story(story: &SlotTrace) -> String {
-    let SlotTrace { slot, at, state, changes, policy } = story;
+fn slot_trace_text(trace: &SlotTrace) -> String {
+    let SlotTrace { slot, at, state, changes, policy } = trace;
     let mut text = format!("{slot} at +{}: {state}\n", format_span(*at));
     for SlotChange { at, state, reason, decided, policy: _ } in changes {
         text += &format!("since +{}: {state}: {reason}\n", format_span(*at));

@@ -106,7 +106,7 @@ pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
 /// Loads slots as [`load`] does. If the configuration is a pipe, the program also ends when `--timeout` expires during
 /// the wait for the pipe.
 pub(super) fn load_or_end(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<LoadedSlots> {
-    watch_of_load(cli, None, session).wait_for(|| load(cli))
+    loading_watch(cli, None, session).wait_for(|| load(cli))
 }
 
 /// Returns a watch that ends the program when `--timeout` expires while the program waits for input.
@@ -117,7 +117,7 @@ pub(super) fn input_watch(cli: &SlotRunCli, session: &ProgramContext) -> InputWa
 /// Returns the watch for loading. It is [`input_watch`] if the configuration or the file of `--gpus` is a pipe.
 /// Otherwise there is no limit, because the program must not end before it has killed the programs that the
 /// configuration runs.
-fn watch_of_load(cli: &SlotRunCli, file: Option<&Path>, session: &ProgramContext) -> InputWatch {
+fn loading_watch(cli: &SlotRunCli, file: Option<&Path>, session: &ProgramContext) -> InputWatch {
     let config = file.or(cli.config.config_file.as_deref());
     let is_pipe = |file: &Path| !file.is_file();
     match config.is_some_and(is_pipe) || cli.gpus.as_deref().is_some_and(is_pipe) {
@@ -133,7 +133,7 @@ pub(super) fn load_for_query(
     file: Option<&Path>,
     session: &ProgramContext,
 ) -> anyhow::Result<LoadedSlots> {
-    watch_of_load(cli, file, session).wait_for(|| load_or_time_out(cli, file, false))
+    loading_watch(cli, file, session).wait_for(|| load_or_time_out(cli, file, false))
 }
 
 /// Returns the real world, with the time of `--now` if that option is given.

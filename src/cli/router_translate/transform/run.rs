@@ -172,7 +172,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         }
         let difference = before.map(|before| AdDifference::between(&before, ad));
         if !self.writer.writes_records() {
-            self.observer.print_story(self.number, difference.as_ref());
+            self.observer.print_explanation(self.number, difference.as_ref());
         }
         if failure.is_none() {
             let steps = self.observer.take_steps();

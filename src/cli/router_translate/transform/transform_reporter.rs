@@ -6,7 +6,7 @@ use super::options::TransformArguments;
 use crate::classad::stream::AdError;
 use crate::classad::{Context as Eval, explain};
 use crate::cli::common::{ProgramContext, Status, malformed_ad_problem, report_ad_error};
-use crate::cli::transform_report::{self as report, AdDifference, StepRecorder, StoryObserver};
+use crate::cli::transform_report::{self as report, AdDifference, ExplanationObserver, StepRecorder};
 use crate::transform::{Observer, ProblemKind, RuleLine, Transform, TransformEvent, TransformFailure};
 
 /// Maximum number of errors in ads that are reported one by one.
@@ -49,7 +49,7 @@ pub(super) struct TransformReporter<'a> {
 /// Mode of recording the steps of a transform.
 enum TraceMode {
     Nothing,
-    Story(StoryObserver),
+    Explanation(ExplanationObserver),
     Records(StepRecorder),
 }
 
@@ -57,7 +57,7 @@ impl<'a> TransformReporter<'a> {
     pub(super) fn new(arguments: &TransformArguments, program: &'a ProgramContext) -> Self {
         let trace = match (arguments.trace, arguments.output.wants_json()) {
             (false, _) => TraceMode::Nothing,
-            (true, false) => TraceMode::Story(StoryObserver::default()),
+            (true, false) => TraceMode::Explanation(ExplanationObserver::default()),
             (true, true) => TraceMode::Records(StepRecorder::default()),
         };
         TransformReporter {
@@ -74,8 +74,8 @@ impl<'a> TransformReporter<'a> {
     }
 
     pub(super) fn begin_transform(&mut self, transform: &Transform) {
-        if let TraceMode::Story(story) = &mut self.trace {
-            story.text.push_str(&format!("transform {}\n", transform.name));
+        if let TraceMode::Explanation(explanation) = &mut self.trace {
+            explanation.text.push_str(&format!("transform {}\n", transform.name));
         }
     }
 
@@ -87,14 +87,14 @@ impl<'a> TransformReporter<'a> {
         let reason = explain::first_not_true(seen, &requirements.expr).map(|clause| clause.to_string());
         match &mut self.trace {
             TraceMode::Nothing => {}
-            TraceMode::Story(story) => {
+            TraceMode::Explanation(explanation) => {
                 let (line, text) = (&requirements.line, &requirements.text);
-                story.text.push_str(&format!(
+                explanation.text.push_str(&format!(
                     "transform {} does not apply: {}:{}: REQUIREMENTS {text}\n",
                     transform.name, line.source.name, line.number
                 ));
                 if let Some(reason) = &reason {
-                    story.text.push_str(&format!("  {reason}\n"));
+                    explanation.text.push_str(&format!("  {reason}\n"));
                 }
             }
             TraceMode::Records(steps) => steps.record_skipped(transform, requirements, reason.as_deref()),
@@ -180,12 +180,12 @@ impl<'a> TransformReporter<'a> {
     }
 
     /// Prints the recorded steps and the changes of an ad.
-    pub(super) fn print_story(&mut self, ad: u64, difference: Option<&AdDifference>) {
-        let story = match &mut self.trace {
-            TraceMode::Story(story) => std::mem::take(&mut story.text),
+    pub(super) fn print_explanation(&mut self, ad: u64, difference: Option<&AdDifference>) {
+        let explanation = match &mut self.trace {
+            TraceMode::Explanation(explanation) => std::mem::take(&mut explanation.text),
             TraceMode::Nothing | TraceMode::Records(_) => String::new(),
         };
-        let text = story + &difference.map(ToString::to_string).unwrap_or_default();
+        let text = explanation + &difference.map(ToString::to_string).unwrap_or_default();
         if !text.is_empty() {
             self.program.write_stderr(&format!("ad {ad}\n{text}"));
         }
@@ -194,7 +194,7 @@ impl<'a> TransformReporter<'a> {
     pub(super) fn take_steps(&mut self) -> Option<Vec<serde_json::Value>> {
         match &mut self.trace {
             TraceMode::Records(steps) => Some(std::mem::take(&mut steps.records)),
-            TraceMode::Nothing | TraceMode::Story(_) => None,
+            TraceMode::Nothing | TraceMode::Explanation(_) => None,
         }
     }
 }
@@ -224,7 +224,7 @@ impl Observer for TransformReporter<'_> {
         }
         match &mut self.trace {
             TraceMode::Nothing => {}
-            TraceMode::Story(story) => story.on_event(line, event),
+            TraceMode::Explanation(explanation) => explanation.on_event(line, event),
             TraceMode::Records(steps) => steps.on_event(line, event),
         }
     }
