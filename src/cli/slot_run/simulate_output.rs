@@ -40,7 +40,7 @@ impl PictureFiles {
         session: &ProgramContext,
     ) -> anyhow::Result<Self> {
         if svg.is_some() && svg == html {
-            return Err(Problem::usage("--svg and --html are to be written to the same place").into());
+            return Err(Problem::usage("--svg and --html would be written to the same file").into());
         }
         let (svg, html) = (svg.map(Path::to_owned), html.map(Path::to_owned));
         Ok(PictureFiles { svg, html, end, session: session.clone() })

@@ -111,7 +111,7 @@ pub(super) fn read_job_ad(
         warn_of_joined_ads(text, name, session);
     }
     if lines == 0 {
-        return Err(Problem::unreadable(format!("{name}: no job ad: it is empty")).into());
+        return Err(Problem::unreadable(format!("{name}: no job ad: the input is empty")).into());
     }
     if parts > 1 {
         let message = format!(
@@ -137,7 +137,7 @@ fn read_only_ad(text: &[u8], name: &str, session: &ProgramContext) -> anyhow::Re
 fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, missing: &str) -> anyhow::Result<ClassAd> {
     let record = reader.next_record().with_context(|| Problem::cannot_read(name))?;
     let Some(record) = record else {
-        return Err(Problem::unreadable(format!("{name}: {missing}: it is empty")).into());
+        return Err(Problem::unreadable(format!("{name}: {missing}: the input is empty")).into());
     };
     match record.errors.iter().find(|error| !error.is_warning) {
         Some(error) => Err(Problem::unreadable(error.message.clone()).at_line(&error.caret(name)).into()),

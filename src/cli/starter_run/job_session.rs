@@ -272,7 +272,7 @@ impl StarterInvocation<'_> {
             return Err(Problem::usage(message).into());
         }
         if job.interactive && self.job_ad_path().is_some_and(|path| path == Path::new("-")) {
-            return Err(Problem::usage("with --interactive standard input is the shell's")
+            return Err(Problem::usage("with --interactive, the shell reads standard input")
                 .hint("give the job's ad with --ads FILE")
                 .into());
         }
