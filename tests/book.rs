@@ -219,7 +219,7 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
         found.retain(|path| path.file_stem() == Some(&only));
     }
     let write = std::env::var_os("HTC_BOOK").is_some_and(|what| what == "write");
-    let (left, said, commands) = (Mutex::new(found), Mutex::new(Vec::new()), Mutex::new(0));
+    let (left, output, commands) = (Mutex::new(found), Mutex::new(Vec::new()), Mutex::new(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -231,14 +231,14 @@ fn every_command_of_the_book_prints_what_the_book_shows() {
                         fs::write(&path, &run.text).unwrap();
                     }
                     let name = path.strip_prefix(root()).unwrap().display().to_string();
-                    said.lock().unwrap().extend(run.faults.iter().map(|fault| format!("{name}: {fault}")));
+                    output.lock().unwrap().extend(run.faults.iter().map(|fault| format!("{name}: {fault}")));
                 }
             });
         }
     });
-    let (said, commands) = (said.into_inner().unwrap(), commands.into_inner().unwrap());
+    let (output, commands) = (output.into_inner().unwrap(), commands.into_inner().unwrap());
     assert!(commands > 0, "the book has no commands");
-    assert!(said.is_empty() || write, "{} of {commands} commands:\n{}", said.len(), said.join("\n\n"));
+    assert!(output.is_empty() || write, "{} of {commands} commands:\n{}", output.len(), output.join("\n\n"));
 }
 
 #[test]

@@ -255,7 +255,7 @@ JOB_ROUTER_ENTRIES @=end
 @end
 ";
     let all = findings(config);
-    for wanted in [
+    for expected in [
         "named-not-defined:1:30",
         "unbalanced:3:20",
         "unbalanced:4:9",
@@ -263,7 +263,7 @@ JOB_ROUTER_ENTRIES @=end
         "old-syntax:9:1",
         "unbalanced:10:34",
     ] {
-        assert!(all.iter().any(|one| one == wanted), "{wanted} of {all:?}");
+        assert!(all.iter().any(|one| one == expected), "{expected} of {all:?}");
     }
 }
 
@@ -278,8 +278,8 @@ JOB_ROUTER_ROUTE_one @=end
 @end
 ";
     let all = findings(config);
-    for wanted in ["unbalanced:3:32", "command:5:3"] {
-        assert!(all.iter().any(|one| one == wanted), "{wanted} of {all:?}");
+    for expected in ["unbalanced:3:32", "command:5:3"] {
+        assert!(all.iter().any(|one| one == expected), "{expected} of {all:?}");
     }
 }
 
@@ -347,9 +347,9 @@ fn family_names_that_nothing_reads_are_found_with_the_probable_name() {
         ),
         ("GROUP_NAMES = hep.lab\nGROUP_QUOTA_hep.lab = 2", "add hep to GROUP_NAMES"),
     ];
-    for (config, wanted) in cases {
+    for (config, expected) in cases {
         let (out, err, status) = Place::new(&format!("{config}\n")).run(["lint"]);
-        assert!(status == 1 && out.contains(wanted), "{config}: {wanted} in {out}{err}");
+        assert!(status == 1 && out.contains(expected), "{config}: {expected} in {out}{err}");
     }
     let read = "STARTD_SLOT_EXPRS = State\nSLOT_TYPE_1 = cpus=1 gpus=1\nSLOT_TYPE_1_START = true\nNUM_SLOTS_TYPE_1 = 1\n\
                 SLOT1_1_USER = alice\nSTARTD_ATTRS = Colour\nSLOT_TYPE_1_Colour = \"red\"\nSLOT1_Colour = \"blue\"\n\
@@ -365,14 +365,14 @@ fn family_names_that_nothing_reads_are_found_with_the_probable_name() {
 #[test]
 fn why_says_that_nothing_reads_a_name() {
     let place = Place::new("SLOT2_START = false\nSTRT = 1\nOWN = 1\nX = $(OWN)\nHOSTALLOW_READ = *\n");
-    for (name, wanted) in [
+    for (name, expected) in [
         ("SLOT2_START", "nothing reads it: START can be set for slot types, not for slots"),
         ("STRT", "did you mean START?"),
         ("OWN", "HTCondor has no such parameter; other values refer to it"),
         ("HOSTALLOW_READ", "no longer reads it"),
     ] {
         let (out, _, _) = place.run(["--why", name]);
-        assert!(out.contains(wanted), "{wanted} in {out}");
+        assert!(out.contains(expected), "{expected} in {out}");
     }
     let (out, _, status) = place.run(["--why", "--json", "SLOT2_START", "START"]);
     let all: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -414,9 +414,9 @@ fn json_is_an_array_or_refused() {
 #[test]
 fn hooks_are_listed_for_the_slots_that_would_be_created() {
     let place = Place::new("STARTD_JOB_HOOK_KEYWORD = K\n");
-    let slots = |knob: &str| {
-        let (out, err, _) = place.run(["--hooks", "--param", knob]);
-        assert!(out.contains("starter"), "{knob}: {out}{err}");
+    let slots = |parameter: &str| {
+        let (out, err, _) = place.run(["--hooks", "--param", parameter]);
+        assert!(out.contains("starter"), "{parameter}: {out}{err}");
         out.lines().find(|line| line.starts_with("slot")).map(str::to_owned)
     };
     assert_eq!(slots("NUM_SLOTS = 2").as_deref(), Some("slot1-2: K"));
@@ -445,13 +445,13 @@ fn lint_reads_files_that_a_file_names_or_reports_them() {
     place.write("parts/10", "STARDT_DEBUG = D_ALWAYS\ninclude command : /bin/echo A = 1\n");
     let (out, err, status) = place.run(["lint", "condor_config"]);
     assert_eq!(status, 1, "{err}");
-    for wanted in [
+    for expected in [
         "parts/10:1:1: warning: HTCondor has no parameter STARDT_DEBUG",
         "parts/10:2:1: warning: '/bin/echo A = 1' was not run",
         "condor_config:2:21: warning: '/bin/echo START = true' was not run",
         "condor_config:3:1: warning: the file missing was not read",
     ] {
-        assert!(out.contains(wanted), "{wanted} in {out}");
+        assert!(out.contains(expected), "{expected} in {out}");
     }
     assert!(
         err.ends_with(
@@ -533,14 +533,14 @@ fn the_ad_of_a_fetched_job_is_checked() {
     place.write("bad.ad", "Cmd = true\nJobUnivers = 5\nOwner = alice\nRequestMemory = (1\n");
     let (out, _, status) = place.run(["lint", "--ads", "bad.ad"]);
     assert_eq!(status, 1);
-    for wanted in [
+    for expected in [
         "bad.ad:1:7: warning: Cmd must be a string",
         "did you mean JobUniverse?",
         "write \"alice\", with the quotes",
         "bad.ad:4:",
         "JobUniverse is missing",
     ] {
-        assert!(out.contains(wanted), "{wanted} in {out}");
+        assert!(out.contains(expected), "{expected} in {out}");
     }
 }
 
@@ -675,7 +675,7 @@ fn why_shows_definitions_conditions_and_steps() {
     place.write("more", "A = $(B)x\nB = $INT(C)\nC = 1+2\n");
     let (out, _, status) = place.run(["--why", "A"]);
     assert_eq!(status, 0);
-    for wanted in [
+    for expected in [
         "set 2 times",
         "DIR/condor_config, line 1",
         "more, line 1   <- the last one",
@@ -685,7 +685,7 @@ fn why_shows_definitions_conditions_and_steps() {
         "$INT(C) -> 3",
         "value: 3x",
     ] {
-        assert!(out.contains(wanted), "{wanted:?} in\n{out}");
+        assert!(out.contains(expected), "{expected:?} in\n{out}");
     }
     let (out, _, status) = place.run(["--why", "NO_SUCH"]);
     assert!(status == 4 && out.contains("HTCondor has no such parameter"), "{out}");
@@ -806,8 +806,8 @@ fn endless_values_are_errors_that_name_the_chain() {
         Place::new("A = $(B)\nB = x$(C)\nC = $(A)\nD = $INT(D)\nE = $(E:$(F))\nF = $(F2)\nF2 = $(F)\n");
     let (_, err, status) = place.run(["A", "D", "F"]);
     assert_eq!(status, 4);
-    for wanted in ["A -> B -> C -> A", "D -> D", "F -> F2 -> F"] {
-        assert!(err.contains(wanted), "{wanted} in {err}");
+    for expected in ["A -> B -> C -> A", "D -> D", "F -> F2 -> F"] {
+        assert!(err.contains(expected), "{expected} in {err}");
     }
     let bomb: String = (0..40).map(|n| format!("X{n} = $(X{0})$(X{0})\n", n + 1)).collect();
     let (_, err, status) = Place::new(&(bomb + "X40 = 0123456789\n")).run(["X0"]);
@@ -1026,14 +1026,14 @@ fn misleading_expressions_are_found() {
 
 #[test]
 fn incomplete_conditions_are_reported() {
-    for (condition, wanted) in [
+    for (condition, expected) in [
         ("if version >", "write a version such as 25.14 after the operator"),
         ("if", "a condition must follow"),
         ("if version>25.0", "write a space between"),
         ("if FOO", "if defined FOO"),
     ] {
         let (_, err, status) = Place::new(&format!("{condition}\nendif\n")).run(["A"]);
-        assert!(status == 3 && err.contains(wanted), "{condition}: {err}");
+        assert!(status == 3 && err.contains(expected), "{condition}: {err}");
     }
 }
 
@@ -1046,8 +1046,8 @@ fn the_number_of_includes_is_limited() {
     place.write("i3", "A = 1\n");
     let (_, err, status) = place.run(["A"]);
     assert_eq!(status, 3, "{err}");
-    for wanted in ["more than 20000 sources are included", "i2:", "i1, line", "DIR/condor_config, line 2"] {
-        assert!(err.contains(wanted), "{wanted} in {err}");
+    for expected in ["more than 20000 sources are included", "i2:", "i1, line", "DIR/condor_config, line 2"] {
+        assert!(err.contains(expected), "{expected} in {err}");
     }
     place.write("i1", fan("i3", 100));
     assert_eq!(place.run(["A"]).0, "1\n");
@@ -1148,11 +1148,11 @@ fn long_chains_and_growing_values_do_not_take_quadratic_time() {
     let place = Place::new(&format!(
         "SUFFIX =\nM0 = 1\n{chain}A = y\n{grown}A = $(A)$(M0)\nL0 = $(M30000)$(L1)\nL1 = $(L0)\n"
     ));
-    let (out, said, status) = place.run(["M30000", "A"]);
+    let (out, stderr, status) = place.run(["M30000", "A"]);
     let expected = format!("1\ny{}1\n", "x".repeat(20_000));
-    assert!(status == 0 && said.is_empty() && out == expected, "{status} {said} {}", out.len());
-    let (_, said, status) = place.run(["L0"]);
-    assert!(status != 0 && said.contains("L0 -> L1 -> L0"), "{status} {said}");
+    assert!(status == 0 && stderr.is_empty() && out == expected, "{status} {stderr} {}", out.len());
+    let (_, stderr, status) = place.run(["L0"]);
+    assert!(status != 0 && stderr.contains("L0 -> L1 -> L0"), "{status} {stderr}");
 }
 
 /// With one expansion of the chain for each of its values, this takes minutes.
@@ -1163,20 +1163,20 @@ fn lint_expands_each_value_of_a_long_chain_once() {
     };
     let (types, members) = (chain("SLOT_TYPE", ""), chain("MEMBER", ":none"));
     let place = Place::new(&format!("SLOT_TYPE_1 = cpus=1\n{types}MEMBER_1 = x\n{members}"));
-    let (out, said, status) = place.run(["lint", "condor_config"]);
-    assert_eq!(status, 1, "{said}");
+    let (out, stderr, status) = place.run(["lint", "condor_config"]);
+    assert_eq!(status, 1, "{stderr}");
     assert!(
         out.contains("condor_config:20000:1: warning: nothing reads SLOT_TYPE_20000")
-            || said.contains("19990 unknown-parameter"),
-        "{said}"
+            || stderr.contains("19990 unknown-parameter"),
+        "{stderr}"
     );
 }
 
 #[test]
 fn lint_of_a_log_shows_some_warnings_and_their_number() {
     let place = Place::new(&"11/22/26 21:00:00 (pid:1) started\n".repeat(5000));
-    let (out, said, status) = place.run(["lint"]);
-    assert_eq!(status, 1, "{}", said.len());
+    let (out, stderr, status) = place.run(["lint"]);
+    assert_eq!(status, 1, "{}", stderr.len());
     assert!(out.contains(": 4900 more findings [colon-assignment]; --json prints all of them\n"), "{out}");
     assert_eq!(out.matches("is the obsolete form of").count(), 100);
 }
@@ -1217,56 +1217,57 @@ fn compare_shows_which_daemons_see_a_difference_and_why() {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    let (status, told, stderr) = run(&["a", "c"]);
-    assert_eq!((status, stderr.as_str()), (Some(1), ""), "{told}");
-    for wanted in [
+    let (status, report, stderr) = run(&["a", "c"]);
+    assert_eq!((status, stderr.as_str()), (Some(1), ""), "{report}");
+    for expected in [
         "PREEMPT  (all daemons)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + False  [c, line 6, use POLICY:ALWAYS_RUN_JOBS+",
         "SPOOL  (SCHEDD)\n    - /a  [a, line 3]\n    + /b  [c, line 7]\n",
         "EMPTY  (all daemons)\n    - 1  [a, line 5]\n    + empty  [c, line 9]\n",
     ] {
-        assert!(told.contains(wanted), "{wanted}\n{told}");
+        assert!(report.contains(expected), "{expected}\n{report}");
     }
-    assert!(!told.contains("LOG  ("), "{told}");
+    assert!(!report.contains("LOG  ("), "{report}");
     // A change of a macro is reported where it changes the value of a parameter.
-    let (_, told, _) = run(&["a", "b", "--subsystem", "STARTD"]);
-    assert!(told.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{told}");
-    let (status, told, _) = run(&["a", "a"]);
-    assert!(status == Some(0) && told.starts_with("a and a have the same effect; "), "{status:?} {told}");
-    assert!(told.ends_with(" are set to the same values in both\n"), "{told}");
+    let (_, report, _) = run(&["a", "b", "--subsystem", "STARTD"]);
+    assert!(report.contains("PREEMPT  (STARTD)\n    - (time() - JobStart) > 3600  [a, line 2]\n    + (time() - JobStart) > (60 * 60)"), "{report}");
+    let (status, report, _) = run(&["a", "a"]);
+    assert!(status == Some(0) && report.starts_with("a and a have the same effect; "), "{status:?} {report}");
+    assert!(report.ends_with(" are set to the same values in both\n"), "{report}");
     // Names that no source sets are not counted.
     write("nothing", "");
-    let (status, told, _) = run(&["nothing", "nothing"]);
+    let (status, report, _) = run(&["nothing", "nothing"]);
     assert_eq!(
-        (status, told.as_str()),
+        (status, report.as_str()),
         (Some(0), "nothing and nothing have the same effect; neither sets anything\n")
     );
     // Secrets are compared even if they are masked.
     write("one", "A_PASSWORD = one\nB = 1\n");
     write("two", "A_PASSWORD = two\nB = 1\n");
     for redacting in [&[][..], &["--redact"]] {
-        let (status, told, _) = run(&[&["one", "two"], redacting].concat());
+        let (status, report, _) = run(&[&["one", "two"], redacting].concat());
         assert!(
-            status == Some(1) && told.contains("\n1 parameter differs; 1 is set to the same value in both\n"),
-            "{told}"
+            status == Some(1)
+                && report.contains("\n1 parameter differs; 1 is set to the same value in both\n"),
+            "{report}"
         );
-        assert_eq!(told.contains("- one"), redacting.is_empty(), "{told}");
+        assert_eq!(report.contains("- one"), redacting.is_empty(), "{report}");
     }
     // Random values are the same in both configurations and for all daemons.
     write("draws", &format!("{base}use POLICY : UWCS_Desktop\nDRAWN = $RANDOM_INTEGER(1, 1000000)\n"));
-    let (status, told, _) = run(&["draws", "draws"]);
-    assert!(status == Some(0), "{told}");
-    let (_, told, _) = run(&["a", "draws"]);
-    assert!(told.contains("DRAWN  (all daemons)\n    - not defined\n"), "{told}");
-    let (_, told, _) = run(&["a", "c", "--json"]);
-    let all: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let (status, report, _) = run(&["draws", "draws"]);
+    assert!(status == Some(0), "{report}");
+    let (_, report, _) = run(&["a", "draws"]);
+    assert!(report.contains("DRAWN  (all daemons)\n    - not defined\n"), "{report}");
+    let (_, report, _) = run(&["a", "c", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&report).unwrap();
     let spool = all.as_array().unwrap().iter().find(|it| it["name"] == "SPOOL").unwrap();
     assert_eq!(
         (spool["daemons"].to_string(), spool["after"]["value"].as_str()),
         ("[\"SCHEDD\"]".into(), Some("/b"))
     );
     for (file, said) in [("nowhere", "'nowhere'"), ("d", "'d'")] {
-        let (status, told, stderr) = run(&["a", file]);
-        assert!(status == Some(3) && told.is_empty() && stderr.contains(said), "{file}: {stderr}");
+        let (status, report, stderr) = run(&["a", file]);
+        assert!(status == Some(3) && report.is_empty() && stderr.contains(said), "{file}: {stderr}");
     }
 }
 
@@ -1285,26 +1286,26 @@ fn why_does_not_say_that_an_old_syntax_transform_applies() {
         ),
     ] {
         let place = Place::new(&format!("JOB_TRANSFORM_NAMES = A\nJOB_ROUTER_ROUTE_NAMES = A\n{setting}\n"));
-        let (said, _, _) = place.run(["--why", name]);
-        assert!(said.contains(expected) && !said.contains("this value is used"), "{name}: {said}");
+        let (output, _, _) = place.run(["--why", name]);
+        assert!(output.contains(expected) && !output.contains("this value is used"), "{name}: {output}");
     }
 }
 
 #[test]
 fn a_setting_that_equals_its_default_is_shown_as_set() {
     let place = Place::new("START = True\nLOCAL_CONFIG_DIR = DIR/config.d\nUPDATE_INTERVAL = 300\n");
-    let (why, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
+    let (reason, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
     assert_eq!(status, 0);
-    assert!(!why.contains("no source sets it"), "{why}");
-    assert!(why.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one counts"), "{why}");
+    assert!(!reason.contains("no source sets it"), "{reason}");
+    assert!(reason.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one counts"), "{reason}");
     let (verbose, _, _) = place.run(["-v", "UPDATE_INTERVAL"]);
     assert!(verbose.contains("DIR/condor_config, line 3"), "{verbose}");
     place.write("condor_config", "START = True\nSTART = (Owner == \"ann\")\nSTART = True\n");
-    let (why, _, _) = place.run(["--why", "START"]);
-    assert!(why.contains("set 3 times:"), "{why}");
+    let (reason, _, _) = place.run(["--why", "START"]);
+    assert!(reason.contains("set 3 times:"), "{reason}");
     place.write("condor_config", "PREEMPT = False\n");
-    let (_, said, _) = place.run(["lint"]);
-    assert!(said.contains("1 source and 1 setting read"), "{said}");
+    let (_, output, _) = place.run(["lint"]);
+    assert!(output.contains("1 source and 1 setting read"), "{output}");
     place.write("condor_config", "START = True\nSTART = False\n");
     assert_eq!(place.findings(), ["shadowed-definition:1:1"]);
 }
@@ -1312,14 +1313,20 @@ fn a_setting_that_equals_its_default_is_shown_as_set() {
 #[test]
 fn why_mentions_a_setting_for_another_daemon() {
     let place = Place::new("START = True\nSTARTD.START = False\n");
-    let (why, said, _) = place.run(["--why", "START"]);
-    assert!(why.contains("STARTD.START is set at DIR/condor_config, line 2, and is used there"), "{why}");
-    assert_eq!(said, "");
-    let (why, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
-    assert!(!why.contains("and is used there"), "{why}");
-    let (_, said, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
-    assert!(said.contains("--subsystem: HTCondor has no daemon or tool of this name: 'startdd'"), "{said}");
-    assert!(said.contains("hint: did you mean STARTD?"), "{said}");
+    let (reason, output, _) = place.run(["--why", "START"]);
+    assert!(
+        reason.contains("STARTD.START is set at DIR/condor_config, line 2, and is used there"),
+        "{reason}"
+    );
+    assert_eq!(output, "");
+    let (reason, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
+    assert!(!reason.contains("and is used there"), "{reason}");
+    let (_, output, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
+    assert!(
+        output.contains("--subsystem: HTCondor has no daemon or tool of this name: 'startdd'"),
+        "{output}"
+    );
+    assert!(output.contains("hint: did you mean STARTD?"), "{output}");
 }
 
 #[test]
@@ -1333,8 +1340,8 @@ fn the_starters_of_fetched_jobs_have_the_hooks_of_the_slot_that_fetched() {
     place.write("fetch", "#!/bin/sh\n");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(place.path().join("fetch"), mode).expect("a mode");
-    let (out, said, status) = place.run(["--hooks"]);
-    assert!(out.contains("starter (slot1): FARM\n"), "{out}{said}");
+    let (out, stderr, status) = place.run(["--hooks"]);
+    assert!(out.contains("starter (slot1): FARM\n"), "{out}{stderr}");
     let row = out.lines().find(|line| line.contains("FARM_HOOK_PREPARE_JOB ")).unwrap_or_default();
     assert!(row.starts_with("starter (slot1)") && row.contains("refused"), "{out}");
     assert_eq!(status, 1, "{out}");
@@ -1408,12 +1415,12 @@ fn a_missing_user_map_is_found() {
         &format!("CLASSAD_USER_MAPFILE_a = {map}\nCLASSAD_USER_MAPDATA_b @=e\n* /(.*)/ x\n@e\n"),
     );
     assert!(found.is_empty(), "{found:?}");
-    let (found, told) =
+    let (found, stderr) =
         line("a, b", &format!("CLASSAD_USER_MAPFILE_a = {map}\nCLASSAD_USER_MAPFILE_b = /no/such\n"));
-    assert_eq!(found, ["named-not-defined:1:36"], "{told}");
-    assert!(told.contains("userMap(\"b\", ...) is undefined: cannot read '/no/such': "), "{told}");
-    let (found, told) = line("nobody", "");
-    assert_eq!(found, ["named-not-defined:1:33"], "{told}");
+    assert_eq!(found, ["named-not-defined:1:36"], "{stderr}");
+    assert!(stderr.contains("userMap(\"b\", ...) is undefined: cannot read '/no/such': "), "{stderr}");
+    let (found, stderr) = line("nobody", "");
+    assert_eq!(found, ["named-not-defined:1:33"], "{stderr}");
     // Files for another machine may name files that do not exist here.
     let elsewhere = place.path().join("other.conf");
     place.write("other.conf", "STARTD_CLASSAD_USER_MAP_NAMES = b\nCLASSAD_USER_MAPFILE_b = /no/such\n");

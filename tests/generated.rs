@@ -250,10 +250,10 @@ fn man_accepts_the_pages() {
             println!("skipped: man is not installed");
             return;
         };
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         // man looks for the target of a link where pages are installed.
         let link = fs::read_to_string(root().join(&page)).unwrap().starts_with(".so ");
-        assert!(link || said.trim().is_empty(), "{}: {said}", page.display());
+        assert!(link || stderr.trim().is_empty(), "{}: {stderr}", page.display());
     }
 }
 
@@ -280,9 +280,9 @@ fn mandoc_accepts_the_pages() {
             println!("skipped: mandoc is not installed");
             return;
         };
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         // Verbs with the same options share a page through a link of the man macros.
-        let faults: Vec<&str> = said.lines().filter(|line| !line.contains(".so is fragile")).collect();
+        let faults: Vec<&str> = stdout.lines().filter(|line| !line.contains(".so is fragile")).collect();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }

@@ -338,7 +338,7 @@ fn a_doc_comment_begins_with_a_noun_or_a_verb() {
 #[test]
 fn no_text_has_a_banned_phrase() {
     let pieces = all_pieces();
-    let count = |wanted: PieceKind| pieces.iter().filter(|piece| piece.kind == wanted).count();
+    let count = |expected: PieceKind| pieces.iter().filter(|piece| piece.kind == expected).count();
     assert!(count(PieceKind::Literal) > 10_000 && count(PieceKind::Prose) > 1000);
     let mut wrong = Vec::new();
     for piece in &pieces {

@@ -32,10 +32,10 @@ fn the_quickstart_fetches_four_jobs_and_reports_their_outcome() {
         .env("TMPDIR", place.path())
         .output()
         .unwrap();
-    let (table, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{}\n{table}{said}", output.status);
+    let (table, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{table}{message}", output.status);
     for line in TABLE {
-        assert!(table.lines().any(|printed| printed.starts_with(line)), "no {line:?} in\n{table}{said}");
+        assert!(table.lines().any(|printed| printed.starts_with(line)), "no {line:?} in\n{table}{message}");
     }
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "the copy is left behind");
 }

@@ -220,7 +220,8 @@ fn events_of_older_releases_have_the_same_meaning_as_current_ones() {
     assert_eq!(ad(5, &format!("{ended}{all}\n{accord}")), present);
     let without = ad(5, &format!("{ended}{}", format!("{usage}{total}").trim_end()));
     assert_eq!(without, present.replace("= 12.0", "= 0.0"));
-    let left = |flag: &str, why: &str| ad(4, &format!("Job was evicted.\n\t{flag}\n{usage}{bytes}{why}"));
+    let left =
+        |flag: &str, reason: &str| ad(4, &format!("Job was evicted.\n\t{flag}\n{usage}{bytes}{reason}"));
     assert_eq!(left("(0) Job was not checkpointed.", ""), left("(0) CPU times", ""));
     assert_eq!(left("(0) Job was not checkpointed.", "\n\tby x"), left("(0) CPU times", "\n\tReason: by x"));
     let node = ad(

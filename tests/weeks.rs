@@ -35,9 +35,9 @@ fn week(name: &str) {
         fs::copy(root().join("tests/weeks").join(file), week.join(file)).unwrap();
     }
     let output = reader::command("bash", place.path()).arg(week.join(name)).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let done = said.lines().filter(|line| line.starts_with("ok ")).count();
-    assert!(done == 10 && !said.contains("not ok"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let done = stdout.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(done == 10 && !stdout.contains("not ok"), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

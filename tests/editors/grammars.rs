@@ -56,8 +56,8 @@ impl<'t> Classified<'t> {
         Classified { text, scopes, faults: Vec::new(), checks: 0 }
     }
 
-    fn has(&self, at: usize, wanted: &str) -> bool {
-        self.scopes[at].iter().any(|scope| scope.starts_with(wanted))
+    fn has(&self, at: usize, expected: &str) -> bool {
+        self.scopes[at].iter().any(|scope| scope.starts_with(expected))
     }
 
     fn fault(&mut self, at: usize, message: &str) {
@@ -68,23 +68,23 @@ impl<'t> Classified<'t> {
     }
 
     /// Checks that every byte of a span that is not blank has the wanted scope.
-    fn expect(&mut self, span: Span, wanted: &str) {
+    fn expect(&mut self, span: Span, expected: &str) {
         self.checks += 1;
         let bytes = self.text.as_bytes();
         let places = (span.start as usize..span.end as usize).filter(|&at| !bytes[at].is_ascii_whitespace());
-        if let Some(at) = places.clone().find(|&at| !self.has(at, wanted)) {
-            self.fault(at, &format!("expected {wanted}"));
+        if let Some(at) = places.clone().find(|&at| !self.has(at, expected)) {
+            self.fault(at, &format!("expected {expected}"));
         }
     }
 
     /// Checks the parts of a value that are in the file, without continuations and indents.
-    fn expect_value(&mut self, text: &MappedText, wanted: &str) {
+    fn expect_value(&mut self, text: &MappedText, expected: &str) {
         for at in 0..text.text.len() {
             if !text.text[at].is_ascii_whitespace() {
                 let span = text.span(at..at + 1);
                 // A comment inside a continued line leaves its last character.
                 if !self.has(span.start as usize, "comment") {
-                    self.expect(span, wanted);
+                    self.expect(span, expected);
                 }
             }
         }
@@ -293,7 +293,7 @@ fn classads_are_classified() {
     let grammars = grammars();
     let text = "# c\nOwner = \"a \\\" b\"\nRequirements = TARGET.Memory >= 1K && strcat(\"x\", Owner) =!= undefined // c\n[ A = 'b c'; /* x\n y */ B = {1, 2.5e3} ]\n";
     let scopes = grammars.scopes("source.classad", text);
-    for (marked, wanted) in [
+    for (marked, expected) in [
         ("|# c", "comment"),
         ("|Owner =", "variable.other.assignment"),
         ("\"a |\\\"", "constant.character.escape"),
@@ -312,7 +312,7 @@ fn classads_are_classified() {
     ] {
         let (before, after) = marked.split_once('|').unwrap();
         let at = text.find(&format!("{before}{after}")).unwrap_or_else(|| panic!("{marked}")) + before.len();
-        assert!(scopes[at].iter().any(|scope| scope.starts_with(wanted)), "{marked}: {:?}", scopes[at]);
+        assert!(scopes[at].iter().any(|scope| scope.starts_with(expected)), "{marked}: {:?}", scopes[at]);
     }
     assert!(scopes.iter().flatten().all(|scope| !scope.starts_with("invalid")));
 }

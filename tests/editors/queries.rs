@@ -48,8 +48,8 @@ fn ready(place: &Place) -> (Client, String, String) {
 /// Returns the position just inside a text, given with the text around it: `before|wanted`.
 fn at(text: &str, marked: &str) -> TextPosition {
     let (before, after) = marked.split_once('|').unwrap_or(("", marked));
-    let wanted = format!("{before}{after}");
-    let start = text.find(&wanted).unwrap_or_else(|| panic!("{wanted} is not in the text"));
+    let expected = format!("{before}{after}");
+    let start = text.find(&expected).unwrap_or_else(|| panic!("{expected} is not in the text"));
     position_at(text, start + before.len())
 }
 
@@ -99,7 +99,7 @@ fn hover_shows_the_same_value_and_origin_as_why() {
 fn hover_explains_words_of_the_languages() {
     let place = place();
     let (mut client, root, _) = ready(&place);
-    for (marked, wanted) in [
+    for (marked, expected) in [
         ("|use POLICY", "use CATEGORY : NAME"),
         ("use |POLICY", "ALWAYS_RUN_JOBS"),
         ("|Always_Run_Jobs", "START"),
@@ -116,7 +116,7 @@ fn hover_explains_words_of_the_languages() {
         ("# |\u{1f600}", ""),
     ] {
         let shown = hover_text(&client.ask("hover", &root, at(ROOT, marked)));
-        assert!(shown.contains(wanted) && shown.is_empty() == wanted.is_empty(), "{marked}: {shown}");
+        assert!(shown.contains(expected) && shown.is_empty() == expected.is_empty(), "{marked}: {shown}");
     }
     client.shut_down();
 }
@@ -154,7 +154,7 @@ const TEXTS: [(&str, &str); 2] = [("condor_config", ROOT), ("part.conf", PART)];
 fn definitions_are_found_across_files() {
     let place = place();
     let (mut client, root, part) = ready(&place);
-    for (uri, text, marked, wanted) in [
+    for (uri, text, marked, expected) in [
         (&root, ROOT, "NUM_CPUS = $(|CORES", "part.conf:2:CORES"),
         (&root, ROOT, "+ $(|CORES)", "part.conf:2:CORES"),
         (&root, ROOT, "EXECUTE = $(|LOCAL_DIR", "condor_config:2:LOCAL_DIR"),
@@ -171,7 +171,7 @@ fn definitions_are_found_across_files() {
         (&root, ROOT, "# |\u{1f600}", ""),
     ] {
         let answer = client.ask("definition", uri, at(text, marked));
-        assert_eq!(shown_places(&place, &answer, &TEXTS).join(" "), wanted, "{marked}");
+        assert_eq!(shown_places(&place, &answer, &TEXTS).join(" "), expected, "{marked}");
     }
     // A template is compiled in; its text is a file while the server runs.
     let answer = client.ask("definition", &root, at(ROOT, "|Always_Run_Jobs"));
@@ -286,9 +286,9 @@ fn completion_offers_words_that_fit() {
         ("JOB_ROUTER_ROUTE_x @=e\n  SET A = Own", vec!["Owner"], vec![]),
         ("# com", vec![], vec!["COMMENT"]),
     ];
-    for (number, (text, wanted, unwanted)) in (2..).zip(cases) {
+    for (number, (text, expected, unwanted)) in (2..).zip(cases) {
         let found = labels(&mut client, &uri, &format!("{head}{text}"), number);
-        for word in wanted {
+        for word in expected {
             assert!(found.iter().any(|label| label == word), "{text}: {word} is not in {found:?}");
         }
         for word in unwanted {
@@ -298,10 +298,10 @@ fn completion_offers_words_that_fit() {
     client.close(&uri);
     let rules = place.uri("rules");
     client.open(&rules, "condor-transform", "");
-    for (number, (text, wanted)) in
+    for (number, (text, expected)) in
         (2..).zip([("NAME x\nS", "SET"), ("V = 1\nSET A $(", "V"), ("SET A 1\nREQUIREMENTS Ow", "Owner")])
     {
-        assert!(labels(&mut client, &rules, text, number).iter().any(|label| label == wanted), "{text}");
+        assert!(labels(&mut client, &rules, text, number).iter().any(|label| label == expected), "{text}");
     }
     client.shut_down();
 }

@@ -109,7 +109,7 @@ fn scenario(directory: &Path, tally: &mut Tally) -> Result<(), String> {
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let line: Line =
             serde_json::from_str(line).map_err(|error| format!("{name}/verdicts.jsonl: {error}"))?;
-        let mut skip = |why: &str| *tally.left_out.entry(why.to_owned()).or_default() += 1;
+        let mut skip = |reason: &str| *tally.left_out.entry(reason.to_owned()).or_default() += 1;
         if line.input == "none" {
             skip("the recording has no input of the call");
             continue;

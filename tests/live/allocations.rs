@@ -76,18 +76,18 @@ fn session(text: &str) -> Option<String> {
 
 #[test]
 fn routed_jobs_run_in_slurm_and_return_their_outcome() {
-    let Some(told) = example("router/run", &[], &[]) else { return };
+    let Some(output) = example("router/run", &[], &[]) else { return };
     for (number, status) in [(1, 0), (2, 3), (3, 0)] {
         let line = format!("job {number} exited with status {status}, job ");
-        assert!(told.lines().any(|found| found.starts_with(&line)), "no {line:?} in\n{told}");
+        assert!(output.lines().any(|found| found.starts_with(&line)), "no {line:?} in\n{output}");
     }
-    assert!(told.contains("hello from Slurm"), "{told}");
+    assert!(output.contains("hello from Slurm"), "{output}");
 }
 
 #[test]
 fn a_pilot_in_an_allocation_runs_the_jobs_of_a_queue() {
-    let Some(told) = example("pilot/run", &["sqlite", "3"], &[]) else { return };
-    assert_eq!(told.matches("exited with status 0").count(), 3, "{told}");
+    let Some(output) = example("pilot/run", &["sqlite", "3"], &[]) else { return };
+    assert_eq!(output.matches("exited with status 0").count(), 3, "{output}");
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn a_pilot_returns_its_jobs_before_its_allocation_ends() {
     let variables = [("WARNING", "40"), ("JOB_SECONDS", "600")];
     // Slurm may send the signal up to a minute early; here the pilot's own clock is tested.
     let words = ["sqlite", "3", "--time=1", "--ntasks=2", "--signal=B:CONT@1"];
-    let Some(told) = example("pilot/run", &words, &variables) else { return };
-    assert_eq!(told.matches("pilot: the allocation ends soon: no more jobs\n").count(), 1, "{told}");
-    assert_eq!(told.matches("did not finish: evict").count(), 2, "as many as it has slots\n{told}");
+    let Some(output) = example("pilot/run", &words, &variables) else { return };
+    assert_eq!(output.matches("pilot: the allocation ends soon: no more jobs\n").count(), 1, "{output}");
+    assert_eq!(output.matches("did not finish: evict").count(), 2, "as many as it has slots\n{output}");
     assert_eq!(
-        told.lines().filter(|line| line.split_whitespace().nth(1) == Some("new")).count(),
+        output.lines().filter(|line| line.split_whitespace().nth(1) == Some("new")).count(),
         3,
-        "{told}"
+        "{output}"
     );
 }
 

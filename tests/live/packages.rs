@@ -17,7 +17,7 @@ fn built(example: &str) -> Option<(PathBuf, PathBuf)> {
     found.filter(|_| example != "package" || has("rustc"))
 }
 
-fn told(output: &Output) -> String {
+fn all_output(output: &Output) -> String {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{}\n{stdout}{stderr}", output.status)
 }
@@ -25,7 +25,7 @@ fn told(output: &Output) -> String {
 /// Runs a command that must succeed, and returns its standard output.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", told(&output));
+    assert!(output.status.success(), "{command:?}: {}", all_output(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -82,7 +82,7 @@ fn a_link_never_replaces_an_existing_tool() {
     let output =
         command.arg("--prefix").arg(place.path()).arg("--links").arg("--programs").arg(programs).output();
     let output = output.unwrap();
-    assert!(!output.status.success() && told(&output).contains("it stays"), "{}", told(&output));
+    assert!(!output.status.success() && all_output(&output).contains("it stays"), "{}", all_output(&output));
     assert_eq!(std::fs::read_to_string(place.path().join("bin/condor_q")).unwrap(), "the pool's own");
 }
 

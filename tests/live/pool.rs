@@ -34,8 +34,8 @@ fn the_comparison_without_a_pool_lists_its_steps() {
         return;
     }
     let place = place();
-    let (good, said, _) = run(place.path());
-    assert!(good && said.contains("condor_master -f") && said.contains("compare"), "{said}");
+    let (good, output, _) = run(place.path());
+    assert!(good && output.contains("condor_master -f") && output.contains("compare"), "{output}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the copies are left behind");
 }
 
@@ -83,8 +83,8 @@ fn compared(quirk: &str, start_log: &str, same: bool) {
     );
     fs::write(&master, text).unwrap();
     fs::set_permissions(&master, fs::Permissions::from_mode(0o755)).unwrap();
-    let (good, said, complained) = run(place.path());
-    assert_eq!(good, same, "{said}{complained}");
-    assert_eq!(said.contains("the pool has the same results"), same, "{said}{complained}");
+    let (good, output, complained) = run(place.path());
+    assert_eq!(good, same, "{output}{complained}");
+    assert_eq!(output.contains("the pool has the same results"), same, "{output}{complained}");
     assert_eq!(complained.contains("are not compared"), start_log.is_empty(), "{complained}");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::queues::{
-    HTTP, POSTGRES, Queue, SQLITE, TABLE, as_hooks, examples, is_root, place, programs, run, told,
+    HTTP, POSTGRES, Queue, SQLITE, TABLE, all_output, as_hooks, examples, is_root, place, programs, run,
 };
 
 /// Leftovers of killed hooks in the spool do not count as jobs, and a job that was cancelled before its host
@@ -53,7 +53,7 @@ fn root_is_the_owner_of_an_sqlite_queue() {
     let by_root =
         |words: &[&str]| Command::new(queue.place.path().join("queue")).args(words).output().unwrap();
     let output = by_root(&["submit", secret.to_str().unwrap(), "--copies=2"]);
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", all_output(&output));
     assert!(by_root(&["cancel", "2"]).status.success());
     assert_eq!(queue.list().lines().count(), 3, "{}", queue.list());
     let store = queue.place.path().join("store");
@@ -81,7 +81,7 @@ fn a_remote_service_can_be_a_queue() {
         command.args(words).env("QUEUE_URL", url.trim()).env("HTC_PROGRAMS", &programs).output().unwrap()
     };
     let prepared = example(&["http", "--prepare", there.path().to_str().unwrap()]);
-    assert!(prepared.status.success(), "{}", told(&prepared));
+    assert!(prepared.status.success(), "{}", all_output(&prepared));
     let job = examples().join("jobs/true.ad");
     run(as_hooks(&there.path().join("queue")).arg("submit").arg(&job));
     assert_eq!(queue.list().lines().count(), 2, "{}", queue.list());
@@ -101,12 +101,12 @@ fn a_remote_database_can_be_a_queue() {
         command.arg("postgres").env("QUEUE_URL", url.trim()).env("HTC_PROGRAMS", &programs).output().unwrap()
     };
     let others = example();
-    assert!(!others.status.success(), "{}", told(&others));
+    assert!(!others.status.success(), "{}", all_output(&others));
     assert_eq!(queue.list().lines().count(), 1, "{}", queue.list());
     assert!(queue.command(&["drop"]).status.success());
     for _ in 0..2 {
         let output = example();
-        let text = told(&output);
+        let text = all_output(&output);
         assert!(output.status.success() && TABLE.iter().all(|line| text.contains(line)), "{text}");
     }
     assert!(!queue.command(&["list"]).status.success(), "the tables are gone");
@@ -129,11 +129,11 @@ fn end_without_server(kind: &'static str, needs: &[&str]) {
     hook.arg("exit").stdin(std::fs::File::open(ended).unwrap()).stderr(Stdio::piped());
     let mut hook = hook.spawn().unwrap();
     // The hook prints a message after its first attempt.
-    let mut said = BufReader::new(hook.stderr.take().unwrap());
-    said.read_line(&mut String::new()).unwrap();
+    let mut stderr = BufReader::new(hook.stderr.take().unwrap());
+    stderr.read_line(&mut String::new()).unwrap();
     server("start");
     assert!(hook.wait().unwrap().success());
-    drop(said);
+    drop(stderr);
     assert!(queue.list().contains("\n1         done "), "{}", queue.list());
 }
 
@@ -173,7 +173,7 @@ fn root_follows_no_link_in_the_spool() {
     std::fs::write(&secret, "Cmd = \"/bin/true\"\n").unwrap();
     std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let output = by_root(&["submit", secret.to_str().unwrap(), "--copies=2"]);
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", all_output(&output));
     assert!(by_root(&["cancel", "2"]).status.success());
     assert_eq!(by_root(&["submit"]).status.code(), Some(2));
     let made = std::fs::metadata(store.join("new/00000001.ad")).unwrap();
@@ -191,10 +191,10 @@ fn postgres_starts_again() {
     let server = |word: &str| as_hooks(&queue.place.path().join("server")).arg(word).output().unwrap();
     let job = examples().join("jobs/true.ad");
     assert!(queue.command(&["submit", job.to_str().unwrap()]).status.success());
-    assert!(told(&server("start")).contains("it is already running"));
+    assert!(all_output(&server("start")).contains("it is already running"));
     for word in ["stop", "stop", "start"] {
         let output = server(word);
-        assert!(output.status.success(), "{word}: {}", told(&output));
+        assert!(output.status.success(), "{word}: {}", all_output(&output));
     }
     assert_eq!(queue.list().lines().count(), 2, "{}", queue.list());
 }
@@ -225,7 +225,7 @@ fn the_output_of_own_jobs_is_kept() {
     assert_eq!(std::fs::read_to_string(Path::new(kept).join("00000001.out")).unwrap(), "hello\n");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 2);
     let refused = call(&["--jobs=3"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{}", told(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", all_output(&refused));
 }
 
 /// Ending `run` with a signal ends its runner and the jobs, and nothing is left behind.
@@ -272,12 +272,12 @@ fn jobs_of_a_lost_host_are_returned() {
     };
     // Both wait for leases to expire, so they run in parallel. The second does not wait for more jobs than
     // there are.
-    let (told, fewer) = std::thread::scope(|scope| {
+    let (output, fewer) = std::thread::scope(|scope| {
         let fewer = scope.spawn(|| hosts("--slots=4", "--jobs=3"));
         (hosts("--slots=2", "--jobs=8"), fewer.join().unwrap())
     });
-    assert!(told.contains("lease lost: 2"), "{told}");
-    assert!(!told.contains("late end"), "{told}");
+    assert!(output.contains("lease lost: 2"), "{output}");
+    assert!(!output.contains("late end"), "{output}");
     assert!(fewer.contains("host1 is lost with "), "{fewer}");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "something is left behind");
     // The state files of the lost host's starters are removed.

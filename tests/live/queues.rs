@@ -54,7 +54,7 @@ pub(super) fn place() -> tempfile::TempDir {
     place
 }
 
-pub(super) fn told(output: &Output) -> String {
+pub(super) fn all_output(output: &Output) -> String {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("{}\n{stdout}{stderr}", output.status)
 }
@@ -62,7 +62,7 @@ pub(super) fn told(output: &Output) -> String {
 /// Runs a command that must succeed, and returns its standard output.
 pub(super) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", told(&output));
+    assert!(output.status.success(), "{command:?}: {}", all_output(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -91,7 +91,7 @@ impl Queue {
         std::fs::write(&input, text).unwrap();
         let mut command = as_hooks(&self.place.path().join("hooks").join(name));
         let output = command.args(words).stdin(std::fs::File::open(input).unwrap()).output().unwrap();
-        assert!(output.status.success(), "{name}: {}", told(&output));
+        assert!(output.status.success(), "{name}: {}", all_output(&output));
         output.stdout
     }
 
@@ -144,7 +144,7 @@ fn contract(kind: &'static str, needs: &[&str], words: &[&str]) {
     command.args(["--slots", "16", "--jobs", "40", "--fill"]);
     command.arg(format!("./queue submit --copies=$JOBS {}", job.display())).args(words);
     let output = command.output().unwrap();
-    let text = told(&output);
+    let text = all_output(&output);
     assert!(output.status.success() && text.contains("every job is handed out and recorded once"), "{text}");
 }
 
@@ -228,9 +228,9 @@ fn refusals(kind: &'static str, needs: &[&str]) {
         assert!(
             matches!(output.status.code(), Some(1..=3)) && !output.stderr.is_empty(),
             "{words:?}: {}",
-            told(&output)
+            all_output(&output)
         );
-        assert!(!told(&output).contains("Traceback"), "{words:?}: {}", told(&output));
+        assert!(!all_output(&output).contains("Traceback"), "{words:?}: {}", all_output(&output));
     }
     assert_eq!(queue.list().lines().count(), 1);
 }
@@ -388,5 +388,5 @@ fn the_web_service_serves_no_pages_and_runs_once() {
     }
     assert_eq!(queue.list().lines().count(), 1);
     let again = as_hooks(&queue.place.path().join("server")).arg("start").output().unwrap();
-    assert!(told(&again).contains("it is already running"), "{}", told(&again));
+    assert!(all_output(&again).contains("it is already running"), "{}", all_output(&again));
 }

@@ -48,21 +48,21 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
     let now = world.now();
     let at = &mut CronStepInputs { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
     runner.configure(vec![job], 1.0, AutoPublish::Never, at);
-    let mut ran = Ran::default();
+    let mut result = Ran::default();
     let until = clock::monotonic_now().plus(patience);
     let mut deadline = until;
     loop {
         for told in runner.take_notices() {
             match told {
-                CronNotice::Started { pid, .. } => ran.pid = pid,
-                CronNotice::NotStarted { reason, .. } => ran.not_started = Some(reason),
+                CronNotice::Started { pid, .. } => result.pid = pid,
+                CronNotice::NotStarted { reason, .. } => result.not_started = Some(reason),
                 CronNotice::Published { block, .. } => {
-                    ran.published += block.attributes.unwrap_or(0);
-                    ran.bad_lines += block.bad_lines.len();
+                    result.published += block.attributes.unwrap_or(0);
+                    result.bad_lines += block.bad_lines.len();
                 }
                 CronNotice::Ended { exit, left_behind, .. } => {
-                    ran.exit = Some(exit);
-                    ran.left_behind = left_behind.iter().map(|left| left.pid).collect();
+                    result.exit = Some(exit);
+                    result.left_behind = left_behind.iter().map(|left| left.pid).collect();
                 }
                 _ => {}
             }
@@ -76,12 +76,12 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
         let at =
             &mut CronStepInputs { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
         match event {
-            ReactorEvent::Timeout if ran.ended => {
+            ReactorEvent::Timeout if result.ended => {
                 runner.handle_event(CronEvent::Tick, at);
                 deadline = clock::monotonic_now().plus(LONG);
             }
             ReactorEvent::Timeout => {
-                ran.ended = true;
+                result.ended = true;
                 runner.handle_event(CronEvent::ShutDown { fast: false }, at);
                 deadline = clock::monotonic_now().plus(LONG);
             }
@@ -90,13 +90,13 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
     }
     sandbox.reactor.kill_all(Duration::ZERO);
     let patience = Instant::now() + LONG;
-    for pid in ran.left_behind.iter().chain([&ran.pid]).filter(|pid| **pid > 0) {
+    for pid in result.left_behind.iter().chain([&result.pid]).filter(|pid| **pid > 0) {
         while is_alive(*pid) {
             assert!(Instant::now() < patience, "process {pid} lives on");
             std::thread::yield_now();
         }
     }
-    ran
+    result
 }
 
 const MANAGERS: [CronManager; 2] = [CronManager::Startd, CronManager::Schedd];
@@ -123,16 +123,16 @@ const SHORT: Duration = Duration::from_millis(100);
 
 #[test]
 fn a_cron_job_that_hangs_is_ended_with_the_daemon() {
-    script("echo A = 1\necho -\nexec sleep 1000", SHORT, |ran| {
-        assert!(ran.ended && ran.published > 0, "{ran:?}");
-        assert!(matches!(ran.exit, Some(Exit::Signal { number: 15, .. })), "{ran:?}");
+    script("echo A = 1\necho -\nexec sleep 1000", SHORT, |run| {
+        assert!(run.ended && run.published > 0, "{run:?}");
+        assert!(matches!(run.exit, Some(Exit::Signal { number: 15, .. })), "{run:?}");
     });
 }
 
 #[test]
 fn a_cron_job_that_stops_itself_is_killed_a_second_after_the_signal() {
-    script("kill -STOP $$", SHORT, |ran| {
-        assert!(matches!(ran.exit, Some(Exit::Signal { number: 9, .. })), "{ran:?}");
+    script("kill -STOP $$", SHORT, |run| {
+        assert!(matches!(run.exit, Some(Exit::Signal { number: 9, .. })), "{run:?}");
     });
 }
 
@@ -145,9 +145,9 @@ fn a_cron_job_that_floods_a_gigabyte_takes_no_memory() {
     };
     let before = peak();
     let place = tempfile::tempdir().unwrap();
-    script(&flood(&place.path().join("part"), 1 << 30), LONG, |ran| {
-        assert_eq!((ran.exit, ran.published), (Some(Exit::Code(0)), 0));
-        assert!(ran.bad_lines > 10);
+    script(&flood(&place.path().join("part"), 1 << 30), LONG, |run| {
+        assert_eq!((run.exit, run.published), (Some(Exit::Code(0)), 0));
+        assert!(run.bad_lines > 10);
     });
     let grown = peak().saturating_sub(before);
     assert!(grown < 64 * 1024, "memory grew by {grown} KiB");
@@ -155,30 +155,30 @@ fn a_cron_job_that_floods_a_gigabyte_takes_no_memory() {
 
 #[test]
 fn an_incomplete_line_of_a_cron_job_affects_only_itself() {
-    script("echo B = 2\nprintf 'A = \"x'", LONG, |ran| {
-        assert_eq!((ran.bad_lines, ran.published), (1, 2), "{ran:?}");
+    script("echo B = 2\nprintf 'A = \"x'", LONG, |run| {
+        assert_eq!((run.bad_lines, run.published), (1, 2), "{run:?}");
     });
 }
 
 #[test]
 fn a_cron_job_may_close_its_descriptors() {
     for text in ["exit 0", "exec <&- >&- 2>&-; exit 0", "rm -f -- \"$0\""] {
-        script(text, LONG, |ran| assert_eq!(ran.exit, Some(Exit::Code(0)), "{text:?} {ran:?}"));
+        script(text, LONG, |run| assert_eq!(run.exit, Some(Exit::Code(0)), "{text:?} {run:?}"));
     }
 }
 
 #[test]
 fn leftover_processes_of_a_cron_job_are_reported_and_killed() {
     let daemon = "setsid sh -c 'sleep 1000 & exec sleep 1000' >/dev/null 2>&1 & exit 0";
-    script(daemon, LONG, |ran| assert!(!ran.left_behind.is_empty(), "{ran:?}"));
+    script(daemon, LONG, |run| assert!(!run.left_behind.is_empty(), "{run:?}"));
     let storm = "i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i + 1)); done";
-    script(storm, LONG, |ran| assert!(ran.left_behind.len() >= 150, "{} processes", ran.left_behind.len()));
+    script(storm, LONG, |run| assert!(run.left_behind.len() >= 150, "{} processes", run.left_behind.len()));
 }
 
 #[test]
 fn output_of_a_cron_job_before_it_was_killed_is_used() {
-    script("echo A = 1\nkill -KILL $$", LONG, |ran| {
-        assert!(matches!(ran.exit, Some(Exit::Signal { number: 9, .. })) && ran.published == 2, "{ran:?}");
+    script("echo A = 1\nkill -KILL $$", LONG, |run| {
+        assert!(matches!(run.exit, Some(Exit::Signal { number: 9, .. })) && run.published == 2, "{run:?}");
     });
 }
 
@@ -190,23 +190,26 @@ fn a_world_writable_cron_job_runs() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
         path
     };
-    thing(make, |ran| assert_eq!(ran.published, 2, "{ran:?}"));
+    thing(make, |run| assert_eq!(run.published, 2, "{run:?}"));
 }
 
 #[test]
 fn programs_that_cannot_be_executed_are_named() {
-    thing(|sandbox| sandbox.script("job", ""), |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
-    thing(|sandbox| sandbox.path("none"), |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
+    thing(|sandbox| sandbox.script("job", ""), |run| assert!(run.not_started.is_some(), "{run:?}"));
+    thing(|sandbox| sandbox.path("none"), |run| assert!(run.not_started.is_some(), "{run:?}"));
     let directory = |sandbox: &Sandbox| {
         let path = sandbox.path("job");
         std::fs::create_dir(&path).unwrap();
         path
     };
-    thing(directory, |ran| assert!(ran.not_started.is_some(), "{ran:?}"));
+    thing(directory, |run| assert!(run.not_started.is_some(), "{run:?}"));
     thing(
         |sandbox| sandbox.script("job", "#!/no/such/python2\n"),
-        |ran| {
-            assert!(ran.not_started.as_deref().is_some_and(|why| why.contains("/no/such/python2")), "{ran:?}")
+        |run| {
+            assert!(
+                run.not_started.as_deref().is_some_and(|reason| reason.contains("/no/such/python2")),
+                "{run:?}"
+            )
         },
     );
 }

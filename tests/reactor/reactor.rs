@@ -450,16 +450,16 @@ fn a_drained_pipe_has_the_last_output_of_a_grandchild() {
 fn many_children_at_once_are_each_reported_once() {
     let mut sandbox = Sandbox::new();
     let script = sandbox.script("many", "#!/bin/sh\nread line; echo \"$line\"; exit ${line#*.}\n");
-    let mut wanted = std::collections::BTreeMap::new();
+    let mut expected = std::collections::BTreeMap::new();
     for number in 0..100u8 {
         let mut spec = ChildSpec::new(&script);
         spec.stdio =
             [Stdio::Bytes(format!("n.{number}\n").into()), Stdio::Capture { limit: 100 }, Stdio::Null];
-        wanted.insert(sandbox.spawn(spec), number);
+        expected.insert(sandbox.spawn(spec), number);
     }
-    while !wanted.is_empty() {
+    while !expected.is_empty() {
         let ReactorEvent::Exited { child, exit, stdout, .. } = sandbox.next() else { panic!("not an end") };
-        let number = wanted.remove(&child).unwrap();
+        let number = expected.remove(&child).unwrap();
         assert_eq!(exit, Exit::Code(number));
         assert_eq!(stdout.bytes, format!("n.{number}\n").into_bytes());
     }

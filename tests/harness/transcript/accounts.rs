@@ -46,9 +46,9 @@ impl Accounts {
         let root = nix::unistd::geteuid().is_root();
         let separate = root && *SEPARATE;
         if !separate {
-            let why = if root { "no mount namespace can be made here" } else { "the caller is not root" };
+            let reason = if root { "no mount namespace can be made here" } else { "the caller is not root" };
             left_out.push(format!(
-                "uid, gid, groups and home directory of hooks and jobs ({why}; everything runs as the caller)"
+                "uid, gid, groups and home directory of hooks and jobs ({reason}; everything runs as the caller)"
             ));
         }
         Accounts { own: separate, host: if separate { HOST.to_owned() } else { real } }

@@ -269,9 +269,9 @@ impl Comparison<'_> {
         for (case, ours) in self.scenario.cases.iter().zip(&played.cases) {
             findings.counts.calls.compared += 1;
             if case.exit != ours.exit {
-                let why = ours.stderr.lines().next().unwrap_or_default();
+                let reason = ours.stderr.lines().next().unwrap_or_default();
                 let ends = |end: String| BTreeMap::from([("status".to_owned(), end)]);
-                let now = ends(format!("{} ({why})", ours.exit));
+                let now = ends(format!("{} ({reason})", ours.exit));
                 findings.maps(&case.name, "exit", &ends(case.exit.clone()), &now);
             }
             if let Some(log) = &case.log {

@@ -141,10 +141,10 @@ impl Exceptions {
         case: &str,
         place: &str,
         name: &str,
-        wanted: Allow,
+        expected: Allow,
     ) -> Option<&Exception> {
         let found = self.exception.iter().enumerate().find(|(_, exception)| {
-            (exception.allow == wanted || exception.allow == Allow::Anything)
+            (exception.allow == expected || exception.allow == Allow::Anything)
                 && is_at(&exception.places, place)
                 && (exception.recordings.is_empty()
                     || exception.recordings.iter().any(|title| subject.is(title)))

@@ -73,8 +73,8 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns true if an exception of this scenario allows the difference.
-    pub fn allowed(&self, case: &str, place: &str, name: &str, wanted: Allow) -> bool {
-        self.exceptions.find(self.subject, case, place, name, wanted).is_some()
+    pub fn allowed(&self, case: &str, place: &str, name: &str, expected: Allow) -> bool {
+        self.exceptions.find(self.subject, case, place, name, expected).is_some()
     }
 
     /// Compares two calls of the same program.
@@ -180,8 +180,8 @@ impl<'a> Findings<'a> {
                 self.counts.values.compared += 1;
                 continue;
             }
-            let wanted = if now.is_some() { Allow::Value } else { Allow::Missing };
-            if let Some(exception) = self.exceptions.find(self.subject, place, what, name, wanted) {
+            let expected = if now.is_some() { Allow::Value } else { Allow::Missing };
+            if let Some(exception) = self.exceptions.find(self.subject, place, what, name, expected) {
                 exception.count(place, what, name, &mut self.counts.values);
                 continue;
             }

@@ -223,7 +223,7 @@ pub fn report(outcomes: &[Outcome]) -> bool {
 
 /// Returns the totals, in one line.
 fn last_line(outcomes: &[Outcome]) -> String {
-    let count = |wanted: Standing| outcomes.iter().filter(|outcome| outcome.standing() == wanted).count();
+    let count = |expected: Standing| outcomes.iter().filter(|outcome| outcome.standing() == expected).count();
     let total = total(outcomes);
     format!(
         "{} scenarios: {} ok, {} differ, {} could not be played, {} compared nothing, {} not here, {} not done; {} differences; \

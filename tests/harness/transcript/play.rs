@@ -57,7 +57,7 @@ pub fn play(
     attempt: usize,
 ) -> Result<Played> {
     let mut played = Played::default();
-    let ran = if scenario.cases.is_empty() {
+    let run = if scenario.cases.is_empty() {
         let phase = phase::of_attempt(scenario, attempt);
         slot_runner(scenario, stage, accounts, programs, phase, &mut played)
     } else {
@@ -73,7 +73,7 @@ pub fn play(
     if !killed(&played.exit) && !played.cases.iter().any(|case| killed(&case.exit)) {
         played.left_running = left;
     }
-    ran.map(|()| played)
+    run.map(|()| played)
 }
 
 fn command(scenario: &Scenario, stage: &Stage, accounts: &Accounts, program: &Path) -> Command {
@@ -130,8 +130,8 @@ fn slot_runner(
     let lines = fs::read_to_string(&events).unwrap_or_default();
     played.events = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     if played.events.is_empty() && played.exit != "exited 0" {
-        let why: Vec<&str> = played.stderr.lines().take(3).collect();
-        return Err(format!("htc-slot-run {}: {}", played.exit, why.join(" / ")));
+        let reason: Vec<&str> = played.stderr.lines().take(3).collect();
+        return Err(format!("htc-slot-run {}: {}", played.exit, reason.join(" / ")));
     }
     Ok(())
 }
@@ -148,10 +148,10 @@ fn append(path: &Path, lines: &[u8]) -> Result<()> {
 /// began, and writes for our recorder when, by that clock, the recorded calls ended.
 fn wait_for_phase(scenario: &Scenario, stage: &Stage, phase: Option<f64>) -> Result<()> {
     let Some(phase) = phase else { return Ok(()) };
-    let wanted = (phase + scenario.begun()).rem_euclid(1.0);
+    let expected = (phase + scenario.begun()).rem_euclid(1.0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     // A process needs some milliseconds to start.
-    let wait = (wanted - now - 0.015).rem_euclid(1.0);
+    let wait = (expected - now - 0.015).rem_euclid(1.0);
     let begun = now + wait + 0.015 - scenario.begun();
     let waited_for = |call: &&Call| matches!(call.kind().as_str(), "FETCH_WORK" | "PREPARE_JOB" | "JOB_EXIT");
     let pace: String = scenario
@@ -350,13 +350,13 @@ fn starter(
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
     let case = Case { stdin: shifted(&case.stdin, epoch), ..case.clone() };
     let files = stage.local.join("cases").join(&case.name);
-    let mut ran = run_case(command, stage, &case, &stage.local.join("iwd"), &files)?;
+    let mut run = run_case(command, stage, &case, &stage.local.join("iwd"), &files)?;
     if let (false, Some(cluster)) = (by_hand, case.name.split('.').next()) {
         let log = fs::read(stage.local.join(format!("iwd/log.{cluster}"))).unwrap_or_default();
-        ran.log = String::from_utf8_lossy(&stage.take_out(&log)).into_owned();
-        ran.stdout.clear();
+        run.log = String::from_utf8_lossy(&stage.take_out(&log)).into_owned();
+        run.stdout.clear();
     }
-    played.cases.push(ran);
+    played.cases.push(run);
     Ok(())
 }
 

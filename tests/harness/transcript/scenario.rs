@@ -131,11 +131,11 @@ impl Scenario {
     /// Returns the environment in which the daemons were started, as far as a startd hook shows it.
     pub fn daemon_environment(&self) -> Vec<(String, String)> {
         let recorded = self.calls.iter().find_map(|call| call.env.as_ref().filter(|_| !call.is_job()));
-        let wanted = ["HOME", "LOGNAME", "PATH", "USER"];
+        let expected = ["HOME", "LOGNAME", "PATH", "USER"];
         let mut environment: Vec<(String, String)> = recorded
             .into_iter()
             .flatten()
-            .filter(|(name, _)| wanted.contains(&name.as_str()))
+            .filter(|(name, _)| expected.contains(&name.as_str()))
             .cloned()
             .collect();
         // A starter hook shows the home directory of the job's account, not that of the daemon.

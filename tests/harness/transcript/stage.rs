@@ -316,9 +316,9 @@ mod tests {
         }
         lay("README.md", "# A session with a wrapper\n");
         lay("timeline.txt", "");
-        let knobs =
+        let parameters =
             "USER_JOB_WRAPPER = @LOCAL_DIR@/job.d/wrapper\nFARM_HOOK_FETCH_WORK = @LOCAL_DIR@/hook.d/fetch\n";
-        lay("condor_config", knobs);
+        lay("condor_config", parameters);
         for script in ["wrapper", "fetch", "FARM_HOOK_JOB_EXIT"] {
             lay(&format!("scripts/{script}"), "#!/bin/sh\nexec \"$@\"\n");
         }

@@ -171,10 +171,10 @@ fn every_program_refuses_malformed_ads_with_the_same_message() {
         ["A = 1", "2026 x [1] y = 2 in 3", "A = 1\0", "B = \"x\0y\"", "A =", "A", "A = \"open", "\"Q\" = 1"]
     {
         std::fs::write(place.path().join("file"), format!("{good}{line}\n")).unwrap();
-        let (status, _, said) = from_file(place.path(), &["-jsonl", "-strict-input"]);
+        let (status, _, err) = from_file(place.path(), &["-jsonl", "-strict-input"]);
         refused += usize::from(status == Some(3));
         let message =
-            said.lines().next().and_then(|line| line.split_once("file:")).map(|(_, message)| message);
+            err.lines().next().and_then(|line| line.split_once("file:")).map(|(_, message)| message);
         for (program, words) in programs {
             let mut command = Command::new(program);
             command
@@ -186,10 +186,10 @@ fn every_program_refuses_malformed_ads_with_the_same_message() {
                 command.args(words).args(["--strict-input", "--ads", "file"]).current_dir(place.path());
             }
             let output = command.env_clear().stdin(Stdio::null()).output().unwrap();
-            let told = text(&output.stderr);
-            assert_eq!(output.status.code() == Some(3), status == Some(3), "{program}: {line:?}: {told}");
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code() == Some(3), status == Some(3), "{program}: {line:?}: {stderr}");
             if let Some(message) = message {
-                assert!(told.contains(message), "{program}: {line:?}: {message}\n{told}");
+                assert!(stderr.contains(message), "{program}: {line:?}: {message}\n{stderr}");
             }
         }
     }

@@ -317,8 +317,8 @@ fn an_expression_or_column_that_names_a_file_gets_a_hint() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("hint: --ads jobs.ads reads the ads of the file\n"), "{words:?}: {told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("hint: --ads jobs.ads reads the ads of the file\n"), "{words:?}: {stderr}");
     }
 }
 

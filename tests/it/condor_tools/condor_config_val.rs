@@ -26,7 +26,7 @@ impl Place {
     }
 
     /// Returns standard error of a call under the tool's name.
-    fn told(&self, words: &str) -> String {
+    fn stderr_of(&self, words: &str) -> String {
         String::from_utf8_lossy(&self.output(words).stderr).into_owned()
     }
 
@@ -273,7 +273,7 @@ fn errors_of_use_and_include_are_those_of_the_reference() {
     let needs =
         |rest: &str| format!("Error: use needs a keyword before : {rest}\n{}", at(&format!(":{rest}")));
     let include = |rest: &str| format!("Config source Error \"false\", Line 0, Include Depth 1: {rest}\n");
-    for (line, wanted) in [
+    for (line, expected) in [
         ("use : x", needs("x")),
         ("use: x", needs("x")),
         ("use  : x", at(": x:x")),
@@ -283,8 +283,8 @@ fn errors_of_use_and_include_are_those_of_the_reference() {
         ("include command into f : false", include("exited with error 256")),
     ] {
         let place = Place::new(&format!("{line}\nA = 1\n"));
-        let told = place.told("A");
-        assert!(told.starts_with(&wanted), "{line}: {told}");
+        let stderr = place.stderr_of("A");
+        assert!(stderr.starts_with(&expected), "{line}: {stderr}");
     }
 }
 
@@ -337,15 +337,15 @@ fn a_missing_configuration_is_reported_with_the_ways_to_name_one() {
             return;
         }
         let output = Command::new(program).env_clear().current_dir(place.path()).arg(words).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains(": there is no configuration: CONDOR_CONFIG is not set, and "), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(": there is no configuration: CONDOR_CONFIG is not set, and "), "{stderr}");
         assert!(
-            told.contains(
+            stderr.contains(
                 "\nhint: --config-file FILE names one; with CONDOR_CONFIG=ONLY_ENV no file is needed\n"
             ),
-            "{told}"
+            "{stderr}"
         );
-        assert_eq!(output.status.code(), Some(3), "{told}");
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
     }
 }
 

@@ -15,29 +15,29 @@ fn ask(ads: &str, words: &[&str]) -> (i32, String) {
     call(EVAL, "condor_q", &[&["-jobads", "q.ads"], words].concat(), home.path())
 }
 
-fn told(text: &str) -> (i32, String) {
+fn printed(text: &str) -> (i32, String) {
     (0, text.to_owned())
 }
 
 #[test]
 fn a_column_whose_evaluation_fails_is_empty_as_condor_q_and_an_error_otherwise() {
     let ads = "ClusterId = 1\nProcId = 0\nA = userHome()\nB = B\n";
-    assert_eq!(ask(ads, &["-af", "ProcId", "A", "1 + A", "B"]), told("0   undefined\n"));
-    assert_eq!(ask(ads, &["-af:lV", "A", "ProcId"]), told(" ProcId = 0\n"));
+    assert_eq!(ask(ads, &["-af", "ProcId", "A", "1 + A", "B"]), printed("0   undefined\n"));
+    assert_eq!(ask(ads, &["-af:lV", "A", "ProcId"]), printed(" ProcId = 0\n"));
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("q.ads"), ads).unwrap();
     let native = call(EVAL, "htc-classad-eval", &["--ads", "q.ads", "-af", "ProcId", "A"], home.path());
-    assert_eq!(native, told("0 error\n"));
+    assert_eq!(native, printed("0 error\n"));
 }
 
 #[test]
 fn wide_without_a_width_leaves_out_the_blanks_at_the_end_of_rows() {
     let ads = "ClusterId = 1\nProcId = 0\nA = \"x\"\n";
     let rows = |words: &[&str]| ask(ads, &[&["-af", "A"], words].concat());
-    assert_eq!(rows(&["-f", "%6d", "Undef"]), told("x       \n"));
-    assert_eq!(rows(&["-f", "%6d", "Undef", "-wide"]), told("x\n"));
-    assert_eq!(rows(&["-f", "%6d", "Undef", "-wide:90"]), told("x       \n"));
-    assert_eq!(ask(ads, &["-wide", "-f", "%6d", "Undef"]), told("      "));
+    assert_eq!(rows(&["-f", "%6d", "Undef"]), printed("x       \n"));
+    assert_eq!(rows(&["-f", "%6d", "Undef", "-wide"]), printed("x\n"));
+    assert_eq!(rows(&["-f", "%6d", "Undef", "-wide:90"]), printed("x       \n"));
+    assert_eq!(ask(ads, &["-wide", "-f", "%6d", "Undef"]), printed("      "));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn jobs_of_an_event_log_are_listed_in_their_logged_state() {
     let at = |seconds: i64| 1_772_359_200 + seconds;
     assert_eq!(
         ask(&[&["-af"], &columns[..]].concat()),
-        told(&format!(
+        printed(&format!(
             "12 0 4 2 {}\n12 1 5 2 {}\n13 0 1 2 {}\n14 0 3 1 {}\n",
             at(660),
             at(300),
@@ -155,13 +155,13 @@ fn jobs_of_an_event_log_are_listed_in_their_logged_state() {
         ))
     );
     let words = ["12.0", "-af", "ExitCode", "RemoteUserCpu", "RemoteSysCpu", "RemoteWallClockTime"];
-    assert_eq!(ask(&words), told("3 500.0 7.0 600.0\n"));
+    assert_eq!(ask(&words), printed("3 500.0 7.0 600.0\n"));
     let words = ["12.0", "-af:V", "LastRemoteHost", "RemoteHost", "ImageSize", "ResidentSetSize", "UserLog"];
-    assert_eq!(ask(&words), told("\"<192.0.2.2:9618>\" undefined 4321 8123 \"log\"\n"));
+    assert_eq!(ask(&words), printed("\"<192.0.2.2:9618>\" undefined 4321 8123 \"log\"\n"));
     let words = ["-constraint", "JobStatus == 5", "-af", "HoldReason", "HoldReasonCode", "NumSystemHolds"];
-    assert_eq!(ask(&words), told("out of memory 34 1\n"));
-    assert_eq!(ask(&["13", "-af", "LastVacateTime", "NumJobStarts"]), told(&format!("{} 1\n", at(360))));
-    assert_eq!(ask(&["14", "-af", "RemoveReason"]), told("via condor_rm (by user ann)\n"));
+    assert_eq!(ask(&words), printed("out of memory 34 1\n"));
+    assert_eq!(ask(&["13", "-af", "LastVacateTime", "NumJobStarts"]), printed(&format!("{} 1\n", at(360))));
+    assert_eq!(ask(&["14", "-af", "RemoveReason"]), printed("via condor_rm (by user ann)\n"));
     let (status, table) = ask(&["-nobatch"]);
     assert!(status == 0 && table.starts_with("\n\n-- Userlog: log @ "), "{table}");
     assert!(
@@ -172,7 +172,7 @@ fn jobs_of_an_event_log_are_listed_in_their_logged_state() {
     assert_eq!((status, text.as_str()), (1, ""));
     // If both ads and a log are given, the ads are used.
     fs::write(home.path().join("q.ads"), "ClusterId = 1\nProcId = 0\n").unwrap();
-    assert_eq!(ask(&["-jobads", "q.ads", "-af", "ClusterId"]), told("1\n"));
+    assert_eq!(ask(&["-jobads", "q.ads", "-af", "ClusterId"]), printed("1\n"));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn operands_are_ids_and_owners_as_in_condor_q() {
 #[test]
 fn a_format_without_a_valid_conversion_is_refused_or_printed_as_by_condor_q() {
     let ads = "ClusterId = 1\nProcId = 0\n";
-    assert_eq!(ask(ads, &["-format", "%z\\n", "ProcId"]), told("%z\n"));
+    assert_eq!(ask(ads, &["-format", "%z\\n", "ProcId"]), printed("%z\n"));
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("q.ads"), ads).unwrap();
     let native = |format: &str| {
@@ -236,20 +236,20 @@ fn a_format_without_a_valid_conversion_is_refused_or_printed_as_by_condor_q() {
     };
     assert_eq!(native("%z\\n"), (2, String::new()));
     assert_eq!(native("%*d\\n"), (2, String::new()));
-    assert_eq!(native("100%\\n"), told("100%\n"));
-    assert_eq!(native("%d%%\\n"), told("0%\n"));
+    assert_eq!(native("100%\\n"), printed("100%\n"));
+    assert_eq!(native("%d%%\\n"), printed("0%\n"));
 }
 
 #[test]
 fn ads_without_a_cluster_are_all_printed() {
     let ads = "ClusterId = 3\nProcId = 0\n\nA = 1\nProcId = 0\n\nA = 2\nProcId = 0\n";
-    assert_eq!(ask(ads, &["-af", "A"]), told("undefined\n1\n2\n"));
+    assert_eq!(ask(ads, &["-af", "A"]), printed("undefined\n1\n2\n"));
     let (status, long) = ask(ads, &["-long"]);
     assert_eq!((status, long.matches("ProcId = 0\n").count()), (0, 3), "{long}");
     // Two jobs with the same id count as one.
     assert_eq!(
         ask("ClusterId = 3\nA = 1\nProcId = 0\n\nClusterId = 3\nA = 2\nProcId = 0\n", &["-af", "A"]),
-        told("1\n")
+        printed("1\n")
     );
 }
 
@@ -308,10 +308,10 @@ fn a_print_format_of_the_condor_tools_chooses_columns_jobs_and_order() {
     };
     let columns =
         "SELECT\nClusterId AS ID WIDTH 3\nOwner AS WHO PRINTAS OWNER OR ??\nA AS A PRINTF %.2f OR _\n";
-    assert_eq!(print(columns), told("ID  WHO A   \n  2 bob _   \n  1 [?] _   \n  3 ann 1.50\n"));
+    assert_eq!(print(columns), printed("ID  WHO A   \n  2 bob _   \n  1 [?] _   \n  3 ann 1.50\n"));
     let sorted = format!("{columns}WHERE Owner isnt undefined\nGROUP BY Owner\n");
-    assert_eq!(print(&sorted), told("ID  WHO A   \n  3 ann 1.50\n  2 bob _   \n"));
-    assert_eq!(print("SELECT NOHEADER\nOwner OR ?\n"), told("bob  \nundefined\nann      \n"));
+    assert_eq!(print(&sorted), printed("ID  WHO A   \n  3 ann 1.50\n  2 bob _   \n"));
+    assert_eq!(print("SELECT NOHEADER\nOwner OR ?\n"), printed("bob  \nundefined\nann      \n"));
     for refused in
         ["Owner\n", "SELECT\nOwner WIDE\nSUMMARY STANDARD\n", "SELECT UNIQUE\nOwner\n", "SELECT X\n"]
     {
@@ -341,10 +341,10 @@ fn jobs_without_a_match_are_listed_with_and_without_an_analysis() {
         let words = [&["-jobads", "q.ads", "-slotads", "slots", "-unmatchable"], words].concat();
         call(EVAL, "condor_q", &words, home.path())
     };
-    assert_eq!(list(&["-af:j", "Owner"]), told("1.0 ann\n"));
+    assert_eq!(list(&["-af:j", "Owner"]), printed("1.0 ann\n"));
     assert_eq!(
         list(&["-better-analyze"]),
-        told("\n\n-- Jobads: q.ads\nNo slots match autocluster -1, jobs : 1.0\n")
+        printed("\n\n-- Jobads: q.ads\nNo slots match autocluster -1, jobs : 1.0\n")
     );
 }
 

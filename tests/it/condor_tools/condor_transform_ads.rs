@@ -131,8 +131,8 @@ fn an_old_route_in_a_parameter_is_expanded() {
     let own = place("SET X 1\n", "A = 1\n");
     fs::write(own.path().join("condor_config"), config).unwrap();
     let words = ["transform", "--config-file", "condor_config", "--job-transforms", "Old", "ads"];
-    let (status, out, said) = call("htc-router-translate", &words, own.path(), "");
-    assert_eq!((status, out.as_str()), (0, "A = 1\nX = 42\n\n"), "{said}");
+    let (status, out, stderr) = call("htc-router-translate", &words, own.path(), "");
+    assert_eq!((status, out.as_str()), (0, "A = 1\nX = 42\n\n"), "{stderr}");
 }
 
 #[test]
@@ -207,18 +207,18 @@ fn a_transform_with_a_count_of_one_sets_its_macros_for_every_ad() {
     let shown = |out: &str| {
         out.lines().filter(|line| line.starts_with("B = ")).map(str::to_owned).collect::<Vec<_>>()
     };
-    for (statement, wanted) in [
+    for (statement, expected) in [
         ("TRANSFORM $(V)", "B = \"0-0-0\""),
         ("TRANSFORM $(V:1)", "B = \"0-0-0\""),
         ("TRANSFORM 1", "B = \"-0-\""),
     ] {
         let rules = format!("SET B \"$(Step)-$(Iterating)-$(Row)\"\n{statement}\n");
         let (out, status) = tool(&rules, ads, &["-rules", "rules", "ads"]);
-        assert_eq!((shown(&out), status), (vec![wanted.to_owned(); 3], 1), "{statement}");
+        assert_eq!((shown(&out), status), (vec![expected.to_owned(); 3], 1), "{statement}");
         let place = place(&rules, ads);
         let (_, out, _) =
             call("htc-router-translate", &["transform", "--rules", "rules", "ads"], place.path(), "");
-        assert_eq!(shown(&out), vec![wanted.to_owned(); 3], "{statement}");
+        assert_eq!(shown(&out), vec![expected.to_owned(); 3], "{statement}");
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn run(directory: &Path, words: &[&str]) -> Option<Output> {
 }
 
 /// Returns exit status, standard output and standard error of a call.
-pub(crate) fn told(directory: &Path, words: &[&str]) -> Option<(i32, String, String)> {
+pub(crate) fn status_and_output(directory: &Path, words: &[&str]) -> Option<(i32, String, String)> {
     let output = run(directory, words)?;
     Some((output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr)))
 }

@@ -1,6 +1,6 @@
 //! Tests of suites of `htc-hook-test` with cron jobs: failures are results, results are written, current results are accepted.
 
-use crate::hook_test::calls::told;
+use crate::hook_test::calls::status_and_output;
 use crate::support::children::write_executable;
 
 const SUITE: &str = "[defaults]\nhook = \"job\"\n\
@@ -14,7 +14,9 @@ fn cron_cases_are_judged_reported_and_updated() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'A = 1'\n");
     std::fs::write(home.path().join("s.toml"), SUITE).unwrap();
-    let Some((status, out, err)) = told(home.path(), &["run", "s.toml", "--tap", "--junit", "j.xml"]) else {
+    let Some((status, out, err)) =
+        status_and_output(home.path(), &["run", "s.toml", "--tap", "--junit", "j.xml"])
+    else {
         return;
     };
     assert_eq!(status, 1, "{out}{err}");
@@ -27,18 +29,20 @@ fn cron_cases_are_judged_reported_and_updated() {
     assert!(out.contains("#   - exited 1\n#   + exited 0"), "{out}");
     let junit = std::fs::read_to_string(home.path().join("j.xml")).unwrap();
     assert!(junit.contains("tests=\"4\" failures=\"2\"") && junit.contains("name=\"wrong\""), "{junit}");
-    let (_, out, _) = told(home.path(), &["run", "s.toml", "--json", "--filter", "slot"]).unwrap();
+    let (_, out, _) =
+        status_and_output(home.path(), &["run", "s.toml", "--json", "--filter", "slot"]).unwrap();
     let line: serde_json::Value = serde_json::from_str(out.trim()).unwrap();
     let line = &line[0];
     assert_eq!((&line["verdict"], &line["ok"]), (&"published".into(), &true.into()), "{out}");
-    let (_, out, _) = told(home.path(), &["run", "s.toml", "--list"]).unwrap();
+    let (_, out, _) = status_and_output(home.path(), &["run", "s.toml", "--list"]).unwrap();
     assert_eq!(out, "s: slot\ns: wrong\ns: hook\ns: attribute\n");
 
-    let (_, _, err) = told(home.path(), &["run", "s.toml", "--update"]).unwrap();
+    let (_, _, err) = status_and_output(home.path(), &["run", "s.toml", "--update"]).unwrap();
     assert!(err.contains("not updated, edit by hand: s: attribute: the expected result"), "{err}");
     let new = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
     assert!(new.contains("expect = { verdict = \"published\", exit = 0 }"), "{new}");
-    let (_, out, _) = told(home.path(), &["run", "s.toml", "--tap", "--filter", "wrong"]).unwrap();
+    let (_, out, _) =
+        status_and_output(home.path(), &["run", "s.toml", "--tap", "--filter", "wrong"]).unwrap();
     assert!(out.contains("ok 1 - s: wrong") && !out.contains("not ok"), "{out}");
 }
 
@@ -46,7 +50,7 @@ fn cron_cases_are_judged_reported_and_updated() {
 fn an_invalid_cron_case_fails_with_the_reason() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'A = 1'\n");
-    for (kind, line, wanted) in [
+    for (kind, line, expected) in [
         ("startd-cron", "mode = \"Often\"", "mode = 'Often': expected Periodic"),
         ("startd-cron", "runs = 0", "runs = 0: expected a number above 0"),
         ("startd-cron", "metrics = \"MEAN:X\"", "'MEAN:X' is ignored; write SUM:"),
@@ -58,8 +62,8 @@ fn an_invalid_cron_case_fails_with_the_reason() {
     ] {
         let text = format!("[[case]]\ntype = \"{kind}\"\nhook = \"job\"\n{line}\n");
         std::fs::write(home.path().join("s.toml"), text).unwrap();
-        let Some((status, _, err)) = told(home.path(), &["run", "s.toml"]) else { return };
-        assert!(status == 1 && err.contains(wanted), "{line}: {err}");
+        let Some((status, _, err)) = status_and_output(home.path(), &["run", "s.toml"]) else { return };
+        assert!(status == 1 && err.contains(expected), "{line}: {err}");
     }
 }
 
@@ -68,10 +72,10 @@ fn the_first_suite_of_a_good_cron_job_passes() {
     let home = tempfile::tempdir().unwrap();
     for (name, kind) in [("gpu-cron", "startd-cron"), ("schedd-cron.sh", "schedd-cron")] {
         write_executable(&home.path().join(name), b"#!/bin/sh\necho 'A = 1'\n");
-        let Some((_, suite, _)) = told(home.path(), &["init", name]) else { return };
+        let Some((_, suite, _)) = status_and_output(home.path(), &["init", name]) else { return };
         assert!(suite.contains(&format!("type = \"{kind}\"")), "{suite}");
         std::fs::write(home.path().join("s.toml"), suite).unwrap();
-        let (status, out, err) = told(home.path(), &["run", "s.toml", "--tap"]).unwrap();
+        let (status, out, err) = status_and_output(home.path(), &["run", "s.toml", "--tap"]).unwrap();
         assert_eq!(status, 0, "{name}: {out}{err}");
         assert!(out.lines().count() > 6, "{out}");
     }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::hook_test::calls::{command, told};
+use crate::hook_test::calls::{command, status_and_output};
 use crate::support::children::write_executable;
 
 fn home(hook: &str) -> tempfile::TempDir {
@@ -23,13 +23,13 @@ const READS: &str = "#!/bin/sh\ncat >/dev/null\necho A = 1\n";
 fn standard_input_is_read_if_it_is_named() {
     let home = home(READS);
     // /dev/null as standard input is not read, unless it is named.
-    let Some((status, ..)) = told(home.path(), &["prepare", "./h"]) else { return };
+    let Some((status, ..)) = status_and_output(home.path(), &["prepare", "./h"]) else { return };
     assert_eq!(status, 0);
-    let (status, out, err) = told(home.path(), &["prepare", "./h", "--ads", "-"]).unwrap();
+    let (status, out, err) = status_and_output(home.path(), &["prepare", "./h", "--ads", "-"]).unwrap();
     assert_eq!((status, out.as_str()), (3, ""));
     let named = err.replace("standard input", "empty");
     std::fs::write(home.path().join("empty"), "").unwrap();
-    let (status, _, err) = told(home.path(), &["prepare", "./h", "--ads", "empty"]).unwrap();
+    let (status, _, err) = status_and_output(home.path(), &["prepare", "./h", "--ads", "empty"]).unwrap();
     assert_eq!((status, err), (3, named));
 }
 
@@ -42,7 +42,9 @@ fn an_unknown_slot_is_refused_with_the_configured_slots() {
         hook.display()
     );
     std::fs::write(home.path().join("c"), config).unwrap();
-    let call = |words: &[&str]| told(home.path(), &[words, &["--config-file", "c", "--no-env"]].concat());
+    let call = |words: &[&str]| {
+        status_and_output(home.path(), &[words, &["--config-file", "c", "--no-env"]].concat())
+    };
     for words in [&["fetch", "--slot", "slot3"][..], &["reply", "./h", "reject", "--slot", "3"]] {
         let Some((status, _, err)) = call(words) else { return };
         assert_eq!(status, 2, "{err}");
@@ -68,7 +70,7 @@ fn events_that_cannot_be_written_are_reported_as_a_failure() {
             "ads" => words.iter().copied().chain([ads]).collect(),
             _ => [&words[..5], &["--sample-job", "vanilla"]].concat(),
         };
-        let Some((status, _, err)) = told(home.path(), &words) else { return };
+        let Some((status, _, err)) = status_and_output(home.path(), &words) else { return };
         assert_eq!(status, 125, "{err}");
         let expected =
             "htc-hook-test: warning: events are no longer written: No space left on device (os error 28)\n";

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::hook_test::calls::{command, program, run, text, told};
+use crate::hook_test::calls::{command, program, run, status_and_output, text};
 use crate::support::children::{flood, write_executable};
 use crate::support::place::send;
 
@@ -47,9 +47,9 @@ fn one_changed_answer_of_a_suite_is_the_one_that_fails() {
     std::fs::write(&file, suite.replacen("subcode = 190", "subcode = 191", 1)).unwrap();
     let Some(output) = run(place.path(), &["run", "s/good.toml", "--tap"]) else { return };
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    let failed: Vec<&str> = said.lines().filter(|line| line.starts_with("not ok")).collect();
-    assert!(failed.len() == 1 && failed[0].contains("no image means hold"), "{said}");
+    let stdout = text(&output.stdout);
+    let failed: Vec<&str> = stdout.lines().filter(|line| line.starts_with("not ok")).collect();
+    assert!(failed.len() == 1 && failed[0].contains("no image means hold"), "{stdout}");
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn a_failing_case_shows_the_difference_and_status_1() {
         .unwrap();
     let Some(output) = run(home.path(), &["run", "s.toml", "--junit", "out.xml"]) else { return };
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("- a success\n") && said.contains("+ not-started ("), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("- a success\n") && stderr.contains("+ not-started ("), "{stderr}");
     let junit = std::fs::read_to_string(home.path().join("out.xml")).unwrap();
     assert!(junit.contains("failures=\"1\"") && junit.contains("<failure"), "{junit}");
     std::fs::write(home.path().join("s.toml"), "[[case]]\nhok = \"h\"\n").unwrap();
@@ -114,11 +114,11 @@ fn random_ads_find_what_a_hook_does_not_expect() {
     write_executable(&home.path().join("h"), hook.as_bytes());
     let words = ["prepare", "./h", "--fuzz", "300", "--seed", "7"];
     let Some(output) = run(home.path(), &words) else { return };
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("dies of signal 11") && said.contains("| htc-hook-test prepare"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("dies of signal 11") && stderr.contains("| htc-hook-test prepare"), "{stderr}");
     // The smallest ad has an attribute, because an empty ad could not be shown on a command line.
-    assert!(said.contains("smallest ad, 1 attribute:"), "{said}");
+    assert!(stderr.contains("smallest ad, 1 attribute:"), "{stderr}");
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn an_interrupted_search_prints_what_it_found_so_far() {
     }
     send(&child, Signal::SIGTERM);
     let output = child.wait_with_output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(143), "{said}");
-    assert!(said.contains("found (") && said.contains("dies of signal 11"), "{said}");
-    assert!(said.contains("interrupted: 1 different failure so far with seed 7"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{stderr}");
+    assert!(stderr.contains("found (") && stderr.contains("dies of signal 11"), "{stderr}");
+    assert!(stderr.contains("interrupted: 1 different failure so far with seed 7"), "{stderr}");
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn values_of_cron_jobs_are_checked_as_lint_checks_them() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("job"), b"#!/bin/sh\necho 'Site = north'\necho 'Load = 3'\n");
     let Some(output) = run(home.path(), &["startd-cron", "./job"]) else { return };
-    let said = text(&output.stderr);
-    assert_eq!(said.matches("warning unquoted-string: north is").count(), 1, "{said}");
-    assert!(!said.contains("Load"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(stderr.matches("warning unquoted-string: north is").count(), 1, "{stderr}");
+    assert!(!stderr.contains("Load"), "{stderr}");
     let suite =
         "[[case]]\nhook = './job'\ntype = 'startd-cron'\nexpect = { findings = ['unquoted-string'] }\n";
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
@@ -171,10 +171,10 @@ fn cron_jobs_aim_their_records_at_slots() {
     std::fs::write(home.path().join("slots.ad"), slot(1) + &slot(2)).unwrap();
     let Some(output) = run(home.path(), &["startd-cron", "./job", "--slot-ads", "slots.ad"]) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    let (first, second) = said.split_once("\n\n").unwrap();
-    assert!(first.contains("Temp = 20") && !first.contains("Cold"), "{said}");
-    assert!(second.contains("Cold = true") && !second.contains("Temp"), "{said}");
+    let stdout = text(&output.stdout);
+    let (first, second) = stdout.split_once("\n\n").unwrap();
+    assert!(first.contains("Temp = 20") && !first.contains("Cold"), "{stdout}");
+    assert!(second.contains("Cold = true") && !second.contains("Temp"), "{stdout}");
     for source in [&["--slot-ads", "slots.ad"][..], &[]] {
         let words =
             [&["startd-cron", "./job", "--slot", "2", "--expect", "Cold && Temp =?= undefined"], source]
@@ -191,9 +191,9 @@ fn a_cron_job_that_does_not_end_is_named_with_status_124() {
     write_executable(&home.path().join("endless"), b"#!/bin/sh\nexec sleep 1000\n");
     for verb in ["startd-cron", "schedd-cron"] {
         let Some(output) = run(home.path(), &[verb, "./endless", "--timeout", "0.3"]) else { return };
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(124), "{said}");
-        assert!(said.contains("ENDLESS: killed: it did not end within 0.3 s"), "{said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(124), "{stderr}");
+        assert!(stderr.contains("ENDLESS: killed: it did not end within 0.3 s"), "{stderr}");
     }
 }
 
@@ -228,10 +228,10 @@ fn invalid_option_values_are_refused_with_their_location() {
     ] {
         let words = ["prepare", "./h", "--sample-job", "vanilla", option, value];
         let Some(output) = run(home.path(), &words) else { return };
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{option} {value}: {told}");
-        assert!(told.contains(said), "{option} {value}: {told}");
-        assert!(!said.starts_with("--set") || told.contains('^'), "{told}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{option} {value}: {stderr}");
+        assert!(stderr.contains(said), "{option} {value}: {stderr}");
+        assert!(!said.starts_with("--set") || stderr.contains('^'), "{stderr}");
         assert!(!home.path().join("called").exists(), "{option} {value}");
     }
     let words = ["prepare", "./h", "--sample-job", "vanilla", "--set", " A_1 = 3", "--slot", "slot1_2"];
@@ -270,26 +270,26 @@ fn a_cron_list_is_simulated_with_periods_loads_and_reconfigs() {
     let words =
         ["startd-cron", "--config-file", "one", "--for", "32", "--expect", "Runs_A == 4 && Runs_S == 1"];
     let Some(output) = run(home.path(), &words) else { return };
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
     assert!(began.elapsed().as_secs() < 20, "the clock does not skip");
     let runs = text(&output.stdout).lines().find_map(|line| Some(line.strip_prefix("Runs_W = ")?.to_owned()));
-    assert!(["6", "7"].contains(&runs.unwrap().as_str()), "{said}");
+    assert!(["6", "7"].contains(&runs.unwrap().as_str()), "{message}");
     for name in ["A", "W", "S"] {
         std::fs::remove_file(home.path().join(format!("n.{name}"))).unwrap();
     }
     let words =
         ["startd-cron", "--config-file", "one", "--for", "25", "--reconfig", "12", "--reconfig-file", "two"];
     let output = run(home.path(), &words).unwrap();
-    let (ad, said) = (text(&output.stdout), text(&output.stderr));
+    let (ad, message) = (text(&output.stdout), text(&output.stderr));
     // A job whose load exceeds the limit is never started again; its last output remains.
     assert!(
         ad.contains("Runs_A = 2\n") && ad.contains("Runs_S = 2\n") && !ad.contains("Runs_W"),
-        "{ad}{said}"
+        "{ad}{message}"
     );
     assert!(
-        said.contains("W: the job is removed") && said.contains("A: JOB_LOAD is above MAX_JOB_LOAD"),
-        "{said}"
+        message.contains("W: the job is removed") && message.contains("A: JOB_LOAD is above MAX_JOB_LOAD"),
+        "{message}"
     );
 }
 
@@ -326,9 +326,9 @@ fn the_manual_of_7_1_has_six_hooks_and_no_time_outs() {
     else {
         return;
     };
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("ignored: A, HookStatusCode, Separated"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("ignored: A, HookStatusCode, Separated"), "{stderr}");
     let output = run(home.path(), &["shadow-prepare", "./h", "--protocol", "7.1"]).unwrap();
     assert_eq!(output.status.code(), Some(2));
     write_executable(&home.path().join("slow"), b"#!/bin/sh\nexec sleep 60\n");
@@ -352,8 +352,8 @@ fn new_answers_are_accepted_into_the_suite_and_nothing_else_changes() {
         "{}",
         text(&output.stderr)
     );
-    let said = text(&output.stderr);
-    assert!(said.contains("updated: s: two\n") && !said.contains("failed: s: two"), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("updated: s: two\n") && !stderr.contains("failed: s: two"), "{stderr}");
     let new = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
     assert!(new.starts_with("# kept\n[defaults]\nhook = \"h\" # too\n"), "{new}");
     assert!(new.contains("[[case]]\nexpect = { verdict = \"not-started\" }\nname = \"one\"\n"), "{new}");
@@ -370,8 +370,8 @@ fn cases_are_skipped_with_the_reason_if_something_is_missing() {
         [[case]]\nname = \"c\"\nhook_directory = \"NO_SUCH_VARIABLE\"\n";
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
     let Some(output) = run(home.path(), &["run", "s.toml", "--tap"]) else { return };
-    let (tap, said) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (tap, message) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{message}");
     assert!(tap.contains("ok 1 - s: a\nok 2 - s: b # SKIP 'no-such-program' is missing\n"), "{tap}");
     assert!(tap.contains("ok 3 - s: c # SKIP NO_SUCH_VARIABLE is not set\n"), "{tap}");
 }
@@ -380,19 +380,20 @@ fn cases_are_skipped_with_the_reason_if_something_is_missing() {
 fn parameters_that_nothing_reads_are_reported() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
-    let knob = |name: &str, value: &str| format!("{name} = {value}\n");
+    let parameter = |name: &str, value: &str| format!("{name} = {value}\n");
     let path = home.path().join("h").display().to_string();
-    let common = knob("STARTER_JOB_HOOK_KEYWORD", "K");
-    std::fs::write(home.path().join("c"), common.clone() + &knob("K_JOB_HOOK_PREPARE_JOB", &path)).unwrap();
+    let common = parameter("STARTER_JOB_HOOK_KEYWORD", "K");
+    std::fs::write(home.path().join("c"), common.clone() + &parameter("K_JOB_HOOK_PREPARE_JOB", &path))
+        .unwrap();
     let Some(output) = run(home.path(), &["prepare", "--config-file", "c"]) else { return };
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("K_JOB_HOOK_PREPARE_JOB is set, but nothing reads it"));
-    let more = knob("K_HOOK_PREPARE_JOB", &path) + &knob("K_HOOK_PREPARE_JOB_TIMEOUT", "900");
+    let more = parameter("K_HOOK_PREPARE_JOB", &path) + &parameter("K_HOOK_PREPARE_JOB_TIMEOUT", "900");
     std::fs::write(home.path().join("c"), common + &more).unwrap();
     let output = run(home.path(), &["prepare", "--config-file", "c"]).unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nothing reads it"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("K_HOOK_PREPARE_JOB_TIMEOUT is set, but nothing reads it"), "{stderr}");
 }
 
 /// Runs the program for every hook type: memory is bounded, and no files are left behind.
@@ -468,15 +469,16 @@ fn a_hook_that_kills_its_group_is_reported_and_ends_only_itself() {
     write_executable(&home.path().join("kills"), script.as_bytes());
     write_executable(&home.path().join("good"), b"#!/bin/sh\ncat > /dev/null\nsleep 0.3\n");
     let call = ["prepare", "./kills", "--sample-job", "vanilla"];
-    let Some((status, _, said)) = told(home.path(), &call) else { return };
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("failed (died with signal 15)"), "{said}");
+    let Some((status, _, output)) = status_and_output(home.path(), &call) else { return };
+    assert_eq!(status, 1, "{output}");
+    assert!(output.contains("failed (died with signal 15)"), "{output}");
     let finding = "warning signals-caller: the hook sends signal 15 to its process group (kill 0), which includes the starter";
-    assert!(said.contains(finding), "{said}");
+    assert!(output.contains(finding), "{output}");
     // When a daemon calls the hook, nearly all signals are blocked: the hook continues, and its starter receives the signal.
-    let (status, ad, said) = told(home.path(), &[&call[..], &["--quirks", "reference"]].concat()).unwrap();
-    assert_eq!(status, 0, "{said}");
-    assert!(ad.contains("Leads = 0\n") && said.contains(finding), "{ad}{said}");
+    let (status, ad, output) =
+        status_and_output(home.path(), &[&call[..], &["--quirks", "reference"]].concat()).unwrap();
+    assert_eq!(status, 0, "{output}");
+    assert!(ad.contains("Leads = 0\n") && output.contains(finding), "{ad}{output}");
     // Calls that run in parallel are not affected.
     let case = |number: usize| {
         let (hook, expect) = match number % 2 {
@@ -488,7 +490,7 @@ fn a_hook_that_kills_its_group_is_reported_and_ends_only_itself() {
         )
     };
     std::fs::write(home.path().join("suite.toml"), (0..4).map(case).collect::<String>()).unwrap();
-    let (status, said, errors) = told(home.path(), &["run", "suite.toml", "-j", "4"]).unwrap();
-    assert_eq!(status, 0, "{said}{errors}");
-    assert!(errors.contains("4 cases passed"), "{said}{errors}");
+    let (status, output, errors) = status_and_output(home.path(), &["run", "suite.toml", "-j", "4"]).unwrap();
+    assert_eq!(status, 0, "{output}{errors}");
+    assert!(errors.contains("4 cases passed"), "{output}{errors}");
 }

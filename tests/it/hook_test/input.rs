@@ -90,30 +90,33 @@ fn starter_hooks_read_the_fetched_job_as_startd_and_starter_change_it() {
         let words = [words, &["--ads", "job.ad", "--keyword", "FARM", "--show-input"]].concat();
         run(home.path(), &words).map(|output| (text(&output.stdout), text(&output.stderr)))
     };
-    let Some((prepared, said)) = shown(&["prepare", "h"]) else { return };
+    let Some((prepared, message)) = shown(&["prepare", "h"]) else { return };
     assert_eq!(prepared, PREPARED);
-    assert!(!said.contains("MAINJOB"), "{said}");
-    let (update, said) = shown(&["update", "h"]).unwrap();
+    assert!(!message.contains("MAINJOB"), "{message}");
+    let (update, message) = shown(&["update", "h"]).unwrap();
     let more: Vec<&str> =
         ad(&update).keys().copied().filter(|name| !ad(PREPARED).contains_key(name)).collect();
     assert_eq!(more, RUN_ATTRIBUTES);
     assert_eq!(ad(&update)["JobState"], "\"Running\"");
-    assert!(said.contains(&format!("env: _CONDOR_JOB_PIDS={}\n", ad(&update)["JobPid"])), "{said}");
-    let (exit, said) = shown(&["exit", "h", "exit"]).unwrap();
+    assert!(message.contains(&format!("env: _CONDOR_JOB_PIDS={}\n", ad(&update)["JobPid"])), "{message}");
+    let (exit, message) = shown(&["exit", "h", "exit"]).unwrap();
     let more: Vec<&str> = ad(&exit).keys().copied().filter(|name| !ad(&update).contains_key(name)).collect();
     assert_eq!(more, ["ExitBySignal", "ExitCode", "ExitReason", "JobDuration"]);
     assert_eq!((ad(&exit)["JobState"], ad(&exit)["NumPids"]), ("\"Exited\"", "0"));
-    assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=0\n"), "{said}");
+    assert!(message.contains("env: _CONDOR_MAINJOB_EXIT_CODE=0\n"), "{message}");
     // The ad shows how the job ended; the argument of the hook shows what was requested.
-    let (exit, said) = shown(&["exit", "h", "--set", "ExitCode=3"]).unwrap();
+    let (exit, message) = shown(&["exit", "h", "--set", "ExitCode=3"]).unwrap();
     assert_eq!((ad(&exit)["ExitCode"], ad(&exit)["ExitBySignal"]), ("3", "false"));
-    assert!(said.contains("env: _CONDOR_MAINJOB_EXIT_CODE=3\n"), "{said}");
-    let (evict, said) = shown(&["exit", "h", "evict", "--set", "KillSig=\"SIGINT\""]).unwrap();
+    assert!(message.contains("env: _CONDOR_MAINJOB_EXIT_CODE=3\n"), "{message}");
+    let (evict, message) = shown(&["exit", "h", "evict", "--set", "KillSig=\"SIGINT\""]).unwrap();
     assert_eq!((ad(&evict)["ExitSignal"], ad(&evict)["VacateReasonCode"]), ("2", "1010"));
-    assert!(!evict.contains("ExitCode") && said.contains("env: _CONDOR_MAINJOB_EXIT_SIGNAL=2\n"), "{said}");
-    let (never, said) = shown(&["exit", "h", "evict", "--before-job"]).unwrap();
+    assert!(
+        !evict.contains("ExitCode") && message.contains("env: _CONDOR_MAINJOB_EXIT_SIGNAL=2\n"),
+        "{message}"
+    );
+    let (never, message) = shown(&["exit", "h", "evict", "--before-job"]).unwrap();
     assert_eq!(never, PREPARED);
-    assert!(!said.contains("MAINJOB"), "{said}");
+    assert!(!message.contains("MAINJOB"), "{message}");
     // With a shadow, no job is fetched, and the job ad contains the provisioned resources.
     let (claimed, _) = shown(&["prepare", "h", "--shadow", "--set-slot", "Cpus=7"]).unwrap();
     assert!(!claimed.contains("HookKeyword") && !claimed.contains("RequestCpus"), "{claimed}");
@@ -127,14 +130,14 @@ fn a_job_without_a_directory_begins_in_its_scratch_directory() {
     let Some(output) = run(home.path(), &["prepare", "h", "--ads", "small.ad", "--show-input"]) else {
         return;
     };
-    let (input, said) = (text(&output.stdout), text(&output.stderr));
-    let directory = said.lines().find_map(|line| line.strip_prefix("directory: ")).unwrap();
+    let (input, message) = (text(&output.stdout), text(&output.stderr));
+    let directory = message.lines().find_map(|line| line.strip_prefix("directory: ")).unwrap();
     assert_eq!(ad(&input)["Iwd"], format!("\"{directory}\""));
     assert_eq!(ad(&input)["Cmd"], format!("\"{directory}/a.out\""));
     // The file that _CONDOR_JOB_AD names contains the ad from before the job's start.
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat \"$_CONDOR_JOB_AD\" >&2\n");
-    let said = text(&run(home.path(), &["exit", "h", "--ads", "small.ad"]).unwrap().stderr);
-    assert!(said.contains("OrigCmd = \"a.out\"\n") && !said.contains("JobState"), "{said}");
+    let message = text(&run(home.path(), &["exit", "h", "--ads", "small.ad"]).unwrap().stderr);
+    assert!(message.contains("OrigCmd = \"a.out\"\n") && !message.contains("JobState"), "{message}");
 }
 
 #[test]
@@ -172,8 +175,8 @@ fn a_built_in_slot_has_the_start_of_the_configuration() {
         .unwrap();
     let words = ["fetch", "./fetch", "--config-file", "conf"];
     let Some(output) = run(home.path(), &words) else { return };
-    let said = text(&output.stderr);
-    assert!(said.contains("RequestMemory <= 64 is false"), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("RequestMemory <= 64 is false"), "{stderr}");
     assert_eq!(output.status.code(), Some(1));
     // Options and ads of the command line override those of the configuration.
     for more in [["--set", "start = true"], ["--set-slot", "Start=true"], ["--slot-ads", "slot"]] {
@@ -281,25 +284,25 @@ fn one_bad_path_of_a_starter_hook_refuses_the_job() {
     let verdict = |words: &[&str]| {
         let words = [words, &["--config-file", "conf", "--sample-job", "vanilla", "--json"]].concat();
         let output = run(home.path(), &words)?;
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let said = format!("{} {}", told[0]["verdict"]["decision"], told[0]["verdict"]["reason"]);
-        Some((output.status.code(), said, text(&output.stderr)))
+        let stdout: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let stderr = format!("{} {}", stdout[0]["verdict"]["decision"], stdout[0]["verdict"]["reason"]);
+        Some((output.status.code(), stderr, text(&output.stderr)))
     };
-    let Some((status, said, _)) = verdict(&["prepare"]) else { return };
+    let Some((status, stderr, _)) = verdict(&["prepare"]) else { return };
     assert_eq!(status, Some(1));
-    assert!(said.starts_with("\"not-started\"") && said.contains("K_HOOK_JOB_EXIT"), "{said}");
+    assert!(stderr.starts_with("\"not-started\"") && stderr.contains("K_HOOK_JOB_EXIT"), "{stderr}");
     make_writable("exit", 0o755);
     assert!(verdict(&["prepare"]).unwrap().1.starts_with("\"go-on\""));
     // With invalid arguments of PREPARE_JOB, the job is not started either, and JOB_EXIT is called for the refused job.
     std::fs::write(home.path().join("conf"), format!("{config}K_HOOK_PREPARE_JOB_ARGS = 'open\n")).unwrap();
-    let (status, said, _) = verdict(&["prepare"]).unwrap();
+    let (status, stderr, _) = verdict(&["prepare"]).unwrap();
     assert_eq!(status, Some(1));
-    assert!(said.starts_with("\"not-started\"") && said.contains("K_HOOK_PREPARE_JOB_ARGS"), "{said}");
-    let (status, said, warned) = verdict(&["exit"]).unwrap();
+    assert!(stderr.starts_with("\"not-started\"") && stderr.contains("K_HOOK_PREPARE_JOB_ARGS"), "{stderr}");
+    let (status, stderr, warned) = verdict(&["exit"]).unwrap();
     assert_eq!(status, Some(0), "{warned}");
-    assert!(said == "\"done\" \"evict\"" && warned.contains("refuses the job"), "{said} {warned}");
-    let (status, said, _) = verdict(&["exit", "--quirks", "reference"]).unwrap();
-    assert!(status == Some(1) && said.starts_with("\"not-started\""), "{said}");
+    assert!(stderr == "\"done\" \"evict\"" && warned.contains("refuses the job"), "{stderr} {warned}");
+    let (status, stderr, _) = verdict(&["exit", "--quirks", "reference"]).unwrap();
+    assert!(status == Some(1) && stderr.starts_with("\"not-started\""), "{stderr}");
 }
 
 #[test]
@@ -385,8 +388,8 @@ fn locations_and_messages_refer_to_the_given_texts() {
         b"#!/bin/sh\ncat >/dev/null\nprintf 'A = \"\\303\\244\\377\\377\\377\\377\"\\nB = 1\\nno line\\n'\n";
     write_executable(&home.path().join("h"), utf);
     let Some(output) = run(home.path(), &["prepare", "h", "--json"]) else { return };
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let bad = told[0]["findings"].as_array().unwrap().iter().find(|one| one["rule"] == "bad-line").unwrap();
+    let stdout: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let bad = stdout[0]["findings"].as_array().unwrap().iter().find(|one| one["rule"] == "bad-line").unwrap();
     assert_eq!((bad["line"].as_u64(), bad["column"].as_u64()), (Some(3), Some(1)), "{bad}");
 
     std::fs::write(
@@ -399,9 +402,9 @@ fn locations_and_messages_refer_to_the_given_texts() {
     let output = run(home.path(), &["translate", "--config-file", "conf", "--route", "Site1"]).unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).to_lowercase().contains("requirements"), "{}", text(&output.stderr));
-    let said = text(&run(home.path(), &["finalize", "--config-file", "conf", "--explain"]).unwrap().stderr);
-    assert!(said.contains("R_HOOK_JOB_EXIT is '") && said.contains("conf, line 4"), "{said}");
-    assert!(said.contains("R_HOOK_JOB_FINALIZE"), "{said}");
+    let stderr = text(&run(home.path(), &["finalize", "--config-file", "conf", "--explain"]).unwrap().stderr);
+    assert!(stderr.contains("R_HOOK_JOB_EXIT is '") && stderr.contains("conf, line 4"), "{stderr}");
+    assert!(stderr.contains("R_HOOK_JOB_FINALIZE"), "{stderr}");
 
     write_executable(&home.path().join("h"), b"#!/bin/sh\ncat >/dev/null\n");
     let suite = run(home.path(), &["init", "h", "--type", "prepare"]).unwrap();
@@ -424,8 +427,8 @@ fn the_command_that_fuzz_prints_reproduces_the_failure() {
     let words =
         ["prepare", "h", "--fuzz", "60", "--seed", "4", "--env", "SITE_X=a b", "--shadow", "--keyword", "K"];
     let Some(output) = run(home.path(), &words) else { return };
-    let said = text(&output.stderr);
-    let command = said.lines().find(|line| line.contains("| htc-hook-test")).expect(&said).trim();
+    let stderr = text(&output.stderr);
+    let command = stderr.lines().find(|line| line.contains("| htc-hook-test")).expect(&stderr).trim();
     let program = program().unwrap();
     let directory = program.parent().unwrap().display();
     let mut again = Command::new("sh");

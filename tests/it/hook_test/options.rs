@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::hook_test::calls::{command, told};
+use crate::hook_test::calls::{command, status_and_output};
 use crate::support::children::write_executable;
 
 fn home(hook: &str) -> tempfile::TempDir {
@@ -14,7 +14,7 @@ fn home(hook: &str) -> tempfile::TempDir {
 #[test]
 fn an_invalid_case_fails_with_the_reason() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
-    for (line, wanted) in [
+    for (line, expected) in [
         ("timeout = -1.0", "timeout = -1: expected a number of seconds above 0"),
         ("timeout = nan", "timeout = NaN"),
         ("timeout = 1e30", "expected a number of seconds"),
@@ -39,28 +39,28 @@ fn an_invalid_case_fails_with_the_reason() {
         let hook = if line.starts_with("hook") { "" } else { "hook = \"h\"\n" };
         let kind = if line.starts_with("type") { "" } else { "type = \"exit\"\n" };
         std::fs::write(home.path().join("s.toml"), format!("[[case]]\n{kind}{hook}{line}\n")).unwrap();
-        let Some((status, _, err)) = told(home.path(), &["run", "s.toml"]) else { return };
+        let Some((status, _, err)) = status_and_output(home.path(), &["run", "s.toml"]) else { return };
         assert_eq!(status, 1, "{line}: {err}");
-        assert!(err.contains(wanted), "{line}: {err}");
+        assert!(err.contains(expected), "{line}: {err}");
     }
 }
 
 #[test]
 fn suites_without_cases_keys_or_quotes_say_what_is_missing() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
-    for (suite, status, wanted) in [
+    for (suite, status, expected) in [
         ("[[case]]\nhook = \"h\"\n", 1, "the case has no `type`: its types are fetch, reply"),
         ("[[case]]\ntype = \"prepare\"\n", 1, "the case has no `hook`"),
         ("[[case]]\ntype = \"prepare\"\nhook = ./h\n", 3, "write hook = \"./h\""),
         ("", 3, "there are no cases to run"),
     ] {
         std::fs::write(home.path().join("s.toml"), suite).unwrap();
-        let Some((ended, _, err)) = told(home.path(), &["run", "s.toml"]) else { return };
+        let Some((ended, _, err)) = status_and_output(home.path(), &["run", "s.toml"]) else { return };
         assert_eq!(ended, status, "{suite}: {err}");
-        assert!(err.contains(wanted), "{suite}: {err}");
+        assert!(err.contains(expected), "{suite}: {err}");
     }
     std::fs::write(home.path().join("s.toml"), "[[case]]\nname = \"one\"\n").unwrap();
-    let (ended, _, err) = told(home.path(), &["run", "s.toml", "--filter", "nonesuch"]).unwrap();
+    let (ended, _, err) = status_and_output(home.path(), &["run", "s.toml", "--filter", "nonesuch"]).unwrap();
     assert_eq!(ended, 3, "{err}");
     assert!(err.contains("no case has 'nonesuch' in its name"), "{err}");
 }
@@ -71,7 +71,9 @@ fn a_misspelt_keyword_is_corrected_and_its_source_named() {
     let path = home.path().join("h");
     let text = format!("STARTER_JOB_HOOK_KEYWORD = STIE\nSITE_HOOK_PREPARE_JOB = {}\n", path.display());
     std::fs::write(home.path().join("c"), text).unwrap();
-    let Some((status, _, err)) = told(home.path(), &["prepare", "--config-file", "c"]) else { return };
+    let Some((status, _, err)) = status_and_output(home.path(), &["prepare", "--config-file", "c"]) else {
+        return;
+    };
     assert_eq!(status, 3, "{err}");
     assert!(err.contains("STIE_HOOK_PREPARE_JOB is not set"), "{err}");
     assert!(err.contains("STARTER_JOB_HOOK_KEYWORD"), "{err}");
@@ -82,7 +84,7 @@ fn a_misspelt_keyword_is_corrected_and_its_source_named() {
 fn a_hook_that_runs_long_is_reported_once_with_the_option_that_ends_it() {
     let home = home("#!/bin/sh\ncat >/dev/null\nexec sleep 6\n");
     let words = ["prepare", "h", "--sample-job", "vanilla"];
-    let Some((status, _, err)) = told(home.path(), &words) else { return };
+    let Some((status, _, err)) = status_and_output(home.path(), &words) else { return };
     assert_eq!(status, 0, "{err}");
     let notice = "the hook has not ended after 5 s; --timeout SECONDS limits the time\n";
     assert_eq!(err.matches(notice).count(), 1, "{err}");
@@ -96,7 +98,9 @@ fn update_changes_the_case_and_not_similar_text() {
                  [[case]]\nname = \"two\"\nhook = \"h\"\ntype = \"prepare\"\n\
                  [[case]]\nname = \"three\"\nhook = \"h\"\ntype = \"prepare\"\nexpect = { stderr = \"never\" }\n";
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
-    let Some((status, _, err)) = told(home.path(), &["run", "s.toml", "--update"]) else { return };
+    let Some((status, _, err)) = status_and_output(home.path(), &["run", "s.toml", "--update"]) else {
+        return;
+    };
     assert_eq!(status, 1, "{err}");
     assert!(err.contains("not updated, edit by hand: s: three: the expected stderr"), "{err}");
     let now = std::fs::read_to_string(home.path().join("s.toml")).unwrap();
@@ -106,7 +110,7 @@ fn update_changes_the_case_and_not_similar_text() {
     let suite =
         "[defaults]\nexpect = { findings = [] }\n[[case]]\nname = \"x\"\nhook = \"h\"\ntype = \"prepare\"\n";
     std::fs::write(home.path().join("d.toml"), suite).unwrap();
-    let (_, _, err) = told(home.path(), &["run", "d.toml", "--update"]).unwrap();
+    let (_, _, err) = status_and_output(home.path(), &["run", "d.toml", "--update"]).unwrap();
     assert!(err.contains("its expectations are in [defaults]"), "{err}");
     assert_eq!(std::fs::read_to_string(home.path().join("d.toml")).unwrap(), suite);
 }
@@ -117,12 +121,12 @@ fn another_scratch_directory_name_is_not_a_difference() {
     for words in [&["--repeat", "3"][..], &["--probe"]] {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
-        let Some((status, _, err)) = told(home.path(), &words) else { return };
+        let Some((status, _, err)) = status_and_output(home.path(), &words) else { return };
         assert_eq!(status, 0, "{err}");
         assert!(!err.contains("varies") && !err.contains("answers differently"), "{err}");
     }
     let words = ["prepare", "h", "--sample-job", "vanilla", "--repeat", "3", "--keep", "kept"];
-    told(home.path(), &words).unwrap();
+    status_and_output(home.path(), &words).unwrap();
     assert_eq!(std::fs::read_dir(home.path().join("kept")).unwrap().count(), 3);
 }
 
@@ -152,7 +156,7 @@ fn an_interrupted_series_of_calls_is_a_failure() {
 fn events_of_a_call_are_written_and_refused_by_other_verbs() {
     let home = home("#!/bin/sh\nexit 3\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--events", "e"];
-    let Some((status, ..)) = told(home.path(), &words) else { return };
+    let Some((status, ..)) = status_and_output(home.path(), &words) else { return };
     assert_eq!(status, 1);
     let events = std::fs::read_to_string(home.path().join("e")).unwrap();
     let events: Vec<serde_json::Value> =
@@ -161,9 +165,9 @@ fn events_of_a_call_are_written_and_refused_by_other_verbs() {
     assert_eq!((word(0, "event"), word(0, "exit")), ("hook-end".into(), "exited 3".into()));
     assert_eq!((word(1, "event"), word(1, "verdict")), ("verdict".into(), "not-started".into()));
     for words in [&["run", ".", "--events", "e"][..], &["prepare", "h", "--time", "2", "--events", "e"]] {
-        assert_eq!(told(home.path(), words).unwrap().0, 2, "{words:?}");
+        assert_eq!(status_and_output(home.path(), words).unwrap().0, 2, "{words:?}");
     }
-    assert_eq!(told(home.path(), &["prepare", "h", "--events", "/nonexistent/e"]).unwrap().0, 2);
+    assert_eq!(status_and_output(home.path(), &["prepare", "h", "--events", "/nonexistent/e"]).unwrap().0, 2);
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn options_without_effect_are_refused_and_json_is_valid() {
     ] {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla"].iter().chain(words).copied().collect();
-        let Some((status, ..)) = told(home.path(), &words) else { return };
+        let Some((status, ..)) = status_and_output(home.path(), &words) else { return };
         assert_eq!(status, 2, "{words:?}");
     }
     for (words, key) in
@@ -186,7 +190,7 @@ fn options_without_effect_are_refused_and_json_is_valid() {
     {
         let words: Vec<&str> =
             ["prepare", "h", "--sample-job", "vanilla", "--json"].iter().chain(words).copied().collect();
-        let (_, out, err) = told(home.path(), &words).unwrap();
+        let (_, out, err) = status_and_output(home.path(), &words).unwrap();
         let all: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
         assert!(all.pointer(key).is_some(), "{all}");
     }
@@ -198,14 +202,19 @@ fn options_set_the_call_of_a_cron_job() {
     std::fs::create_dir(home.path().join("bin")).unwrap();
     write_executable(&home.path().join("bin/tool"), b"#!/bin/sh\necho double\n");
     let words = ["startd-cron", "h", "--env", "SITE=here", "--path-prepend", "bin"];
-    let Some((status, out, err)) = told(home.path(), &words) else { return };
+    let Some((status, out, err)) = status_and_output(home.path(), &words) else { return };
     assert_eq!(status, 0, "{err}");
     assert!(out.contains("A = \"here\"\n") && out.contains("B = \"double\"\n"), "{out}{err}");
-    let (status, out, err) = told(home.path(), &["startd-cron", "h", "--env", "SITE=here", "-i"]).unwrap();
+    let (status, out, err) =
+        status_and_output(home.path(), &["startd-cron", "h", "--env", "SITE=here", "-i"]).unwrap();
     assert_eq!((status, out.as_str()), (0, ""), "{err}");
     assert!(err.contains("argv[0]: H\n") && err.contains("env: SITE=here\n"), "{err}");
     for bad in ["nan", "-5", "1e300"] {
-        assert_eq!(told(home.path(), &["startd-cron", "h", "--for", bad]).unwrap().0, 2, "{bad}");
+        assert_eq!(
+            status_and_output(home.path(), &["startd-cron", "h", "--for", bad]).unwrap().0,
+            2,
+            "{bad}"
+        );
     }
 }
 
@@ -213,7 +222,7 @@ fn options_set_the_call_of_a_cron_job() {
 fn kept_files_show_how_the_hook_was_called() {
     let home = home("#!/bin/sh\ncat >/dev/null\numask >&2\npwd >&2\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--keep", "kept"];
-    if told(home.path(), &words).is_none() {
+    if status_and_output(home.path(), &words).is_none() {
         return;
     }
     let call = std::fs::read_dir(home.path().join("kept")).unwrap().next().unwrap().unwrap().path();
@@ -235,16 +244,16 @@ fn kept_files_show_how_the_hook_was_called() {
 #[test]
 fn job_exit_hold_has_a_note_that_a_real_pool_passes_evict() {
     let home = home("#!/bin/sh\ncat >/dev/null\necho told $1 >&2\n");
-    let Some((status, _, stderr)) = told(home.path(), &["exit", "./h", "hold"]) else { return };
+    let Some((status, _, stderr)) = status_and_output(home.path(), &["exit", "./h", "hold"]) else { return };
     assert_eq!(status, 0, "{stderr}");
     assert!(stderr.contains("told hold\n"), "{stderr}");
     assert!(stderr.contains("HTCondor 25.14 itself: done, it is called with `evict`"), "{stderr}");
     assert!(stderr.contains("25.14 (exit-reason-always-evict)"), "{stderr}");
     let words = ["exit", "./h", "hold", "--quirks", "reference"];
-    let Some((_, _, stderr)) = told(home.path(), &words) else { return };
+    let Some((_, _, stderr)) = status_and_output(home.path(), &words) else { return };
     assert!(stderr.contains("told evict\n"), "{stderr}");
     // A starter of 25.14 also calls the hook with `evict`, so there is no note about the version.
-    let Some((_, _, stderr)) = told(home.path(), &["exit", "./h", "evict"]) else { return };
+    let Some((_, _, stderr)) = status_and_output(home.path(), &["exit", "./h", "evict"]) else { return };
     assert!(!stderr.contains("25.14"), "{stderr}");
 }
 
@@ -258,7 +267,7 @@ fn a_single_word_is_the_argument_of_the_configured_hook() {
         home.path().display()
     );
     std::fs::write(home.path().join("c"), config).unwrap();
-    for (words, wanted) in [
+    for (words, expected) in [
         (&["reply", "reject"][..], "told reject"),
         (&["reply"], "told accept"),
         (&["exit", "evict"], "told evict"),
@@ -266,9 +275,9 @@ fn a_single_word_is_the_argument_of_the_configured_hook() {
         (&["reply", "h", "reject"], "told reject"),
     ] {
         let words: Vec<&str> = words.iter().chain(&["--config-file", "c"]).copied().collect();
-        let Some((status, _, err)) = told(home.path(), &words) else { return };
+        let Some((status, _, err)) = status_and_output(home.path(), &words) else { return };
         assert_eq!(status, 0, "{words:?}: {err}");
-        assert!(err.contains(wanted), "{words:?}: {err}");
+        assert!(err.contains(expected), "{words:?}: {err}");
     }
 }
 
@@ -279,7 +288,7 @@ fn arguments_in_a_form_that_is_not_read_are_reported() {
     let job = ["--sample-job", "vanilla", "--set"];
     for (set, is_told) in [("Arguments=\"x y\"", true), ("Arguments=undefined", false)] {
         let words: Vec<&str> = ["prepare", "h"].iter().chain(&job).chain(&[set]).copied().collect();
-        let Some((_, _, err)) = told(home.path(), &words) else { return };
+        let Some((_, _, err)) = status_and_output(home.path(), &words) else { return };
         assert_eq!(err.contains("Args has no effect: the job has Arguments"), is_told, "{set}: {err}");
     }
 }
@@ -288,7 +297,7 @@ fn arguments_in_a_form_that_is_not_read_are_reported() {
 fn the_input_of_a_hook_is_available_as_json() {
     let home = home("#!/bin/sh\n");
     let words = ["prepare", "h", "--sample-job", "vanilla", "--show-input", "--json"];
-    let Some((status, out, err)) = told(home.path(), &words) else { return };
+    let Some((status, out, err)) = status_and_output(home.path(), &words) else { return };
     let rows: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     assert_eq!((status, rows[0]["hook"].as_str()), (0, Some("PREPARE_JOB")), "{out}");
     assert!(rows[0]["stdin"].as_str().unwrap().contains("Cmd = "), "{out}");
@@ -301,7 +310,7 @@ fn control_characters_of_output_do_not_reach_the_terminal() {
         (&["fetch", "./h"][..], "printf 'A = \\033[31mred\\n'"),
     ] {
         let home = home(&format!("#!/bin/sh\n{hook}\n"));
-        let Some((_, _, err)) = told(home.path(), words) else { return };
+        let Some((_, _, err)) = status_and_output(home.path(), words) else { return };
         assert!(err.contains("?[31mred") && !err.contains('\u{1b}'), "{words:?}: {err}");
     }
 }
@@ -311,12 +320,15 @@ fn a_string_without_quotes_is_pointed_out() {
     let answer =
         "Foo = bar\nW = None\nI = 'docker://debian'\nA = true\nB = undefined\nC = RequestCpus\nD = Foo";
     let home = home(&format!("#!/bin/sh\ncat <<'E'\n{answer}\nE\n"));
-    let Some((status, _, err)) = told(home.path(), &["prepare", "./h"]) else { return };
+    let Some((status, _, err)) = status_and_output(home.path(), &["prepare", "./h"]) else { return };
     assert_eq!(status, 0, "{err}");
     for (name, word) in [("Foo", "bar"), ("I", "docker://debian")] {
-        let wanted =
+        let expected =
             format!("{word} is the name of an attribute that the ad does not have, so {name} is undefined");
-        assert!(err.contains(&wanted) && err.contains(&format!("{name} = \"{word}\"")), "{wanted}: {err}");
+        assert!(
+            err.contains(&expected) && err.contains(&format!("{name} = \"{word}\"")),
+            "{expected}: {err}"
+        );
     }
     assert_eq!(err.matches("unquoted-string").count(), 2, "{err}");
     assert_eq!(err.matches("foreign-literal").count(), 1, "{err}");
@@ -329,7 +341,9 @@ fn an_update_keeps_the_format_of_correct_expectations() {
     let suite = "[[case]]\nname = \"one\"\nhook = \"h\"\ntype = \"prepare\"\nexpect = { verdict = \"go-on\", \
                  result = [\"Owner == \\\"zoe\\\"\"] }\n";
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
-    let Some((status, _, err)) = told(home.path(), &["run", "s.toml", "--update"]) else { return };
+    let Some((status, _, err)) = status_and_output(home.path(), &["run", "s.toml", "--update"]) else {
+        return;
+    };
     assert!(status == 1 && err.contains("not updated, edit by hand: s: one: the expected result"), "{err}");
     assert_eq!(std::fs::read_to_string(home.path().join("s.toml")).unwrap(), suite);
 }
@@ -339,7 +353,8 @@ fn an_update_keeps_the_format_of_correct_expectations() {
 fn quiet_does_not_hide_that_a_file_of_ads_is_only_an_argument() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
     std::fs::write(home.path().join("go.ad"), "ClusterId = 1\n").unwrap();
-    let Some((_, _, err)) = told(home.path(), &["prepare", "./h", "go.ad", "-q", "--sample-job", "vanilla"])
+    let Some((_, _, err)) =
+        status_and_output(home.path(), &["prepare", "./h", "go.ad", "-q", "--sample-job", "vanilla"])
     else {
         return;
     };

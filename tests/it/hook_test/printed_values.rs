@@ -1,6 +1,6 @@
 //! Tests of `--strict`, and of values in a hook's output that lint would report in a file.
 
-use crate::hook_test::calls::{text, told};
+use crate::hook_test::calls::{status_and_output, text};
 use crate::support::children::write_executable;
 
 const HOOK: &[u8] = b"#!/bin/sh
@@ -15,7 +15,9 @@ echo 'Late = JobSatus == 5'
 fn suspicious_printed_values_are_warnings() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), HOOK);
-    let Some((status, _, err)) = told(home.path(), &["prepare", "./h", "--sample-job", "vanilla"]) else {
+    let Some((status, _, err)) =
+        status_and_output(home.path(), &["prepare", "./h", "--sample-job", "vanilla"])
+    else {
         return;
     };
     assert_eq!(status, 0, "{err}");
@@ -30,7 +32,9 @@ fn strict_makes_warnings_fail_in_calls_and_suites() {
     let home = tempfile::tempdir().unwrap();
     write_executable(&home.path().join("h"), HOOK);
     write_executable(&home.path().join("good"), b"#!/bin/sh\ncat >/dev/null\necho 'Foo = \"bar\"'\n");
-    let call = |hook: &str| told(home.path(), &["prepare", hook, "--sample-job", "vanilla", "--strict"]);
+    let call = |hook: &str| {
+        status_and_output(home.path(), &["prepare", hook, "--sample-job", "vanilla", "--strict"])
+    };
     let Some((status, _, err)) = call("./h") else { return };
     assert_eq!(status, 1, "{err}");
     assert!(err.contains("4 warnings, which --strict treats as failure"), "{err}");
@@ -39,7 +43,11 @@ fn strict_makes_warnings_fail_in_calls_and_suites() {
     std::fs::write(home.path().join("jobs.ads"), "ClusterId = 1\nProcId = 0\n\nClusterId = 2\nProcId = 0\n")
         .unwrap();
     let ads = |words: &[&str]| {
-        told(home.path(), &[&["prepare", "./h", "--ads", "jobs.ads", "--summary"], words].concat()).unwrap()
+        status_and_output(
+            home.path(),
+            &[&["prepare", "./h", "--ads", "jobs.ads", "--summary"], words].concat(),
+        )
+        .unwrap()
     };
     assert_eq!((ads(&[]).0, ads(&["--strict"]).0), (0, 1));
     // A case accepts the findings that it lists.
@@ -49,7 +57,9 @@ fn strict_makes_warnings_fail_in_calls_and_suites() {
          [[case]]\nname = \"listed\"\nhook = \"h\"\ntype = \"prepare\"\nexpect = {{ findings = {listed} }}\n"
     );
     std::fs::write(home.path().join("s.toml"), suite).unwrap();
-    let suite = |words: &[&str]| told(home.path(), &[&["run", "s.toml", "--tap"], words].concat()).unwrap();
+    let suite = |words: &[&str]| {
+        status_and_output(home.path(), &[&["run", "s.toml", "--tap"], words].concat()).unwrap()
+    };
     let (status, out, err) = suite(&[]);
     assert_eq!(status, 0, "{out}{err}");
     let (status, out, err) = suite(&["--strict"]);

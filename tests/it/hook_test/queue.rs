@@ -19,9 +19,9 @@ fn drive(home: &Path, more: &[&str]) -> Option<(String, Option<i32>)> {
 fn a_queue_that_renames_jobs_keeps_the_contract() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
-    let Some((said, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
-    assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("40 jobs handed out, 40 done"), "{said}");
+    let Some((output, status)) = drive(home.path(), &["--slots", "8", "--kill", "0"]) else { return };
+    assert_eq!(status, Some(0), "{output}");
+    assert!(output.contains("40 jobs handed out, 40 done"), "{output}");
 }
 
 /// In the second queue, hooks that are killed leave their lock behind, so that no slot gets any more jobs.
@@ -30,18 +30,18 @@ fn killed_hooks_must_not_stop_a_queue() {
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
     let words = ["--slots", "8", "--kill", "40"];
-    let Some((said, status)) = drive(home.path(), &words) else { return };
-    assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("killed in the middle: "), "{said}");
+    let Some((output, status)) = drive(home.path(), &words) else { return };
+    assert_eq!(status, Some(0), "{output}");
+    assert!(output.contains("killed in the middle: "), "{output}");
     let locked = tempfile::tempdir().unwrap();
     // Nearly every call is killed, and a fetch holds the lock nearly all of its time, so that on any machine some kill leaves the
     // lock.
     let take = format!("mkdir lock 2>/dev/null || exit 0\nsleep 0.05\n({BY_RENAME})\nrmdir lock\nexit 0");
     queue(locked.path(), &take);
     let words = ["--slots", "1", "--kill", "90"];
-    let (said, status) = drive(locked.path(), &words).unwrap();
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("never handed out: "), "{said}");
+    let (output, status) = drive(locked.path(), &words).unwrap();
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.contains("never handed out: "), "{output}");
 }
 
 /// The scripts of the quickstart are used unchanged, with more jobs, and with hooks that are killed while they run.
@@ -77,12 +77,12 @@ fn the_queue_of_the_quickstart_keeps_the_contract() {
             seed,
         ];
         let Some(output) = run(home.path(), &words) else { return };
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
         // REPLY_FETCH of the quickstart moves rejected jobs to another directory.
-        let at_once = said.lines().find(|line| line.starts_with("at once: ")).unwrap();
-        assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them set aside"), "{said}");
-        assert!(said.contains("exit records are expected in queue/done\n"), "{said}");
+        let at_once = stderr.lines().find(|line| line.starts_with("at once: ")).unwrap();
+        assert!(at_once.contains("30 jobs handed out") && at_once.contains("of them set aside"), "{stderr}");
+        assert!(stderr.contains("exit records are expected in queue/done\n"), "{stderr}");
     }
     // The test used a copy, so no file of the original queue was moved.
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 30);
@@ -100,25 +100,25 @@ fn absolute_paths_lead_into_the_copy_or_are_refused() {
     let config = std::fs::read_to_string(home.path().join("condor_config")).unwrap();
     std::fs::write(home.path().join("condor_config"), config.replace("$(CONFIG_ROOT)", &at)).unwrap();
     let waiting = || std::fs::read_dir(home.path().join("queue/new")).unwrap().count();
-    let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
-    assert_eq!((status, waiting()), (Some(0), 40), "{said}");
+    let Some((output, status)) = drive(home.path(), &["--kill", "0"]) else { return };
+    assert_eq!((status, waiting()), (Some(0), 40), "{output}");
     // A hook outside of the copied directory uses the original queue.
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::copy(&path, elsewhere.path().join("fetch")).unwrap();
     let outside =
         config.replace("$(CONFIG_ROOT)/hooks/fetch", &format!("{}/fetch", elsewhere.path().display()));
     std::fs::write(home.path().join("condor_config"), outside).unwrap();
-    let (said, status) = drive(home.path(), &[]).unwrap();
-    assert_eq!((status, waiting()), (Some(3), 40), "{said}");
-    assert!(said.contains("cannot be called on a copy") && said.contains("--in-place"), "{said}");
+    let (output, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!((status, waiting()), (Some(3), 40), "{output}");
+    assert!(output.contains("cannot be called on a copy") && output.contains("--in-place"), "{output}");
     // A hook that finds the original queue is detected at its first job.
     let (parent, last) = at.rsplit_once('/').unwrap();
     let back = fetch.replace("\"${0%/*}/../queue\"", &format!("{parent}/./{last}/queue"));
     write_executable(&path, back.as_bytes());
     std::fs::write(home.path().join("condor_config"), &config).unwrap();
-    let (said, status) = drive(home.path(), &[]).unwrap();
-    assert_eq!((status, waiting()), (Some(3), 39), "{said}");
-    assert!(said.contains("the hooks do not use the copy"), "{said}");
+    let (output, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!((status, waiting()), (Some(3), 39), "{output}");
+    assert!(output.contains("the hooks do not use the copy"), "{output}");
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn in_place_uses_the_queue_itself_and_excuses_no_loss() {
     let home = tempfile::tempdir().unwrap();
     let lose = BY_RENAME.replace("cat \"taken", "[ \"$file\" = new/7 ] && exit 0\n cat \"taken");
     queue(home.path(), &lose);
-    let Some((said, status)) = drive(home.path(), &["--in-place"]) else { return };
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("never handed out: 1 of 40 jobs (39 have finished)"), "{said}");
+    let Some((output, status)) = drive(home.path(), &["--in-place"]) else { return };
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.contains("never handed out: 1 of 40 jobs (39 have finished)"), "{output}");
     assert_eq!(std::fs::read_dir(home.path().join("queue/new")).unwrap().count(), 0);
 }
 
@@ -142,9 +142,9 @@ fn hooks_that_always_return_jobs_are_stopped_and_reported() {
     ] {
         let home = tempfile::tempdir().unwrap();
         queue(home.path(), take);
-        let Some((said, status)) = drive(home.path(), &["--kill", "0"]) else { return };
-        assert_eq!(status, Some(1), "{take}: {said}");
-        assert!(said.contains(begin), "{take}: {said}");
+        let Some((message, status)) = drive(home.path(), &["--kill", "0"]) else { return };
+        assert_eq!(status, Some(1), "{take}: {message}");
+        assert!(message.contains(begin), "{take}: {message}");
     }
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
@@ -172,10 +172,10 @@ fn an_interrupt_prints_the_results_so_far() {
     crate::support::waiting::wait_until("the hook begins", || mark.exists());
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = text(&output.stderr);
+    let stderr = text(&output.stderr);
     assert!(output.status.code() == Some(130) || output.status.signal() == Some(2), "{:?}", output.status);
-    assert!(said.contains("one at a time: ") && said.contains("1 job handed out"), "{said}");
-    assert!(said.contains("interrupted; so far every job is handed out and recorded once"), "{said}");
+    assert!(stderr.contains("one at a time: ") && stderr.contains("1 job handed out"), "{stderr}");
+    assert!(stderr.contains("interrupted; so far every job is handed out and recorded once"), "{stderr}");
 }
 
 /// Only the hooks themselves can show that these contracts are met.
@@ -241,18 +241,18 @@ fn exit_records_rejected_jobs_and_losses_are_checked() {
             let config = std::fs::read_to_string(&path).unwrap();
             std::fs::write(path, config + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\n").unwrap();
         }
-        let Some((said, status)) = drive(home.path(), &[]) else { return };
-        assert_eq!(status, Some(i32::from(finding.is_some())), "{what}: {said}");
-        assert!(finding.is_none_or(|finding| said.contains(finding)), "{what}: {said}");
+        let Some((output, status)) = drive(home.path(), &[]) else { return };
+        assert_eq!(status, Some(i32::from(finding.is_some())), "{what}: {output}");
+        assert!(finding.is_none_or(|finding| output.contains(finding)), "{what}: {output}");
     }
     let home = tempfile::tempdir().unwrap();
     queue(home.path(), BY_RENAME);
     let path = home.path().join("condor_config");
     let config = std::fs::read_to_string(&path).unwrap().replace("Q_HOOK_JOB_EXIT", "OTHER");
     std::fs::write(path, config).unwrap();
-    let (said, status) = drive(home.path(), &[]).unwrap();
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("no JOB_EXIT is configured"), "{said}");
+    let (output, status) = drive(home.path(), &[]).unwrap();
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.contains("no JOB_EXIT is configured"), "{output}");
 }
 
 /// REPLY_FETCH and EVICT_CLAIM receive the input that the startd sends: the completed job ad, and the slot ad
@@ -294,10 +294,10 @@ fn equal_jobs_without_an_id_are_reported() {
     for number in 0..40 {
         std::fs::write(home.path().join(format!("queue/new/{number}")), "Cmd = \"/bin/true\"\n").unwrap();
     }
-    let Some((said, status)) = drive(home.path(), &["--slots", "1", "--kill", "0"]) else { return };
-    assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("give each a ClusterId, or use --id EXPR"), "{said}");
-    assert!(!said.contains("is handed out twice") && !said.contains("never handed out"), "{said}");
+    let Some((output, status)) = drive(home.path(), &["--slots", "1", "--kill", "0"]) else { return };
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.contains("give each a ClusterId, or use --id EXPR"), "{output}");
+    assert!(!output.contains("is handed out twice") && !output.contains("never handed out"), "{output}");
 }
 
 /// No job is evicted or rejected if the percentages are zero.
@@ -311,9 +311,9 @@ fn percentages_of_zero_count_in_the_round_of_single_calls() {
     let config = config + "Q_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply\n";
     std::fs::write(home.path().join("condor_config"), config).unwrap();
     let words = ["--slots", "2", "--kill", "0", "--evict", "0", "--reject", "0"];
-    let Some((said, status)) = drive(home.path(), &words) else { return };
-    assert_eq!(status, Some(0), "{said}");
-    for line in said.lines().filter(|line| line.contains(" handed out, ")) {
-        assert!(line.contains("0 evicted, 0 rejected"), "{said}");
+    let Some((output, status)) = drive(home.path(), &words) else { return };
+    assert_eq!(status, Some(0), "{output}");
+    for line in output.lines().filter(|line| line.contains(" handed out, ")) {
+        assert!(line.contains("0 evicted, 0 rejected"), "{output}");
     }
 }

@@ -136,9 +136,9 @@ fn the_type_of_a_recorded_hook_is_guessed_or_given_later() {
     let twice = run(home.path(), &["record", "--into", "untyped", "--", "./site.sh"]).unwrap();
     assert!(twice.stderr.is_empty(), "it is said once: {}", text(&twice.stderr));
     let output = run(home.path(), &["replay", "untyped"]).unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("2 skipped: hook type unknown") && said.contains("--type"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("2 skipped: hook type unknown") && stderr.contains("--type"), "{stderr}");
     let output = run(home.path(), &["replay", "untyped", "--type", "exit"]).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(
@@ -190,9 +190,9 @@ fn a_replayed_call_differs_only_if_the_hook_differs() {
         let words = [&[*kind, &kept, "--keep", &into], more].concat();
         let Some(called) = run(home.path(), &words) else { return };
         let output = run(home.path(), &["replay", &into, "--hook", new]).unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(i32::from(changed)), "{number}: {said}");
-        assert!(said.contains(&format!("1 call, {} changed", u32::from(changed))), "{number}: {said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(i32::from(changed)), "{number}: {stderr}");
+        assert!(stderr.contains(&format!("1 call, {} changed", u32::from(changed))), "{number}: {stderr}");
         let judged = run(home.path(), &["replay", &into]).unwrap();
         let word = called.stderr.split(|&byte| byte == b'\n').next().unwrap_or_default();
         assert_eq!(judged.status.code(), Some(0), "{}{}", text(&judged.stderr), text(word));
@@ -225,7 +225,7 @@ fn a_record_with_an_impossible_length_is_named() {
     std::fs::write(place.join("meta.json"), meta).unwrap();
     std::fs::write(place.join("stdin"), "A = 1\n").unwrap();
     let Some(output) = run(home.path(), &["replay", "calls"]) else { return };
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("001-h-1") && said.contains("1e300 seconds"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("001-h-1") && stderr.contains("1e300 seconds"), "{stderr}");
 }

@@ -113,13 +113,13 @@ fn a_baseline_reports_findings_that_are_gone() {
 #[test]
 fn an_unknown_template_has_a_hint() {
     let home = tempfile::tempdir().unwrap();
-    for (line, wanted) in [
+    for (line, expected) in [
         ("config-dump use POLCY", "did you mean POLICY?"),
         ("config-dump use ROLE:Exeute", "did you mean ROLE:Execute?"),
         ("config-dump use Nonsense", "the categories are EXPERIMENTAL, FEATURE"),
     ] {
         let (status, _, err) = call(home.path(), line);
-        assert!(status == Some(4) && err.contains(wanted), "{line}: {err}");
+        assert!(status == Some(4) && err.contains(expected), "{line}: {err}");
     }
     let (status, out, _) = call(home.path(), "config-dump use");
     assert!(status == Some(0) && out.lines().any(|line| line == "POLICY"), "{out}");

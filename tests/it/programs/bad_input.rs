@@ -9,23 +9,23 @@ const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nob
 /// Creates an execution point whose slot 1 has working hooks and a job, while slot 2 calls the hook `bad`.
 fn beside_a_good_slot() -> Point {
     Point::new()
-        .knob("NUM_SLOTS_TYPE_1 = 2")
-        .knob("SLOT_TYPE_1 = 50%")
-        .knob("SLOT2_JOB_HOOK_KEYWORD = BAD")
-        .knob("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
+        .parameter("NUM_SLOTS_TYPE_1 = 2")
+        .parameter("SLOT_TYPE_1 = 50%")
+        .parameter("SLOT2_JOB_HOOK_KEYWORD = BAD")
+        .parameter("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
         .job("1", JOB)
 }
 
-fn goes_on(point: &Point, said: &str) {
-    check_good_slot(point, 0, said);
+fn goes_on(point: &Point, output: &str) {
+    check_good_slot(point, 0, output);
 }
 
 /// Checks that the job of slot 1 succeeds, that the message is printed, and the exit status. `status` is 1 if a hook could not be
 /// called, because it is then unknown whether there was work.
-fn check_good_slot(point: &Point, status: i32, said: &str) {
+fn check_good_slot(point: &Point, status: i32, output: &str) {
     let run = point.run();
     assert_eq!(run.status, Some(status), "{}", run.stderr);
-    assert!(run.stderr.contains(said), "'{said}' is not in\n{}", run.stderr);
+    assert!(run.stderr.contains(output), "'{output}' is not in\n{}", run.stderr);
     assert_eq!(
         run.count(&[("event", "job"), ("slot", "slot1"), ("verdict", "succeeded")]),
         1,
@@ -41,13 +41,13 @@ fn a_missing_hook_is_named() {
 
 #[test]
 fn a_keyword_without_any_definition_is_named() {
-    let point = beside_a_good_slot().knob("SLOT2_JOB_HOOK_KEYWORD = NOPE");
+    let point = beside_a_good_slot().parameter("SLOT2_JOB_HOOK_KEYWORD = NOPE");
     goes_on(&point, "slot2 has the keyword NOPE, but NOPE_HOOK_FETCH_WORK is not defined");
 }
 
 #[test]
 fn slots_without_a_keyword_are_reported() {
-    let run = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =").run();
+    let run = Point::new().parameter("STARTD_JOB_HOOK_KEYWORD =").run();
     assert_eq!(run.status, Some(0));
     assert!(run.stderr.contains("set STARTD_JOB_HOOK_KEYWORD"), "{}", run.stderr);
 }
@@ -70,8 +70,8 @@ fn an_ad_that_the_hook_does_not_read_blocks_nothing() {
         .hook("bad", deaf)
         .hook("reply", deaf)
         .hook("evict", deaf)
-        .knob("STARTD_ATTRS = BIG")
-        .knob(&format!("BIG = \"{}\"", "x".repeat(300_000)));
+        .parameter("STARTD_ATTRS = BIG")
+        .parameter(&format!("BIG = \"{}\"", "x".repeat(300_000)));
     goes_on(&point, "slot2: verdict FETCH_WORK: no work");
 }
 
@@ -110,8 +110,8 @@ fn a_full_disk_fails_the_job_and_not_the_event_loop() {
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let run = point.end(child);
     assert_eq!(run.status, Some(1), "{}", run.stderr);
-    let wanted = [("event", "warning"), ("reason", "tiny/d/htc-slot-run.")];
-    assert_eq!(run.count(&wanted), 2, "{}", run.stderr);
+    let expected = [("event", "warning"), ("reason", "tiny/d/htc-slot-run.")];
+    assert_eq!(run.count(&expected), 2, "{}", run.stderr);
     assert!(run.stderr.contains("No space left on device"), "{}", run.stderr);
     assert_eq!(run.count(&[("event", "verdict"), ("verdict", "no work")]), 1, "{}", run.stderr);
 }
@@ -136,8 +136,8 @@ fn attributes_without_effect_in_fetched_jobs_are_reported_once() {
 /// Regression test: only settings in the site's own files were reported, not those of templates.
 #[test]
 fn unsupported_settings_of_a_template_are_named() {
-    let run = Point::new().knob("use POLICY : UWCS_DESKTOP").run();
-    let told = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is unsupported here"));
-    let told = told.unwrap_or_else(|| panic!("{}", run.stderr));
-    assert!(told.contains("use POLICY:UWCS_DESKTOP"), "{told}");
+    let run = Point::new().parameter("use POLICY : UWCS_DESKTOP").run();
+    let stderr = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is unsupported here"));
+    let stderr = stderr.unwrap_or_else(|| panic!("{}", run.stderr));
+    assert!(stderr.contains("use POLICY:UWCS_DESKTOP"), "{stderr}");
 }

@@ -112,8 +112,8 @@ fn home() -> tempfile::TempDir {
 }
 
 fn types_the_rest(mut typed: Typed) {
-    for (number, (line, wanted)) in LINES.into_iter().enumerate() {
-        assert_eq!(typed.completed(number, line), wanted, "{line}");
+    for (number, (line, expected)) in LINES.into_iter().enumerate() {
+        assert_eq!(typed.completed(number, line), expected, "{line}");
     }
 }
 

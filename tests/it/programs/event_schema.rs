@@ -32,10 +32,10 @@ fn point() -> Point {
         .hook("evict", "#!/bin/sh\nexec sleep 600\n")
         .hook("exit", complains)
         .hook("cron", "#!/bin/sh\necho A = 1\necho oops >&2\n")
-        .knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
-        .knob("T_HOOK_UPDATE_JOB_INFO = $(CONFIG_ROOT)/hooks/exit")
-        .knob("STARTD_CRON_JOBLIST = GOOD, BAD\nSTARTD_CRON_GOOD_MODE = OneShot\nSTARTD_CRON_BAD_MODE = OneShot")
-        .knob("STARTD_CRON_GOOD_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron\nSTARTD_CRON_BAD_EXECUTABLE = /no/such")
+        .parameter("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
+        .parameter("T_HOOK_UPDATE_JOB_INFO = $(CONFIG_ROOT)/hooks/exit")
+        .parameter("STARTD_CRON_JOBLIST = GOOD, BAD\nSTARTD_CRON_GOOD_MODE = OneShot\nSTARTD_CRON_BAD_MODE = OneShot")
+        .parameter("STARTD_CRON_GOOD_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron\nSTARTD_CRON_BAD_EXECUTABLE = /no/such")
         .arguments(["--once", "--starter", env!("CARGO_BIN_EXE_htc-starter-run")])
 }
 

@@ -40,35 +40,35 @@ fn type_of(value: &Value) -> &'static str {
 fn wrong(value: &Value, schema: &Value, root: &Value, place: &str) -> Vec<String> {
     let mut found = Vec::new();
     let Some(words) = schema.as_object() else { return vec![format!("{place}: no schema")] };
-    for (word, wanted) in words {
+    for (word, expected) in words {
         match word.as_str() {
             "$schema" | "$id" | "$defs" | "title" | "description" | "version" => {}
             "$ref" => {
-                let name = wanted.as_str().and_then(|path| path.strip_prefix('#')).unwrap();
+                let name = expected.as_str().and_then(|path| path.strip_prefix('#')).unwrap();
                 found.extend(wrong(value, root.pointer(name).unwrap_or(root), root, place));
             }
             "type" => {
                 let is = type_of(value);
                 let fits = |name: &Value| name == is || (name == "number" && is == "integer");
-                let names = wanted.as_array().cloned().unwrap_or_else(|| vec![wanted.clone()]);
+                let names = expected.as_array().cloned().unwrap_or_else(|| vec![expected.clone()]);
                 if !names.iter().any(fits) {
-                    found.push(format!("{place}: {is}, not {wanted}: {value}"));
+                    found.push(format!("{place}: {is}, not {expected}: {value}"));
                 }
             }
             "enum" => {
-                if !wanted.as_array().unwrap().contains(value) {
-                    found.push(format!("{place}: {value} is none of {wanted}"));
+                if !expected.as_array().unwrap().contains(value) {
+                    found.push(format!("{place}: {value} is none of {expected}"));
                 }
             }
             "properties" => {
-                for (name, schema) in wanted.as_object().unwrap() {
+                for (name, schema) in expected.as_object().unwrap() {
                     if let Some(value) = value.get(name) {
                         found.extend(wrong(value, schema, root, &format!("{place}.{name}")));
                     }
                 }
             }
             "required" => {
-                for name in wanted.as_array().unwrap().iter().filter_map(Value::as_str) {
+                for name in expected.as_array().unwrap().iter().filter_map(Value::as_str) {
                     if value.is_object() && value.get(name).is_none() {
                         found.push(format!("{place}: {name} is missing"));
                     }
@@ -80,7 +80,7 @@ fn wrong(value: &Value, schema: &Value, root: &Value, place: &str) -> Vec<String
                     if known.is_some_and(|known| known.contains_key(name)) {
                         continue;
                     }
-                    match wanted {
+                    match expected {
                         Value::Bool(false) => found.push(format!("{place}: {name} is not described")),
                         Value::Bool(true) => {}
                         schema => found.extend(wrong(value, schema, root, &format!("{place}.{name}"))),
@@ -89,7 +89,7 @@ fn wrong(value: &Value, schema: &Value, root: &Value, place: &str) -> Vec<String
             }
             "items" => {
                 for (number, value) in value.as_array().into_iter().flatten().enumerate() {
-                    found.extend(wrong(value, wanted, root, &format!("{place}[{number}]")));
+                    found.extend(wrong(value, expected, root, &format!("{place}[{number}]")));
                 }
             }
             other => found.push(format!("{place}: the word '{other}' of the schema means nothing here")),
@@ -166,11 +166,11 @@ fn json_of_every_verb_matches_its_schema() {
     let mut faults = Vec::new();
     for (name, line) in CALLS.lines().map(|line| line.split_once('\t').unwrap()) {
         let schema = schema(name);
-        let (_, text, said) = call(place.path(), &with(line, "--json"));
+        let (_, text, output) = call(place.path(), &with(line, "--json"));
         let rows = match serde_json::from_str::<Value>(&text) {
             Ok(Value::Array(rows)) => rows,
             other => {
-                faults.push(format!("{line}: no array: {other:?} {text} {said}"));
+                faults.push(format!("{line}: no array: {other:?} {text} {output}"));
                 continue;
             }
         };
@@ -192,7 +192,7 @@ fn json_of_every_verb_matches_its_schema() {
 
 #[test]
 fn output_of_a_running_execution_point_matches_its_schemas() {
-    let point = Point::new().knob("FetchWorkDelay = 300");
+    let point = Point::new().parameter("FetchWorkDelay = 300");
     let control = point.path("control").display().to_string();
     let point = point.arguments(["--control", &control]);
     let mut child = point.start();
@@ -249,16 +249,16 @@ fn verbs_that_print_only_text_refuse_json() {
         "htc-config-dump use POLICY:Desktop",
         "htc-config-dump --summary",
     ] {
-        let (status, text, said) = call(place.path(), &format!("{line} --jsonl"));
+        let (status, text, stderr) = call(place.path(), &format!("{line} --jsonl"));
         assert!(
             status == 2
                 && text.is_empty()
-                && (said.contains("--jsonl cannot be used with")
-                    || said.contains("--jsonl has no effect in")),
-            "{line}: {said}"
+                && (stderr.contains("--jsonl cannot be used with")
+                    || stderr.contains("--jsonl has no effect in")),
+            "{line}: {stderr}"
         );
-        let (status, text, said) = call(place.path(), line);
-        assert!(status == 0 && !text.is_empty(), "{line}: {said}");
+        let (status, text, stderr) = call(place.path(), line);
+        assert!(status == 0 && !text.is_empty(), "{line}: {stderr}");
     }
 }
 
@@ -268,8 +268,8 @@ fn router_events_match_their_schema() {
     std::fs::create_dir(place.path().join("q")).unwrap();
     std::fs::copy(place.path().join("router.ads"), place.path().join("q/1.0.ad")).unwrap();
     let line = "htc-router-translate run --queue q --once --config-file router.config --events events";
-    let (status, _, said) = call(place.path(), line);
-    assert_eq!(status, 0, "{said}");
+    let (status, _, stderr) = call(place.path(), line);
+    assert_eq!(status, 0, "{stderr}");
     let text = std::fs::read_to_string(place.path().join("events")).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let schema = schema("event");
@@ -279,6 +279,6 @@ fn router_events_match_their_schema() {
     let log = kinds.len() - 2;
     assert!(log > 0 && kinds[0] == "start" && kinds[log + 1] == "stop", "{kinds:?}");
     // The messages of both outputs are the same.
-    let told = rows[1..=log].iter().filter(|row| !said.contains(row["reason"].as_str().unwrap())).count();
-    assert_eq!(told, 0, "{said}{text}");
+    let err = rows[1..=log].iter().filter(|row| !stderr.contains(row["reason"].as_str().unwrap())).count();
+    assert_eq!(err, 0, "{stderr}{text}");
 }

@@ -120,7 +120,7 @@ fn a_suite_has_one_case_for_each_ad_of_its_job_file() {
 #[test]
 fn errors_in_a_suite_are_reported_with_their_location() {
     let home = queue();
-    for (lines, wanted) in [
+    for (lines, expected) in [
         ("code = 19", "a case has no key 'code'\n"),
         ("expect = \"held\"", "s.toml:4:10: expected a table, found the text \"held\""),
     ] {
@@ -130,7 +130,7 @@ fn errors_in_a_suite_are_reported_with_their_location() {
         )
         .unwrap();
         let (status, _, err) = call(HOOK_TEST, &["run", "s.toml"], home.path());
-        assert!(status == 3 && err.contains(wanted) && err.contains("hint: "), "{err}");
+        assert!(status == 3 && err.contains(expected) && err.contains("hint: "), "{err}");
     }
     let text = "[[case]]\nhook = \"h\"\ntype = \"prepare\"\nexpect = { verdict = \"hold\" }\n";
     std::fs::write(home.path().join("s.toml"), text).unwrap();
@@ -267,7 +267,7 @@ fn values_are_counted_and_names_that_no_ad_has_are_reported() {
 #[test]
 fn a_tool_that_is_not_imitated_names_the_command_to_use() {
     let home = queue();
-    for (tool, wanted) in [
+    for (tool, expected) in [
         ("condor_status", "htc-slot-run status"),
         ("condor_history", "htc-classad-eval --ads HISTORY"),
         ("condor_config_val", "make a link of this name to htc-config-dump"),
@@ -280,7 +280,7 @@ fn a_tool_that_is_not_imitated_names_the_command_to_use() {
             err.starts_with(&format!("{tool}: htc-classad-eval does not do what {tool} does\n")),
             "{err}"
         );
-        assert!(err.contains(wanted), "{err}");
+        assert!(err.contains(expected), "{err}");
     }
 }
 

@@ -34,11 +34,11 @@ fn redirected(redirection: &str, program: &str, words: &[&str]) -> Output {
 #[test]
 fn output_that_could_not_be_written_is_a_reported_failure() {
     for (program, words) in PROGRAMS {
-        for (redirection, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+        for (redirection, reason) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
             let output = redirected(redirection, program, words);
             let err = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(125), "{program} {redirection}: {err}");
-            let expected = format!("cannot write to standard output: {why}");
+            let expected = format!("cannot write to standard output: {reason}");
             assert!(err.contains(&expected), "{program} {redirection}: {err}");
         }
         assert_eq!(redirected(">/dev/null", program, words).status.code(), Some(0), "{program}");
@@ -165,11 +165,11 @@ fn closed_full_and_slow_output_have_the_right_status() {
     let mut problems = Vec::new();
     for line in table.chain(ANSWERS.iter().copied()) {
         let read = shell(place.path(), line).output().unwrap();
-        for (redirection, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+        for (redirection, reason) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
             let output = shell(place.path(), &format!("timeout 100 {line} {redirection}")).output().unwrap();
             let err = String::from_utf8_lossy(&output.stderr);
             let expected = if read.stdout.is_empty() { read.status.code() } else { Some(125) };
-            if output.status.code() != expected || (expected == Some(125) && !err.contains(why)) {
+            if output.status.code() != expected || (expected == Some(125) && !err.contains(reason)) {
                 problems.push(format!(
                     "{line} {redirection}: {:?}, expected {expected:?}: {err}",
                     output.status.code()
@@ -191,7 +191,7 @@ fn closed_full_and_slow_output_have_the_right_status() {
 /// output.
 #[test]
 fn verbs_of_a_running_execution_point_have_the_right_status() {
-    let point = Point::new().knob("STARTD_JOB_HOOK_KEYWORD =");
+    let point = Point::new().parameter("STARTD_JOB_HOOK_KEYWORD =");
     let control = point.path("control").display().to_string();
     let point = point.arguments(["--control", &control]);
     let child = point.start();
@@ -214,11 +214,11 @@ fn verbs_of_a_running_execution_point_have_the_right_status() {
         prints += usize::from(expects_failure);
         let plain = call(words, ">/dev/null");
         undo();
-        for (redirection, why) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+        for (redirection, reason) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
             let output = call(words, redirection);
             let err = String::from_utf8_lossy(&output.stderr);
             let expected = if expects_failure { Some(125) } else { plain.status.code() };
-            if output.status.code() != expected || (expects_failure && !err.contains(why)) {
+            if output.status.code() != expected || (expects_failure && !err.contains(reason)) {
                 problems.push(format!("{words} {redirection}: {:?}, not {expected:?}: {err}", output.status));
             }
             undo();

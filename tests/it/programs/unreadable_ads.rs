@@ -207,7 +207,7 @@ fn ads_are_neither_event_logs_nor_configurations() {
     for (program, words) in [(DUMP, &["lint"][..]), (TRANSLATE, &["lint"])] {
         let (status, out, err) = run(program, words, "good.ad", place.path());
         assert_eq!((status, out.as_str()), (Some(3), ""), "{program}: {err}");
-        let wanted = "'good.ad' is a file of ads, not a configuration\nhint: 'htc-config-dump lint --ads good.ad' checks";
-        assert!(err.contains(wanted), "{program}: {err}");
+        let expected = "'good.ad' is a file of ads, not a configuration\nhint: 'htc-config-dump lint --ads good.ad' checks";
+        assert!(err.contains(expected), "{program}: {err}");
     }
 }

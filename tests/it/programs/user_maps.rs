@@ -52,7 +52,7 @@ fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn said(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -60,7 +60,12 @@ fn said(output: &Output) -> String {
 fn a_route_uses_the_user_maps_of_the_router() {
     let place = place(ROUTER);
     let routed = call(place.path(), TRANSLATE, &["route", "job.ad"]);
-    assert!(out(&routed).contains("AcctGroup = \"projA,projB\"\n"), "{} {}", out(&routed), said(&routed));
+    assert!(
+        out(&routed).contains("AcctGroup = \"projA,projB\"\n"),
+        "{} {}",
+        out(&routed),
+        stderr_of(&routed)
+    );
     // The maps of another daemon are not used.
     fs::write(place.path().join("condor_config"), ROUTER.replace("JOB_ROUTER_CLASSAD", "SCHEDD_CLASSAD"))
         .unwrap();
@@ -83,7 +88,7 @@ EVALSET AcctGroup userMap(\"Groups\", Owner, \"PROJb\")
     fs::write(place.path().join("many.ads"), format!("{JOB}\n").repeat(20_000)).unwrap();
     let words = ["transform", "--config-file", "condor_config", "--job-transforms", "A", "many.ads"];
     let done = call(place.path(), TRANSLATE, &words);
-    assert_eq!(out(&done).matches("AcctGroup = \"projB\"\n").count(), 20_000, "{}", said(&done));
+    assert_eq!(out(&done).matches("AcctGroup = \"projB\"\n").count(), 20_000, "{}", stderr_of(&done));
 }
 
 #[test]
@@ -96,7 +101,7 @@ START = userMap(\"Groups\", TARGET.Owner) == \"projA\"
 ";
     let place = place(config);
     let explained = call(place.path(), SLOT, &["explain", "--ads", "job.ad"]);
-    assert_eq!(explained.status.code(), Some(0), "{} {}", out(&explained), said(&explained));
+    assert_eq!(explained.status.code(), Some(0), "{} {}", out(&explained), stderr_of(&explained));
 }
 
 #[test]
@@ -107,9 +112,9 @@ CLASSAD_USER_MAPFILE_Groups = missing.map
 ";
     let place = place(config);
     fs::write(place.path().join("run.ad"), "Cmd = \"/bin/true\"\n").unwrap();
-    let ran = call(place.path(), STARTER, &["--dry-run", "--ads", "run.ad"]);
+    let run = call(place.path(), STARTER, &["--dry-run", "--ads", "run.ad"]);
     let expected = "user map 'Groups' was not loaded: cannot read 'missing.map': No such file";
-    assert!(said(&ran).contains(expected), "{}", said(&ran));
+    assert!(stderr_of(&run).contains(expected), "{}", stderr_of(&run));
 }
 
 #[test]
@@ -126,7 +131,7 @@ START = userMap(\"Groups\", TARGET.Owner) == \"projA\"
     );
     let words = ["fetch", "./fetch", "--expect-verdict", "accepted"];
     let called = call(place.path(), HOOK_TEST, &words);
-    assert_eq!(called.status.code(), Some(0), "{} {}", out(&called), said(&called));
+    assert_eq!(called.status.code(), Some(0), "{} {}", out(&called), stderr_of(&called));
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn an_undefined_user_map_says_why() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        out(&output) + &said(&output)
+        out(&output) + &stderr_of(&output)
     };
     let config = place.path().join("condor_config").display().to_string();
     for (expression, expected) in [
@@ -174,9 +179,9 @@ fn a_user_map_must_be_a_regular_file_of_limited_size() {
     let output = call(place.path(), EVAL, &["-quiet", "userMap(\"A\", \"x\")"]);
     assert!(began.elapsed() < Duration::from_secs(60));
     assert_eq!(out(&output), "undefined\n");
-    let said = said(&output);
-    assert_eq!(said.matches("it is not a regular file").count(), 3, "{said}");
-    assert!(said.contains("cannot read 'huge': it is larger than 64 MiB"), "{said}");
+    let stderr = stderr_of(&output);
+    assert_eq!(stderr.matches("it is not a regular file").count(), 3, "{stderr}");
+    assert!(stderr.contains("cannot read 'huge': it is larger than 64 MiB"), "{stderr}");
 }
 
 #[test]
@@ -187,7 +192,11 @@ fn an_included_file_may_not_include_another() {
     fs::write(place.path().join("more/1"), "@include 2\n* x first\n").unwrap();
     fs::write(place.path().join("more/2"), "* x second\n* y second\n").unwrap();
     let output = call(place.path(), EVAL, &["-quiet", "userMap(\"A\", \"x\")", "userMap(\"A\", \"y\")"]);
-    assert_eq!(out(&output), "\"first\"\n\"second\"\n", "{}", said(&output));
-    assert!(said(&output).contains("an included file may not include another"), "{}", said(&output));
-    assert!(said(&output).contains("a.map, line 2: cannot read"), "{}", said(&output));
+    assert_eq!(out(&output), "\"first\"\n\"second\"\n", "{}", stderr_of(&output));
+    assert!(
+        stderr_of(&output).contains("an included file may not include another"),
+        "{}",
+        stderr_of(&output)
+    );
+    assert!(stderr_of(&output).contains("a.map, line 2: cannot read"), "{}", stderr_of(&output));
 }

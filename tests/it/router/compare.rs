@@ -46,8 +46,8 @@ pub(super) fn reworded(text: &str) -> String {
 
 pub(super) fn compared(left: &str, right: &str) -> (i32, String) {
     let words = ["compare", "--no-env", "a", "b", "--generate", "100"];
-    let (status, out, said) = called(&words, &[("a", left), ("b", right)]);
-    (status, out + &said)
+    let (status, out, stderr) = called(&words, &[("a", left), ("b", right)]);
+    (status, out + &stderr)
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn rule_sets_that_random_ads_do_not_distinguish_are_distinguished() {
     };
     let rules = "REQUIREMENTS regexp(\"^usatlas[0-9]+$\", Owner) && time() - QDate > 3600\n\
         EVALSET M RequestMemory > 4000 && WantX ? 1 : 2\n";
-    let (status, out, said) = compared(rules, rules);
-    assert_eq!((status, said.as_str()), (0, ""), "{out}");
+    let (status, out, stderr) = compared(rules, rules);
+    assert_eq!((status, stderr.as_str()), (0, ""), "{out}");
     for (from, to) in [("usatlas", "uscms"), ("3600", "3601"), ("4000", "4001"), ("? 1", "? 3")] {
         let (status, out, _) = compared(rules, &rules.replace(from, to));
         assert_eq!(status, 1, "{from} {to}: {out}");
@@ -302,8 +302,8 @@ fn different_failures_are_a_difference_and_routes_that_always_fail_are_named() {
     );
     // For rule sets, the same is reported.
     let files = [("a", "SET A 1\nerror : one\n"), ("b", "SET A 1\nerror : two\n")];
-    let (status, out, said) = called(&["compare", "--no-env", "a", "b", "--generate", "10"], &files);
-    assert_eq!(status, 1, "{out}{said}");
+    let (status, out, stderr) = called(&["compare", "--no-env", "a", "b", "--generate", "10"], &files);
+    assert_eq!(status, 1, "{out}{stderr}");
 }
 
 #[test]
@@ -312,10 +312,13 @@ fn routes_with_unusual_names_are_compared_under_their_converted_names() {
         [ name = \"plain\"; TargetUniverse = 5; Requirements = WantA ]\n\
         [ name = \"中\"; TargetUniverse = 5; Requirements = WantB ]\n\
         [ name = \"日本\"; TargetUniverse = 5; Requirements = WantC ]\n@e\n";
-    let (status, new, said) = called(&["convert", "--no-env", "--config-file", "a"], &[("a", old)]);
+    let (status, new, stderr) = called(&["convert", "--no-env", "--config-file", "a"], &[("a", old)]);
     assert_eq!(status, 0, "{new}");
-    assert_eq!(said.matches("cannot be a part of a parameter's name").count(), 2, "{said}");
-    assert!(said.contains("'中' cannot be a part of a parameter's name: the new name is route2"), "{said}");
+    assert_eq!(stderr.matches("cannot be a part of a parameter's name").count(), 2, "{stderr}");
+    assert!(
+        stderr.contains("'中' cannot be a part of a parameter's name: the new name is route2"),
+        "{stderr}"
+    );
     assert!(new.contains("JOB_ROUTER_ROUTE_route2"), "{new}");
     let (status, out) = compared(old, &new);
     assert_eq!(status, 0, "{out}");
@@ -363,21 +366,21 @@ const ENTRIES: &str = "JOB_ROUTER_ENTRIES @=e\n\
 
 #[test]
 fn a_missing_bracket_is_reported_once_and_other_routes_are_converted() {
-    let (status, out, said) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", ENTRIES)]);
-    assert_eq!(status, 1, "{out}{said}");
+    let (status, out, stderr) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", ENTRIES)]);
+    assert_eq!(status, 1, "{out}{stderr}");
     assert!(out.ends_with("JOB_ROUTER_ROUTE_NAMES = B D\n"), "{out}");
-    assert_eq!(said.matches("warning:").count(), 2, "{said}");
-    assert!(said.contains("old:3:1: expected") && said.contains("\n    [ name = \"B\""), "{said}");
+    assert_eq!(stderr.matches("warning:").count(), 2, "{stderr}");
+    assert!(stderr.contains("old:3:1: expected") && stderr.contains("\n    [ name = \"B\""), "{stderr}");
     assert!(
-        said.contains("old:6:31: ") && said.contains("    Requirements = target.WantC = 1; ]\n"),
-        "{said}"
+        stderr.contains("old:6:31: ") && stderr.contains("    Requirements = target.WantC = 1; ]\n"),
+        "{stderr}"
     );
     let file =
         &ENTRIES["JOB_ROUTER_ENTRIES @=e\n".len()..ENTRIES.len() - "@e\n".len()].replace("# a comment\n", "");
     let files = [("old", "JOB_ROUTER_ENTRIES_FILE = entries\n"), ("entries", file.as_str())];
-    let (status, _, said) = called(&["convert", "--no-env", "--config-file", "old"], &files);
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("entries:2:1: expected") && said.contains("entries:4:31: "), "{said}");
+    let (status, _, stderr) = called(&["convert", "--no-env", "--config-file", "old"], &files);
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("entries:2:1: expected") && stderr.contains("entries:4:31: "), "{stderr}");
 }
 
 #[test]
@@ -385,19 +388,19 @@ fn entries_that_end_with_a_newline_or_comment_are_converted_silently() {
     for end in ["\n", "\n\n// done\n", "\n /* done */ \n"] {
         let entries = format!("[ name = \"A\"; TargetUniverse = 5; Requirements = true ]{end}");
         let files = [("old", "JOB_ROUTER_ENTRIES_FILE = entries\n"), ("entries", entries.as_str())];
-        let (status, out, said) = called(&["convert", "--no-env", "--config-file", "old"], &files);
-        assert_eq!((status, said.as_str()), (0, ""), "{end:?}{out}");
+        let (status, out, stderr) = called(&["convert", "--no-env", "--config-file", "old"], &files);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{end:?}{out}");
     }
 }
 
 #[test]
 fn a_universe_written_as_a_word_is_reported() {
     let entries = "JOB_ROUTER_ENTRIES = [ name = \"A\"; TargetUniverse = 5; Requirements = target.Universe is vanilla ]\n";
-    let (status, _, said) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", entries)]);
-    assert_eq!(status, 0, "{said}");
+    let (status, _, stderr) = called(&["convert", "--no-env", "--config-file", "old"], &[("old", entries)]);
+    assert_eq!(status, 0, "{stderr}");
     assert!(
-        said.contains("vanilla is the name of an attribute") && said.contains("JobUniverse == 5"),
-        "{said}"
+        stderr.contains("vanilla is the name of an attribute") && stderr.contains("JobUniverse == 5"),
+        "{stderr}"
     );
     let (status, out, _) =
         called(&["lint", "--no-env", "--config-file", "new"], &[("new", &one_route("Universe is vanilla"))]);
@@ -421,8 +424,8 @@ fn target_in_a_macro_that_controls_the_router_is_reported() {
 fn lint_reports_errors_of_all_transforms_even_if_one_is_invalid() {
     let text = "JOB_ROUTER_ROUTE_NAMES = A B C\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS Owner ==\n@r\n\
         JOB_ROUTER_ROUTE_C @=r\nREQUIREMENTS TARGET.Owner == \"a\"\nSETT X 1\n@r\n";
-    let (status, out, said) = called(&["lint", "--no-env", "--config-file", "new"], &[("new", text)]);
-    assert_eq!(status, 1, "{out}{said}");
+    let (status, out, stderr) = called(&["lint", "--no-env", "--config-file", "new"], &[("new", text)]);
+    assert_eq!(status, 1, "{out}{stderr}");
     assert!(out.contains("[transform]") && out.contains("[named-not-defined]"), "{out}");
     assert!(out.contains("[scope]") && out.contains("SETT"), "{out}");
 }
@@ -430,8 +433,8 @@ fn lint_reports_errors_of_all_transforms_even_if_one_is_invalid() {
 #[test]
 fn routes_of_the_old_syntax_alone_are_sent_to_convert() {
     let text = "JOB_ROUTER_ENTRIES = [ name = \"a\"; TargetUniverse = 5; ]\n";
-    let (status, out, said) = called(&["lint", "--no-env", "--config-file", "old"], &[("old", text)]);
-    assert_eq!(status, 1, "{said}");
+    let (status, out, stderr) = called(&["lint", "--no-env", "--config-file", "old"], &[("old", text)]);
+    assert_eq!(status, 1, "{stderr}");
     assert!(out.contains("[old-syntax]") && out.contains("htc-router-translate convert"), "{out}");
 }
 
@@ -458,18 +461,18 @@ fn common_parts_of_large_routers_are_not_searched_repeatedly() {
         format!("JOB_ROUTER_ROUTE_NAMES = {}\n{}", names.join(" "), routes.collect::<String>())
     };
     let (plain, more) = (router(""), router("Unused = 1\n"));
-    let (status, said) = compared(&plain, &more);
-    assert_eq!(status, 0, "{said}");
+    let (status, output) = compared(&plain, &more);
+    assert_eq!(status, 0, "{output}");
     assert!(
-        said.contains(
+        output.contains(
             "every condition was tested with both outcomes, true and false, except 49 that have the same effect in both"
         ),
-        "{said}"
+        "{output}"
     );
     // One different constant in the last route is found.
-    let (status, said) = compared(&plain, &more.replacen("Memory_0 > 1490", "Memory_0 > 1491", 1));
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("Memory_0 = 1491\n"), "{said}");
+    let (status, output) = compared(&plain, &more.replacen("Memory_0 > 1490", "Memory_0 > 1491", 1));
+    assert_eq!(status, 1, "{output}");
+    assert!(output.contains("Memory_0 = 1491\n"), "{output}");
 }
 
 #[test]
@@ -497,9 +500,9 @@ fn convert_chooses_between_two_routes_of_a_name_as_old_routers_did() {
     for (second, (value, name), told) in cases {
         let old = old(second);
         let files = [("a", old.as_str())];
-        let (status, new, said) = called(&["convert", "--no-env", "--config-file", "a"], &files);
-        assert_eq!(status, 0, "{said}");
-        assert!(said.contains(told) && said.is_empty() == told.is_empty(), "{second}: {said}");
+        let (status, new, stderr) = called(&["convert", "--no-env", "--config-file", "a"], &files);
+        assert_eq!(status, 0, "{stderr}");
+        assert!(stderr.contains(told) && stderr.is_empty() == told.is_empty(), "{second}: {stderr}");
         assert!(new.ends_with(&format!("JOB_ROUTER_ROUTE_NAMES = {name}\n")), "{second}: {new}");
         assert!(new.contains(&format!("SET V {value}\n")), "{second}: {new}");
         let (status, out) = compared(&old, &new);

@@ -141,8 +141,8 @@ fn compare_agrees_with_trying_all_jobs_on_random_conditions() {
         assert!(!found, "{one}");
         let whole = unreached.iter().filter(|line| line.contains("REQUIREMENTS: no job was found"));
         for line in whole {
-            let wanted = !line.ends_with("for which it is anything but true");
-            assert!(!truths[0].contains(&wanted), "round {round}: {line}\n{one}");
+            let expected = !line.ends_with("for which it is anything but true");
+            assert!(!truths[0].contains(&expected), "round {round}: {line}\n{one}");
         }
     }
     assert!(apart * 4 > rounds, "{apart} of {rounds} differ");
@@ -221,10 +221,10 @@ fn convert_output_loads_silently_and_routes_like_the_original() {
         let place = tempfile::tempdir().unwrap();
         let place = place.path();
         fs::write(place.join("old"), &text).unwrap();
-        let (status, new, said) = call(&["convert", "--no-env", "--config-file", "old"], place);
+        let (status, new, stderr) = call(&["convert", "--no-env", "--config-file", "old"], place);
         // A name with a blank cannot be written in a statement, which is reported.
         let odd = text.contains("'a b'");
-        assert_eq!(status, i32::from(odd), "round {round}\n{text}{new}{said}");
+        assert_eq!(status, i32::from(odd), "round {round}\n{text}{new}{stderr}");
         // A limit that is not a number is reported as well; the old route has the same limit.
         // So is a scope that is undefined in both.
         let is_expected = |line: &str| {
@@ -232,15 +232,18 @@ fn convert_output_loads_silently_and_routes_like_the_original() {
                 .iter()
                 .any(|text| line.contains(text))
         };
-        assert!(said.lines().all(is_expected), "round {round}\n{text}{said}");
+        assert!(stderr.lines().all(is_expected), "round {round}\n{text}{stderr}");
         // The new route has the same invalid limit, so its use is reported as well.
-        let has_odd_limit = said.contains("is not an integer; ");
+        let has_odd_limit = stderr.contains("is not an integer; ");
         fs::write(place.join("new"), &new).unwrap();
         fs::write(place.join("none"), "").unwrap();
-        let (status, out, said) = call(&["match", "--no-env", "--config-file", "new", "none"], place);
-        assert!(status == 0 && (has_odd_limit || said.is_empty()), "round {round}\n{text}{new}{out}{said}");
-        let (status, out, said) = call(&["compare", "--no-env", "old", "new", "--generate", "50"], place);
-        assert_ne!(status, 1, "round {round}\n{text}{new}{out}{said}");
+        let (status, out, stderr) = call(&["match", "--no-env", "--config-file", "new", "none"], place);
+        assert!(
+            status == 0 && (has_odd_limit || stderr.is_empty()),
+            "round {round}\n{text}{new}{out}{stderr}"
+        );
+        let (status, out, stderr) = call(&["compare", "--no-env", "old", "new", "--generate", "50"], place);
+        assert_ne!(status, 1, "round {round}\n{text}{new}{out}{stderr}");
     }
 }
 

@@ -108,9 +108,9 @@ fn is_gone(pid: &Path) -> bool {
 fn the_routed_job_has_the_id_that_condor_submit_prints() {
     let place = Place::new();
     let submit = place.submit("echo 'Submitting job(s).'; echo '1 job(s) submitted to cluster 5.'");
-    let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
-    assert_eq!(status, 0, "{told}");
-    assert!(place.read("queue/5.0.ad").contains("RoutedFromJobId = \"1.0\"\n"), "{told}");
+    let (status, output) = place.run("queue", &["--once", "--submit", &submit]);
+    assert_eq!(status, 0, "{output}");
+    assert!(place.read("queue/5.0.ad").contains("RoutedFromJobId = \"1.0\"\n"), "{output}");
     assert!(!place.file("queue/.submitting.1.0").exists());
     assert!(place.read("ad").contains("RoutedFromJobId = \"1.0\"\n"));
 }
@@ -143,11 +143,12 @@ fn a_job_that_may_have_been_submitted_is_not_submitted_again() {
 #[test]
 fn a_submit_command_that_fails_has_submitted_nothing() {
     let place = Place::new();
-    let (status, told) = place.run("queue", &["--once", "--submit", &place.submit("echo full >&2; exit 1")]);
-    assert_eq!(status, 1, "{told}");
+    let (status, output) =
+        place.run("queue", &["--once", "--submit", &place.submit("echo full >&2; exit 1")]);
+    assert_eq!(status, 1, "{output}");
     assert!(
-        told.contains("exited with status 1") && told.contains("printed on standard error: full"),
-        "{told}"
+        output.contains("exited with status 1") && output.contains("printed on standard error: full"),
+        "{output}"
     );
     assert!(!place.file("queue/.submitting.1.0").exists());
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
@@ -158,10 +159,10 @@ fn a_submit_command_that_hangs_is_ended() {
     let place = Place::new();
     let submit = place.submit("echo $$ > pid; sleep 300");
     let begin = Instant::now();
-    let (status, told) = place.run("queue", &["--once", "--hook-timeout", "1", "--submit", &submit]);
-    assert_eq!(status, 1, "{told}");
+    let (status, output) = place.run("queue", &["--once", "--hook-timeout", "1", "--submit", &submit]);
+    assert_eq!(status, 1, "{output}");
     assert!(begin.elapsed() < Duration::from_secs(20));
-    assert!(told.contains("may have been submitted: the submit command took too long"), "{told}");
+    assert!(output.contains("may have been submitted: the submit command took too long"), "{output}");
     assert!(place.file("queue/.submitting.1.0").exists() && is_gone(&place.file("pid")));
 }
 
@@ -174,12 +175,12 @@ fn a_signal_is_handled_while_a_submit_command_runs() {
     let begin = Instant::now();
     kill(Pid::from_raw(router.id() as i32), Signal::SIGTERM).unwrap();
     let output = router.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(begin.elapsed() < Duration::from_secs(15), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(begin.elapsed() < Duration::from_secs(15), "{stderr}");
     // The router uses the output that the command has printed by its end.
-    assert!(waits_for(|| place.file("queue/8.0.ad").exists()), "{told}");
-    assert!(waits_for(|| is_gone(&place.file("pid"))), "{told}");
-    assert!(!place.file("queue/.submitting.1.0").exists(), "{told}");
+    assert!(waits_for(|| place.file("queue/8.0.ad").exists()), "{stderr}");
+    assert!(waits_for(|| is_gone(&place.file("pid"))), "{stderr}");
+    assert!(!place.file("queue/.submitting.1.0").exists(), "{stderr}");
 }
 
 #[test]
@@ -202,9 +203,9 @@ fn files_that_are_not_jobs_are_named_once_and_skipped() {
 fn a_queue_that_cannot_be_used_is_unreadable_input() {
     let place = Place::new();
     for queue in ["nope", "config"] {
-        let (status, told) = place.run(queue, &["--once"]);
-        assert_eq!(status, 3, "{told}");
-        assert!(told.contains(&format!("cannot use '{queue}'")), "{told}");
+        let (status, output) = place.run(queue, &["--once"]);
+        assert_eq!(status, 3, "{output}");
+        assert!(output.contains(&format!("cannot use '{queue}'")), "{output}");
     }
 }
 
@@ -213,9 +214,9 @@ fn an_invalid_route_is_not_reported_as_undefined() {
     let place = Place::new();
     let config = "JOB_ROUTER_ROUTE_NAMES = R, S\nJOB_ROUTER_ROUTE_R @=r\n  REQUIREMENTS (\n@r\n";
     fs::write(place.file("config"), config).unwrap();
-    let (_, told) = place.run("queue", &["--once"]);
-    assert!(told.contains("route R is left out"), "{told}");
-    assert!(!told.contains("route R of") && told.contains("route S of"), "{told}");
+    let (_, output) = place.run("queue", &["--once"]);
+    assert!(output.contains("route R is left out"), "{output}");
+    assert!(!output.contains("route R of") && output.contains("route S of"), "{output}");
 }
 
 pub(super) fn status(words: &[&str]) -> String {
@@ -268,12 +269,12 @@ fn a_pipe_in_the_queue_directory_is_reported_and_not_waited_for() {
     };
     let place = Place::new();
     fifo(&place, "queue/.lock");
-    let (status, told) = place.run("queue", &["--once"]);
-    assert!(status == 3 && told.contains("is not a regular file"), "{status}: {told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert!(status == 3 && output.contains("is not a regular file"), "{status}: {output}");
     let place = Place::new();
     fifo(&place, "queue/.next_cluster");
-    let (status, told) = place.run("queue", &["--once"]);
-    assert!(status == 1 && told.contains("failed to submit job: is not a regular file"), "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert!(status == 1 && output.contains("failed to submit job: is not a regular file"), "{output}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
     // A job that has to leave the queue stays in it if the history cannot be written.
     let place = Place::new();
@@ -281,8 +282,8 @@ fn a_pipe_in_the_queue_directory_is_reported_and_not_waited_for() {
     place.run("queue", &["--once"]);
     let copy = place.read("queue/2.0.ad");
     fs::write(place.file("queue/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 4\n")).unwrap();
-    let (status, told) = place.run("queue", &["--once"]);
-    assert!(status == 0 && told.contains("failed to finalize job: is not a regular file"), "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert!(status == 0 && output.contains("failed to finalize job: is not a regular file"), "{output}");
     assert!(place.file("queue/1.0.ad").exists());
 }
 
@@ -290,8 +291,8 @@ fn a_pipe_in_the_queue_directory_is_reported_and_not_waited_for() {
 fn no_cluster_is_created_after_the_last_number() {
     let place = Place::new();
     fs::write(place.file("queue/2147483647.0.ad"), "Owner = \"x\"\nJobStatus = 5\n").unwrap();
-    let (status, told) = place.run("queue", &["--once"]);
-    assert!(status == 1 && told.contains("all cluster numbers are used"), "{status}: {told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert!(status == 1 && output.contains("all cluster numbers are used"), "{status}: {output}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"));
 }
 
@@ -300,11 +301,11 @@ fn a_second_router_on_a_queue_is_refused_as_unreadable_input() {
     let place = Place::new();
     let first = place.command("queue", &["--period", "60"]).spawn().unwrap();
     assert!(waits_for(|| place.file("queue/2.0.ad").exists()));
-    let (status, told) = place.run("queue", &["--once"]);
+    let (status, output) = place.run("queue", &["--once"]);
     kill(Pid::from_raw(first.id() as i32), Signal::SIGTERM).unwrap();
     first.wait_with_output().unwrap();
-    assert_eq!(status, 3, "{told}");
-    assert!(told.contains("another router is using the directory 'queue'"), "{told}");
+    assert_eq!(status, 3, "{output}");
+    assert!(output.contains("another router is using the directory 'queue'"), "{output}");
 }
 
 #[test]
@@ -319,12 +320,12 @@ fn a_submit_command_that_outlives_its_router_is_not_repeated() {
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
     router.wait().unwrap();
     for _ in 0..2 {
-        let (status, told) = place.run("queue", &["--once", "--submit", &submit]);
-        assert!(status == 0 && told.contains("1.0 may have been submitted by an earlier run"), "{told}");
+        let (status, output) = place.run("queue", &["--once", "--submit", &submit]);
+        assert!(status == 0 && output.contains("1.0 may have been submitted by an earlier run"), "{output}");
     }
     assert!(waits_for(|| place.file("answer").exists()));
-    let (_, told) = place.run("queue", &["--once", "--submit", &submit]);
-    assert_eq!(place.calls(), 1, "{told}");
+    let (_, output) = place.run("queue", &["--once", "--submit", &submit]);
+    assert_eq!(place.calls(), 1, "{output}");
     assert!(place.read("queue/1.0.ad").contains("Managed = \"External\"\n"));
 }
 
@@ -366,15 +367,15 @@ fn an_invalid_history_is_unreadable_and_a_valid_one_is_counted() {
         let out = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&out).into_owned())
     };
-    let (code, told) = status(&["history", "noise"]);
-    assert!(code == 3 && told.contains("'noise' has no record of a job"), "{code}: {told}");
+    let (code, stderr) = status(&["history", "noise"]);
+    assert!(code == 3 && stderr.contains("'noise' has no record of a job"), "{code}: {stderr}");
     // A file that has only errors is not a valid queue either.
     let lines: String = (0..40).map(|at| format!("A{at} = )\n\n")).collect();
     fs::write(place.file("no.ads"), lines).unwrap();
     for words in [&["no.ads"][..], &["doctor", "no.ads"]] {
-        let (code, told) = status(words);
-        assert!(code == 3 && told.contains("'no.ads' has no job ad"), "{code}: {told}");
-        assert!(told.contains("no.ads: 40 errors in total") && told.lines().count() < 80, "{told}");
+        let (code, stderr) = status(words);
+        assert!(code == 3 && stderr.contains("'no.ads' has no job ad"), "{code}: {stderr}");
+        assert!(stderr.contains("no.ads: 40 errors in total") && stderr.lines().count() < 80, "{stderr}");
     }
     assert_eq!(
         status(&["history", "--by", "user", "--af", "User", "Jobs", "--", "history"]),
@@ -383,9 +384,9 @@ fn an_invalid_history_is_unreadable_and_a_valid_one_is_counted() {
     let held = "ClusterId = 7\nProcId = 0\nRouteName = \"A\"\nOwner = \"ana\"\nJobStatus = 5\n\n";
     fs::write(place.file("jobs.ads"), format!("{held}{}", held.replace("= 7", "= 8").replace("= 5", "= 2")))
         .unwrap();
-    let (code, told) =
+    let (code, stderr) =
         status(&["doctor", "--by", "route", "--af", "Route", "Jobs", "Held", "--", "jobs.ads"]);
-    assert_eq!((code, told.as_str()), (1, "A 1 1\n"));
+    assert_eq!((code, stderr.as_str()), (1, "A 1 1\n"));
     let scenario = "duration = 600\n[[jobs]]\nad = \"WantRoute = true\"\nfail = 101\n";
     fs::write(place.file("s.toml"), scenario).unwrap();
     let simulate = |file: &str| {
@@ -396,10 +397,10 @@ fn an_invalid_history_is_unreadable_and_a_valid_one_is_counted() {
             .unwrap();
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, told) = simulate("s.toml");
-    assert!(code == 3 && told.contains("'fail' is 101: expected a percentage from 0 to 100"), "{told}");
-    let (code, told) = simulate("/dev/zero");
-    assert!(code == 3 && told.contains("cannot read '/dev/zero'"), "{told}");
+    let (code, stderr) = simulate("s.toml");
+    assert!(code == 3 && stderr.contains("'fail' is 101: expected a percentage from 0 to 100"), "{stderr}");
+    let (code, stderr) = simulate("/dev/zero");
+    assert!(code == 3 && stderr.contains("cannot read '/dev/zero'"), "{stderr}");
 }
 
 /// Runs a router for a few polls.
@@ -566,9 +567,9 @@ fn a_run_that_ends_by_itself_reports_unrouted_jobs_in_its_status() {
         let place = Place::new();
         let hooks = "JOB_ROUTER_HOOK_KEYWORD = K\nK_HOOK_TRANSLATE_JOB = /no/such/hook\n";
         fs::write(place.file("config"), CONFIG.to_owned() + hooks).unwrap();
-        let (status, said) = run(&place, &[until, "--quiet", "--period", "1"]);
-        assert_eq!(status, Some(1), "{until}: {said}");
-        assert!(said.contains("warning: 1.0: not routed: TRANSLATE_JOB: "), "{until}: {said}");
+        let (status, message) = run(&place, &[until, "--quiet", "--period", "1"]);
+        assert_eq!(status, Some(1), "{until}: {message}");
+        assert!(message.contains("warning: 1.0: not routed: TRANSLATE_JOB: "), "{until}: {message}");
         // The route lends a proxy without naming it.
         let place = Place::new();
         fs::write(
@@ -576,14 +577,14 @@ fn a_run_that_ends_by_itself_reports_unrouted_jobs_in_its_status() {
             CONFIG.replace("@=r\n  UNI", "@=r\n  UseSharedX509UserProxy = true\n  UNI"),
         )
         .unwrap();
-        let (status, said) = run(&place, &[until, "-q", "--period", "1"]);
-        assert_eq!(status, Some(1), "{until}: {said}");
-        assert!(said.contains("SharedX509UserProxy is invalid"), "{until}: {said}");
+        let (status, message) = run(&place, &[until, "-q", "--period", "1"]);
+        assert_eq!(status, Some(1), "{until}: {message}");
+        assert!(message.contains("SharedX509UserProxy is invalid"), "{until}: {message}");
     }
     // A successful routing is not a failure, even if an earlier attempt failed.
     let place = Place::new();
-    let (status, said) = run(&place, &["--once", "-q"]);
-    assert_eq!((status, said.as_str()), (Some(0), ""));
+    let (status, message) = run(&place, &["--once", "-q"]);
+    assert_eq!((status, message.as_str()), (Some(0), ""));
 }
 
 #[test]
@@ -592,9 +593,9 @@ fn daemon_shutdown_ends_a_router_with_the_no_restart_status() {
     let condition =
         "JOB_ROUTER.DAEMON_SHUTDOWN = MyType == \"Job_Router\" && MyCurrentTime >= DaemonStartTime\n";
     fs::write(place.file("config"), CONFIG.to_owned() + condition).unwrap();
-    let (status, told) = place.run("queue", &["--period", "1"]);
-    assert_eq!(status, 99, "{told}");
-    assert!(told.contains("DAEMON_SHUTDOWN is true: the router stops"), "{told}");
+    let (status, output) = place.run("queue", &["--period", "1"]);
+    assert_eq!(status, 99, "{output}");
+    assert!(output.contains("DAEMON_SHUTDOWN is true: the router stops"), "{output}");
     // The condition of another daemon does not end a router.
     fs::write(place.file("config"), CONFIG.to_owned() + "STARTD.DAEMON_SHUTDOWN = true\n").unwrap();
     assert_eq!(place.run("queue", &["--once"]).0, 0);

@@ -21,11 +21,15 @@ fn files_of_a_sandboxed_job_are_spooled_and_returned() {
     }
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(place.file("home/sub"), fs::Permissions::from_mode(0o777)).unwrap();
-    let (status, told) = place.run("queue", &["--once"]);
-    assert_eq!(status, 0, "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{output}");
     let spool = place.file(SPOOL);
     let read = |name: &str| fs::read_to_string(spool.join(name)).unwrap_or_default();
-    assert_eq!((read("in.txt"), read("data/a"), read("b")), ("in".into(), "a".into(), "b".into()), "{told}");
+    assert_eq!(
+        (read("in.txt"), read("data/a"), read("b")),
+        ("in".into(), "a".into(), "b".into()),
+        "{output}"
+    );
     let copy = place.read("queue/2.0.ad");
     for line in [
         format!("Iwd = \"{}\"", spool.canonicalize().unwrap().display()),
@@ -46,11 +50,11 @@ fn files_of_a_sandboxed_job_are_spooled_and_returned() {
     }
     fs::write(place.file("queue/2.0.ad"), copy.replace("JobStatus = 1\n", "JobStatus = 4\nExitCode = 0\n"))
         .unwrap();
-    let (status, told) = place.run("queue", &["--once"]);
-    assert_eq!(status, 0, "{told}");
-    assert_eq!(place.read("home/final"), "result", "{told}");
-    assert_eq!((place.read("home/o"), place.read("home/sub/e")), ("out".into(), "err".into()), "{told}");
-    assert!(!spool.exists() && !place.file("queue/1.0.ad").exists(), "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(place.read("home/final"), "result", "{output}");
+    assert_eq!((place.read("home/o"), place.read("home/sub/e")), ("out".into(), "err".into()), "{output}");
+    assert!(!spool.exists() && !place.file("queue/1.0.ad").exists(), "{output}");
     let history = place.read("queue/history");
     assert!(history.contains("StageOutFinish = ") && history.matches("*** ").count() == 2, "{history}");
 }
@@ -61,11 +65,11 @@ fn a_sandboxed_job_with_missing_files_is_released() {
         let place = sandboxed(&format!("TransferInput = \"{missing}\"\n"), "");
         nix::unistd::mkfifo(&place.file("home/pipe"), nix::sys::stat::Mode::from_bits_truncate(0o666))
             .unwrap();
-        let (status, told) = place.run("queue", &["--once"]);
-        assert_eq!(status, 1, "{told}");
-        assert!(told.contains(&format!("copying the job's files: '{missing}' is not a file")), "{told}");
-        assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{told}");
-        assert!(!place.file(SPOOL).exists() && !place.file("queue/2.0.ad").exists(), "{told}");
+        let (status, output) = place.run("queue", &["--once"]);
+        assert_eq!(status, 1, "{output}");
+        assert!(output.contains(&format!("copying the job's files: '{missing}' is not a file")), "{output}");
+        assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{output}");
+        assert!(!place.file(SPOOL).exists() && !place.file("queue/2.0.ad").exists(), "{output}");
     }
 }
 
@@ -81,9 +85,9 @@ fn files_that_a_killed_router_left_in_the_spool_are_removed() {
         fs::create_dir_all(path).unwrap();
         fs::write(path.join("file"), "x").unwrap();
     }
-    let (status, told) = place.run("queue", &["--once"]);
-    assert_eq!(status, 0, "{told}");
-    assert!(!stray.exists() && of_a_job.exists() && others.iter().all(|path| path.exists()), "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{output}");
+    assert!(!stray.exists() && of_a_job.exists() && others.iter().all(|path| path.exists()), "{output}");
 }
 
 #[test]
@@ -91,16 +95,19 @@ fn a_lent_proxy_is_spooled_and_its_copy_removed() {
     let lend = "  UseSharedX509UserProxy = true\n  SharedX509UserProxy = strcat(MY.Iwd, \"/../proxy.pem\")\n";
     let place = sandboxed("", lend);
     fs::write(place.file("proxy.pem"), "secret").unwrap();
-    let (status, told) = place.run("queue", &["--once"]);
-    assert_eq!(status, 0, "{told}");
-    assert_eq!(place.read(&format!("{SPOOL}/proxy.pem.1.0")), "secret", "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(place.read(&format!("{SPOOL}/proxy.pem.1.0")), "secret", "{output}");
     let copy = place.read("queue/2.0.ad");
     assert!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), "{copy}");
     assert!(!place.file("proxy.pem.1.0").exists());
     // Nothing is submitted if the proxy file is missing.
     let place = sandboxed("", lend);
-    let (_, told) = place.run("queue", &["--once"]);
-    assert!(told.contains("failed to copy ") && told.contains("proxy.pem.1.0. (No such file"), "{told}");
+    let (_, output) = place.run("queue", &["--once"]);
+    assert!(
+        output.contains("failed to copy ") && output.contains("proxy.pem.1.0. (No such file"),
+        "{output}"
+    );
     assert!(
         place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n") && !place.file("queue/2.0.ad").exists()
     );
@@ -114,11 +121,11 @@ fn target_is_the_source_job_in_the_condition_of_a_lent_proxy() {
     for (words, lent) in [(vec!["--once"], true), (vec!["--once", "--quirks", "reference"], false)] {
         let place = sandboxed("", lend);
         fs::write(place.file("proxy.pem"), "secret").unwrap();
-        let (_, told) = place.run("queue", &words);
+        let (_, output) = place.run("queue", &words);
         let copy = place.read("queue/2.0.ad");
-        assert_eq!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), lent, "{told}{copy}");
+        assert_eq!(copy.contains("x509userproxy = \"proxy.pem.1.0\"\n"), lent, "{output}{copy}");
         let warned = "UseSharedX509UserProxy uses TARGET., which is undefined there in HTCondor 25.14 (route-target-undefined)";
-        assert!(told.contains(warned), "{told}");
+        assert!(output.contains(warned), "{output}");
     }
 }
 
@@ -161,12 +168,12 @@ fn copies_go_into_a_separate_queue() {
 fn a_second_schedd_without_copies_is_reported() {
     let place = Place::new();
     fs::write(place.file("config"), format!("{CONFIG}JOB_ROUTER_SCHEDD2_SPOOL = /spool2\n")).unwrap();
-    let (status, told) = place.run("queue", &["--once"]);
-    assert_eq!(status, 0, "{told}");
-    assert!(told.contains("JOB_ROUTER_SCHEDD2_SPOOL") && told.contains("--copies DIR"), "{told}");
+    let (status, output) = place.run("queue", &["--once"]);
+    assert_eq!(status, 0, "{output}");
+    assert!(output.contains("JOB_ROUTER_SCHEDD2_SPOOL") && output.contains("--copies DIR"), "{output}");
     assert!(place.file("queue/2.0.ad").exists());
     // The directory does not exist.
-    let (status, told) = place.run("queue", &["--once", "--copies", "nowhere"]);
-    assert_eq!(status, 3, "{told}");
-    assert!(told.contains("'nowhere'"), "{told}");
+    let (status, output) = place.run("queue", &["--once", "--copies", "nowhere"]);
+    assert_eq!(status, 3, "{output}");
+    assert!(output.contains("'nowhere'"), "{output}");
 }

@@ -78,8 +78,8 @@ fn jobs_are_routed_to_pools_by_their_numbers() {
         .collect();
     let routed = |config: &str| -> Vec<String> {
         fs::write(place.join("config"), config).unwrap();
-        let (status, out, told) = translate(place, &["route"], &jobs);
-        assert_eq!(status, 1, "half of them are not routed: {told}");
+        let (status, out, stderr) = translate(place, &["route"], &jobs);
+        assert_eq!(status, 1, "half of them are not routed: {stderr}");
         out.split("\n\n").filter(|ad| !ad.trim().is_empty()).map(str::to_owned).collect()
     };
     let copies = routed(POOLS);
@@ -130,13 +130,13 @@ fn the_later_of_two_old_routes_decides_which_one_applies() {
              [ Name = \"A\"; TargetUniverse = 5; Requirements = true; {mark} set_Tag = 2; ]\n@e\n"
         );
         fs::write(place.join("config"), entries).unwrap();
-        let (status, out, told) = translate(place, &["route"], job);
-        assert_eq!(status, 0, "{told}");
-        assert!(out.contains(&format!("Tag = {tag}\n")), "{mark}: {out}\n{told}");
+        let (status, out, stderr) = translate(place, &["route"], job);
+        assert_eq!(status, 0, "{stderr}");
+        assert!(out.contains(&format!("Tag = {tag}\n")), "{mark}: {out}\n{stderr}");
         assert!(
-            told.contains(word)
-                && (told.contains("replaces an earlier") || told.contains("left out")) != word.is_empty(),
-            "{told}"
+            stderr.contains(word)
+                && (stderr.contains("replaces an earlier") || stderr.contains("left out")) != word.is_empty(),
+            "{stderr}"
         );
     }
 }
@@ -149,13 +149,13 @@ const COPY: &str = "ClusterId = 7\nProcId = 0\nOwner = \"nobody\"\nJobStatus = 2
     RoutedFromJobId = \"1.0\"\n\n";
 
 /// Creates a directory with one hook, to which the job's owner has access.
-fn hooked(knob: &str, script: &str) -> tempfile::TempDir {
+fn hooked(parameter: &str, script: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let hook = place.path().join("hook");
     fs::write(&hook, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(place.path().join("config"), format!("{KEYWORD}KW_HOOK_{knob} = {}\n", hook.display()))
+    fs::write(place.path().join("config"), format!("{KEYWORD}KW_HOOK_{parameter} = {}\n", hook.display()))
         .unwrap();
     place
 }
@@ -165,8 +165,8 @@ fn a_translate_hook_makes_the_ad_and_its_failures_are_reported() {
     // This is a typical hook: it reads the route, then the job, and adds one attribute.
     let script = "read route; read dashes; case $route in *'Name = \"R\"'*) ;; *) exit 9;; esac; cat; echo 'Added = 1'";
     let place = hooked("TRANSLATE_JOB", script);
-    let (status, out, told) = translate(place.path(), &["translate"], JOB);
-    assert_eq!(status, 0, "{told}");
+    let (status, out, stderr) = translate(place.path(), &["translate"], JOB);
+    assert_eq!(status, 0, "{stderr}");
     assert!(out.contains("Added = 1\n") && out.contains("JobUniverse = 5\n"), "{out}");
     // For each script: the report, and true if an ad is printed by default, and with `--quirks reference`.
     for (script, report, out_here, out_there) in [
@@ -178,11 +178,11 @@ fn a_translate_hook_makes_the_ad_and_its_failures_are_reported() {
         ("read a; read b; cat; kill -9 $$", "signal 9", false, true),
     ] {
         let place = hooked("TRANSLATE_JOB", script);
-        let (status, out, told) = translate(place.path(), &["translate"], JOB);
-        assert!(status == 1 && told.contains(report), "{script}: {status} {told}");
+        let (status, out, stderr) = translate(place.path(), &["translate"], JOB);
+        assert!(status == 1 && stderr.contains(report), "{script}: {status} {stderr}");
         assert_eq!(!out.is_empty(), out_here, "{script}: {out}");
-        let (_, out, told) = translate(place.path(), &["translate", "--quirks", "reference"], JOB);
-        assert_eq!(!out.is_empty(), out_there, "{script}: {out} {told}");
+        let (_, out, stderr) = translate(place.path(), &["translate", "--quirks", "reference"], JOB);
+        assert_eq!(!out.is_empty(), out_there, "{script}: {out} {stderr}");
     }
 }
 
@@ -190,13 +190,13 @@ fn a_translate_hook_makes_the_ad_and_its_failures_are_reported() {
 fn a_keyword_without_the_hook_is_reported_once_and_the_ads_stay_unchanged() {
     let place = hooked("TRANSLATE_JOB", "exit 9");
     let job = JOB.replace("\n\n", "\nHookKeyword = \"NOPE\"\n\n");
-    let (status, out, told) = translate(place.path(), &["translate"], &[job.as_str(), &job].concat());
-    assert_eq!((status, out.matches("HookKeyword = \"NOPE\"").count()), (0, 2), "{out}{told}");
+    let (status, out, stderr) = translate(place.path(), &["translate"], &[job.as_str(), &job].concat());
+    assert_eq!((status, out.matches("HookKeyword = \"NOPE\"").count()), (0, 2), "{out}{stderr}");
     let note = "NOPE_HOOK_TRANSLATE_JOB is not set, so TRANSLATE_JOB is not called";
-    assert_eq!(told.matches(note).count(), 1, "{told}");
+    assert_eq!(stderr.matches(note).count(), 1, "{stderr}");
     fs::write(place.path().join("config"), KEYWORD.replace("JOB_ROUTER_HOOK_KEYWORD = KW\n", "")).unwrap();
-    let (status, _, told) = translate(place.path(), &["translate"], JOB);
-    assert!(status == 0 && told.contains("JOB_ROUTER_HOOK_KEYWORD is not set, so"), "{told}");
+    let (status, _, stderr) = translate(place.path(), &["translate"], JOB);
+    assert!(status == 0 && stderr.contains("JOB_ROUTER_HOOK_KEYWORD is not set, so"), "{stderr}");
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn a_job_that_stays_claimed_is_not_reported_as_released() {
         ("cat >/dev/null; echo A = 1", &["route", "--quirks", "reference"], "1.0: the router aborts here: "),
     ] {
         let place = hooked("TRANSLATE_JOB", script);
-        let (status, out, told) = translate(place.path(), words, JOB);
-        assert!(status == 1 && out.is_empty() && told.contains(told_of), "{script}: {out}{told}");
+        let (status, out, stderr) = translate(place.path(), words, JOB);
+        assert!(status == 1 && out.is_empty() && stderr.contains(told_of), "{script}: {out}{stderr}");
     }
 }
 
@@ -216,9 +216,9 @@ fn a_job_that_stays_claimed_is_not_reported_as_released() {
 fn a_hook_that_hangs_is_killed_in_time_with_all_its_children() {
     let place = hooked("UPDATE_JOB_INFO", "trap '' TERM; sleep 300 & sleep 300");
     let begin = Instant::now();
-    let (status, out, told) = translate(place.path(), &["update", "--hook-timeout", "1"], COPY);
+    let (status, out, stderr) = translate(place.path(), &["update", "--hook-timeout", "1"], COPY);
     assert!(begin.elapsed() < Duration::from_secs(20));
-    assert!(status == 1 && told.contains("took longer than 1 s and was killed"), "{status}: {told}");
+    assert!(status == 1 && stderr.contains("took longer than 1 s and was killed"), "{status}: {stderr}");
     // The copy is printed unchanged.
     assert!(out.contains("JobStatus = 2\n"), "{out}");
 }
@@ -229,24 +229,24 @@ fn update_and_cleanup_hooks_change_only_permitted_attributes() {
         let place = hooked("UPDATE_JOB_INFO", script);
         translate(place.path(), &[&["update"], words].concat(), COPY)
     };
-    let (status, out, told) =
+    let (status, out, stderr) =
         update("cat >/dev/null; echo JobStatus = 5; echo MyType = '\"x\"'; echo Far = 1", &[]);
-    assert_eq!(status, 0, "{told}");
+    assert_eq!(status, 0, "{stderr}");
     assert!(out.contains("JobStatus = 5\n") && out.contains("Far = 1\n") && !out.contains("MyType"), "{out}");
     // In 25.14, an id that the hook prints addresses another job; here it is reported, and the output is ignored.
-    let (status, out, told) = update("cat >/dev/null; echo ClusterId = 99; echo Far = 1", &[]);
-    assert!(status == 1 && told.contains("ClusterId"), "{status}: {out}{told}");
+    let (status, out, stderr) = update("cat >/dev/null; echo ClusterId = 99; echo Far = 1", &[]);
+    assert!(status == 1 && stderr.contains("ClusterId"), "{status}: {out}{stderr}");
     assert!(!out.contains("ClusterId = 99"), "{out}");
-    let (_, _, told) = update("cat >/dev/null; exit 4", &[]);
-    assert!(told.contains("status 4"), "{told}");
+    let (_, _, stderr) = update("cat >/dev/null; exit 4", &[]);
+    assert!(stderr.contains("status 4"), "{stderr}");
     let cleanup = |script: &str| {
         let place = hooked("JOB_CLEANUP", script);
         translate(place.path(), &["cleanup"], COPY)
     };
-    let (status, out, told) = cleanup("cat >/dev/null; echo JobStatus = 1");
-    assert!(status == 0 && out.contains("JobStatus = 2\n"), "its output counts for nothing: {out}{told}");
-    let (status, _, told) = cleanup("cat >/dev/null; exit 1");
-    assert!(status == 1 && told.contains("status 1"), "{told}");
+    let (status, out, stderr) = cleanup("cat >/dev/null; echo JobStatus = 1");
+    assert!(status == 0 && out.contains("JobStatus = 2\n"), "its output counts for nothing: {out}{stderr}");
+    let (status, _, stderr) = cleanup("cat >/dev/null; exit 1");
+    assert!(status == 1 && stderr.contains("status 1"), "{stderr}");
 }
 
 #[test]
@@ -256,15 +256,18 @@ fn a_finalize_hook_reads_both_ads_and_changes_the_source() {
     let place = hooked("JOB_FINALIZE", script);
     let copy = COPY.replace("JobStatus = 2", "JobStatus = 4\nExitCode = 6");
     let pair = format!("{}------\n{copy}", JOB.trim_end_matches('\n').to_owned() + "\n");
-    let (status, out, told) = translate(place.path(), &["finalize"], &pair);
-    assert_eq!(status, 0, "{out}{told}");
+    let (status, out, stderr) = translate(place.path(), &["finalize"], &pair);
+    assert_eq!(status, 0, "{out}{stderr}");
     assert!(
-        out.contains("ExitCode = 6\n") && out.contains("Sum = 3\n") && told.contains("done with it"),
-        "{out}{told}"
+        out.contains("ExitCode = 6\n") && out.contains("Sum = 3\n") && stderr.contains("done with it"),
+        "{out}{stderr}"
     );
     let place = hooked("JOB_FINALIZE", "cat >/dev/null; echo Sum = 3; exit 2");
-    let (status, out, told) = translate(place.path(), &["finalize"], &pair);
-    assert!(status == 1 && !out.contains("Sum = 3") && told.contains("non-zero return code"), "{out}{told}");
+    let (status, out, stderr) = translate(place.path(), &["finalize"], &pair);
+    assert!(
+        status == 1 && !out.contains("Sum = 3") && stderr.contains("non-zero return code"),
+        "{out}{stderr}"
+    );
 }
 
 /// Explanations of routes have the screen, rows and statuses of `htc-slot-run explain`, with a route in place of a slot.
@@ -288,8 +291,8 @@ fn jobs_without_a_route_are_explained_on_one_screen() {
     jobs += &job(8, "ann", 100, "there");
     jobs += &job(9, "ann", 100, "here");
     let words = ["match", "--explain", "--summary"];
-    let (status, text, said) = translate(place.path(), &words, &jobs);
-    assert_eq!(status, 1, "{text}{said}");
+    let (status, text, stderr) = translate(place.path(), &words, &jobs);
+    assert_eq!(status, 1, "{text}{stderr}");
     assert!(text.starts_with("10 jobs of 4 kinds, 3 routes of 3 kinds: 9 jobs without a route; "), "{text}");
     for expected in [
         "5 jobs like 7.0: no route",
@@ -302,9 +305,10 @@ fn jobs_without_a_route_are_explained_on_one_screen() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    let (status, rows, said) = translate(place.path(), &["match", "--explain", "--summary", "--json"], &jobs);
+    let (status, rows, stderr) =
+        translate(place.path(), &["match", "--explain", "--summary", "--json"], &jobs);
     let rows: serde_json::Value =
-        serde_json::from_str(&rows).unwrap_or_else(|error| panic!("{error}: {said}"));
+        serde_json::from_str(&rows).unwrap_or_else(|error| panic!("{error}: {stderr}"));
     let accepting: Vec<_> =
         rows.as_array().unwrap().iter().map(|row| row["accepting_slots"].as_u64()).collect();
     assert_eq!((status, accepting), (1, vec![Some(0), Some(0), Some(0), Some(1)]));
@@ -332,13 +336,13 @@ fn jobs_are_explained_if_all_matching_routes_are_full() {
         )
     };
     let jobs: String = (0..4).map(|number| job(number, 1)).chain([job(4, 0)]).collect();
-    let (_, told, _) = translate(place.path(), &["match", "--explain"], &jobs);
-    let blocks: Vec<&str> = told.split("\n1.").collect();
-    assert!(blocks[2].contains("candidate: yes"), "{told}");
-    assert!(blocks[3].contains("not a candidate now: routes A, B match, but take no more jobs"), "{told}");
-    assert!(blocks[4].contains("no candidate: no enabled route matches"), "{told}");
-    let (_, told, _) = translate(place.path(), &["match", "--explain", "--jsonl"], &jobs);
-    let full: Vec<serde_json::Value> = told
+    let (_, output, _) = translate(place.path(), &["match", "--explain"], &jobs);
+    let blocks: Vec<&str> = output.split("\n1.").collect();
+    assert!(blocks[2].contains("candidate: yes"), "{output}");
+    assert!(blocks[3].contains("not a candidate now: routes A, B match, but take no more jobs"), "{output}");
+    assert!(blocks[4].contains("no candidate: no enabled route matches"), "{output}");
+    let (_, output, _) = translate(place.path(), &["match", "--explain", "--jsonl"], &jobs);
+    let full: Vec<serde_json::Value> = output
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["full_routes"].clone())
         .collect();
@@ -346,7 +350,7 @@ fn jobs_are_explained_if_all_matching_routes_are_full() {
     assert_eq!(
         full,
         [names(&[]), names(&["A"]), names(&["A", "B"]), names(&["A", "B"]), names(&[])],
-        "{told}"
+        "{output}"
     );
 }
 

@@ -98,13 +98,13 @@ fn pairs_are_found_by_the_ids_in_the_ads() {
             }
         }
     }
-    for (files, wanted) in [
+    for (files, expected) in [
         (&["sources"][..], "job 1.0: no routed job in the input has its id as RoutedFromJobId"),
         (&["routed"], "job 8.0: its source job 2.0 is not in the input"),
     ] {
         let words = [&["finish", "--no-env", "--config-file", "config"][..], files].concat();
         let (status, out, err) = router(place.path(), &words);
-        assert!(status == Some(1) && out.is_empty() && err.contains(wanted), "{status:?} {out}{err}");
+        assert!(status == Some(1) && out.is_empty() && err.contains(expected), "{status:?} {out}{err}");
         assert!(err.contains("hint: RoutedFromJobId of the routed job"), "{err}");
     }
     // A source job that names another routed job is no counterpart.
@@ -127,8 +127,8 @@ fn run_names_each_file_that_it_does_not_read() {
     let (status, _, err) = router(place.path(), &words);
     assert_eq!(status, Some(1), "{err}");
     for name in ["1.0.ads", "a.ad"] {
-        let wanted = format!("{name}' is not read: the file of a job must be called CLUSTER.PROC.ad");
-        assert!(err.contains(&wanted), "{err}");
+        let expected = format!("{name}' is not read: the file of a job must be called CLUSTER.PROC.ad");
+        assert!(err.contains(&expected), "{err}");
     }
     assert!(!err.contains("history"), "{err}");
     let (status, _, err) = router(place.path(), &[&words[..], &["-q"]].concat());
@@ -223,12 +223,12 @@ fn an_explanation_of_a_route_has_hints() {
     let words = ["match", "--explain", "--no-env", "--config-file", "config", "jobs"];
     let (status, out, err) = router(place.path(), &words);
     assert_eq!(status, Some(1), "{out}{err}");
-    for wanted in [
+    for expected in [
         "candidate: yes, but REQUIREMENTS of no route are true",
         "stringListMember() compares case-sensitively; stringListIMember() would be true",
         "TARGET. is undefined in REQUIREMENTS of a route: write the name without a scope",
     ] {
-        assert!(out.contains(wanted), "{wanted}: {out}");
+        assert!(out.contains(expected), "{expected}: {out}");
     }
     let (_, out, _) = router(place.path(), &[&words[..], &["--summary"]].concat());
     assert!(!out.contains("must be quoted"), "the route tests whether the attribute exists: {out}");

@@ -18,8 +18,8 @@ fn a_token_is_sent_if_its_file_is_there() {
         directory.display()
     );
     fs::write(place.file("config"), config).unwrap();
-    let (_, told) = place.run("queue", &["--once"]);
-    assert!(told.contains("token a: there is no file") && told.contains("unknown IDTOKEN a"), "{told}");
+    let (_, output) = place.run("queue", &["--once"]);
+    assert!(output.contains("token a: there is no file") && output.contains("unknown IDTOKEN a"), "{output}");
     assert!(!place.file("queue/2.0.ad").exists());
     fs::create_dir(&directory).unwrap();
     fs::write(&token, "x").unwrap();
@@ -92,10 +92,10 @@ fn copies_of_a_proxy_are_removed_and_the_25_14_behaviour_is_reported() {
         let me = me.filter(|me| !me.uid.is_root());
         let owner = me.as_ref().map_or("nobody", |me| me.name.as_str());
         fs::write(place.file("queue/1.0.ad"), JOB.replace("ana", owner)).unwrap();
-        let (_, told) = place.run("queue", &["--once", "--quirks", quirks]);
-        assert!(told.contains("unknown IDTOKEN nobodys"), "{told}");
-        assert_eq!(told.contains("(proxy-copy-left)"), told_of, "{quirks}: {told}");
-        assert!(!place.file("proxy.1.0").exists(), "{told}");
-        assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{told}");
+        let (_, output) = place.run("queue", &["--once", "--quirks", quirks]);
+        assert!(output.contains("unknown IDTOKEN nobodys"), "{output}");
+        assert_eq!(output.contains("(proxy-copy-left)"), told_of, "{quirks}: {output}");
+        assert!(!place.file("proxy.1.0").exists(), "{output}");
+        assert!(place.read("queue/1.0.ad").contains("Managed = \"Schedd\"\n"), "{output}");
     }
 }

@@ -31,12 +31,12 @@ fn commands_are_run_only_when_asked_to_and_once() {
         let script = place.join("script");
         fs::write(&script, "#!/bin/sh\necho ran >> ran\necho 'SET X 1'\n").unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-        let (status, out, said) = compare(place, &[]);
-        assert_eq!((status, out.as_str()), (3, ""), "{rules}{said}");
-        assert!(said.contains("rules run commands only with --exec"), "{rules}{said}");
+        let (status, out, stderr) = compare(place, &[]);
+        assert_eq!((status, out.as_str()), (3, ""), "{rules}{stderr}");
+        assert!(stderr.contains("rules run commands only with --exec"), "{rules}{stderr}");
         assert!(!place.join("ran").exists(), "{rules}");
-        let (status, out, said) = compare(place, &["--exec"]);
-        assert_eq!(status, 1, "{rules}{out}{said}");
+        let (status, out, stderr) = compare(place, &["--exec"]);
+        assert_eq!(status, 1, "{rules}{out}{stderr}");
         assert_eq!(fs::read_to_string(place.join("ran")).unwrap(), "ran\n", "{rules}");
     }
 }
@@ -44,19 +44,19 @@ fn commands_are_run_only_when_asked_to_and_once() {
 #[test]
 fn rules_that_iterate_are_compared_turn_by_turn() {
     let place = with_other("SET X $(Step)\nTRANSFORM 3\n", "SET X $(Step) + 0\nTRANSFORM 3\n");
-    let (status, out, said) = compare(place.path(), &[]);
-    assert_eq!(status, 1, "{said}");
+    let (status, out, stderr) = compare(place.path(), &[]);
+    assert_eq!(status, 1, "{stderr}");
     assert!(out.contains("turn 2:\n") && out.contains("X = 2") && out.contains("X = 2 + 0"), "{out}");
     fs::write(place.path().join("other"), "N = $(Step)\nSET X $(N)\nTRANSFORM 3\n").unwrap();
-    let (status, out, said) = compare(place.path(), &[]);
-    assert_eq!(status, 0, "{out}{said}");
+    let (status, out, stderr) = compare(place.path(), &[]);
+    assert_eq!(status, 0, "{out}{stderr}");
     assert!(
         out.starts_with("no difference found in ") && out.ends_with(" ads; no condition depends on them\n"),
         "{out}"
     );
     fs::write(place.path().join("other"), "SET X $(Step)\nTRANSFORM 4\n").unwrap();
-    let (status, out, said) = compare(place.path(), &[]);
-    assert_eq!(status, 1, "{said}");
+    let (status, out, stderr) = compare(place.path(), &[]);
+    assert_eq!(status, 1, "{stderr}");
     assert!(out.contains("the first makes 3 from each ad, the second 4"), "{out}");
     let (_, json, _) = compare(place.path(), &["--json"]);
     let record: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -70,7 +70,7 @@ fn included_rules_are_compared_as_they_are() {
     fs::write(place.path().join("b"), "SET X A + 1\n").unwrap();
     assert_eq!(compare(place.path(), &[]).0, 0);
     fs::write(place.path().join("b"), "SET X A + 2\n").unwrap();
-    let (status, out, said) = compare(place.path(), &[]);
-    assert_eq!(status, 1, "{said}");
+    let (status, out, stderr) = compare(place.path(), &[]);
+    assert_eq!(status, 1, "{stderr}");
     assert!(out.contains("A + 2"), "{out}");
 }

@@ -6,7 +6,7 @@ use crate::router::transform_verb::{ADS, call, place};
 /// Returns the findings: rule, line and column of each.
 fn findings(rules: &str) -> Vec<(String, u64, u64)> {
     let place = place(rules, ADS);
-    let (status, out, said) = call("htc-router-translate", &["lint", "--jsonl", "rules"], place.path(), "");
+    let (status, out, stderr) = call("htc-router-translate", &["lint", "--jsonl", "rules"], place.path(), "");
     let found: Vec<_> = out
         .lines()
         .map(|line| {
@@ -17,7 +17,7 @@ fn findings(rules: &str) -> Vec<(String, u64, u64)> {
             (record["rule"].as_str().unwrap().to_owned(), number("line"), number("column"))
         })
         .collect();
-    assert_eq!(status, i32::from(!found.is_empty()), "{said}");
+    assert_eq!(status, i32::from(!found.is_empty()), "{stderr}");
     found
 }
 
@@ -118,9 +118,9 @@ fn statements_after_transform_are_warned_of_and_checked() {
     let rules: Vec<(&str, u64)> = found.iter().map(|(rule, line, _)| (rule.as_str(), *line)).collect();
     assert!([("dead", 3), ("command", 3), ("never", 4)].iter().all(|it| rules.contains(it)), "{rules:?}");
     let place = place("TRANSFORM 2\nSET A 1\n", ADS);
-    let (status, _, said) =
+    let (status, _, stderr) =
         call("htc-router-translate", &["transform", "--rules", "rules", "ads"], place.path(), "");
     let warning =
         "rules:2:1: the statements from here on are never executed: the TRANSFORM on line 1 ends the rules";
-    assert!(status == 0 && said.contains(warning), "{said}");
+    assert!(status == 0 && stderr.contains(warning), "{stderr}");
 }

@@ -58,12 +58,12 @@ fn an_input_is_not_overwritten_under_any_of_its_names() {
     let own = |words: &[&str]| call("htc-router-translate", words, place, "");
     let tool = |words: &[&str]| call("condor_transform_ads", words, place, "");
     for (out, input) in [("ads", "ads"), ("ads", "soft"), ("hard", "ads"), ("soft", "hard")] {
-        let (status, _, said) = own(&["transform", "--rules", "rules", "--ads", input, "--out", out]);
-        assert_eq!(status, 2, "{said}");
-        assert!(said.contains(&format!("--out '{out}' would overwrite the input '{input}'")), "{said}");
-        let (status, _, said) = tool(&["-rules", "rules", "-in", input, "-out", out]);
-        assert_eq!(status, 1, "{said}");
-        assert!(said.contains(&format!("output file '{out}' is the input '{input}'")), "{said}");
+        let (status, _, stderr) = own(&["transform", "--rules", "rules", "--ads", input, "--out", out]);
+        assert_eq!(status, 2, "{stderr}");
+        assert!(stderr.contains(&format!("--out '{out}' would overwrite the input '{input}'")), "{stderr}");
+        let (status, _, stderr) = tool(&["-rules", "rules", "-in", input, "-out", out]);
+        assert_eq!(status, 1, "{stderr}");
+        assert!(stderr.contains(&format!("output file '{out}' is the input '{input}'")), "{stderr}");
     }
     let (status, ..) = own(&["transform", "--rules", "rules", "ads", "--out", "rules"]);
     assert_eq!(status, 2);
@@ -87,13 +87,13 @@ fn the_file_of_items_is_not_overwritten_either() {
     let place = place("SET X \"$(Item)\"\nTRANSFORM from items\n", ADS);
     fs::write(place.path().join("items"), "one\ntwo\n").unwrap();
     let words = ["transform", "--rules", "rules", "ads", "--out", "items"];
-    let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
-    assert_eq!(status, 2, "{said}");
+    let (status, _, stderr) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!(status, 2, "{stderr}");
     assert_eq!(fs::read_to_string(place.path().join("items")).unwrap(), "one\ntwo\n");
     let words = ["-rules", "rules", "-in", "ads", "-out", "items"];
-    let (status, _, said) = call("condor_transform_ads", &words, place.path(), "");
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("output file 'items' is the input 'items'"), "{said}");
+    let (status, _, stderr) = call("condor_transform_ads", &words, place.path(), "");
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("output file 'items' is the input 'items'"), "{stderr}");
     assert_eq!(fs::read_to_string(place.path().join("items")).unwrap(), "one\ntwo\n");
 }
 
@@ -115,9 +115,9 @@ fn an_old_output_file_remains_if_there_is_no_new_one() {
     fs::write(place.path().join("out"), "old\n").unwrap();
     for ads in [&["none"][..], &["ads", "none"]] {
         let words = [&["transform", "--rules", "rules", "--out", "out"], ads].concat();
-        let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
-        assert_eq!(status, 3, "{said}");
-        assert!(said.contains("cannot read 'none'"), "{said}");
+        let (status, _, stderr) = call("htc-router-translate", &words, place.path(), "");
+        assert_eq!(status, 3, "{stderr}");
+        assert!(stderr.contains("cannot read 'none'"), "{stderr}");
         assert_eq!(read(), "old\n");
     }
     fs::write(place.path().join("bad"), "A = 1\n\nB\n").unwrap();
@@ -140,21 +140,21 @@ fn items_without_end_are_refused() {
     let items = fs::File::create(place.path().join("items")).unwrap();
     items.set_len((1 << 30) + 2).unwrap();
     let words = ["transform", "--rules", "rules", "ads"];
-    let (status, _, said) = call("htc-router-translate", &words, place.path(), "");
-    assert_eq!(status, 3, "{said}");
-    assert!(said.contains("can't open item file items: it is larger than 1 GiB"), "{said}");
+    let (status, _, stderr) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!(status, 3, "{stderr}");
+    assert!(stderr.contains("can't open item file items: it is larger than 1 GiB"), "{stderr}");
 }
 
 #[test]
 fn a_statement_without_effect_gives_status_1() {
     for rules in ["SET X 1+\n", "COPY /(/ q\n", "SET X $( A )\n", "RENAME A 1b\n", "EVALSET X 1+\n"] {
-        let (status, out, said) = transform(rules, ADS, &[]);
-        assert_eq!((status, out.as_str()), (1, "A = 1\nB = 2\n\n"), "{rules}{said}");
-        assert!(said.contains("1 problem kept statements from taking effect"), "{said}");
+        let (status, out, stderr) = transform(rules, ADS, &[]);
+        assert_eq!((status, out.as_str()), (1, "A = 1\nB = 2\n\n"), "{rules}{stderr}");
+        assert!(stderr.contains("1 problem kept statements from taking effect"), "{stderr}");
     }
     // A value that evaluates to undefined is stored, as the rules say.
-    let (status, out, said) = transform("EVALSET X Nowhere\n", ADS, &[]);
-    assert_eq!((status, out.as_str()), (0, "A = 1\nB = 2\nX = undefined\n\n"), "{said}");
+    let (status, out, stderr) = transform("EVALSET X Nowhere\n", ADS, &[]);
+    assert_eq!((status, out.as_str()), (0, "A = 1\nB = 2\nX = undefined\n\n"), "{stderr}");
     // The exit status of the tool does not show the failure.
     let place = place("SET X 1+\n", ADS);
     assert_eq!(call("condor_transform_ads", &["-rules", "rules", "ads"], place.path(), "").0, 1);
@@ -166,8 +166,8 @@ fn a_mistake_in_a_parameter_is_shown_with_its_location() {
     let config = "LOG = .\nJOB_TRANSFORM_T @=end\nSET A 1\nSETT B 1\n@end\n";
     fs::write(place.path().join("site.config"), config).unwrap();
     let words = ["lint", "--config-file", "site.config", "--job-transforms", "T"];
-    let (status, out, said) = call("htc-router-translate", &words, place.path(), "");
-    assert_eq!(status, 1, "{said}");
+    let (status, out, stderr) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!(status, 1, "{stderr}");
     let first = out.lines().next().unwrap();
     // The line number is that of the reference, which is the line where the value ends.
     assert!(first.starts_with("JOB_TRANSFORM_T (site.config, line 5):2:1: "), "{out}");
@@ -175,9 +175,9 @@ fn a_mistake_in_a_parameter_is_shown_with_its_location() {
 
 #[test]
 fn a_trace_shows_why_a_transform_does_not_apply() {
-    let (_, _, said) = transform("REQUIREMENTS A > 0 && B > 5\nSET C 1\n", ADS, &["--trace"]);
-    assert!(said.contains("does not apply: rules:1: REQUIREMENTS A > 0 && B > 5\n"), "{said}");
-    assert!(said.contains("`B > 5` is false: B is 2"), "{said}");
+    let (_, _, stderr) = transform("REQUIREMENTS A > 0 && B > 5\nSET C 1\n", ADS, &["--trace"]);
+    assert!(stderr.contains("does not apply: rules:1: REQUIREMENTS A > 0 && B > 5\n"), "{stderr}");
+    assert!(stderr.contains("`B > 5` is false: B is 2"), "{stderr}");
     let (_, out, _) = transform("REQUIREMENTS B > 5\nSET C 1\n", ADS, &["--trace", "--jsonl"]);
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(record["trace"][0]["reason"], "`B > 5` is false: B is 2", "{out}");
@@ -186,13 +186,13 @@ fn a_trace_shows_why_a_transform_does_not_apply() {
 
 #[test]
 fn every_bad_statement_is_reported_in_one_run() {
-    let (status, out, said) = transform("SET X 1+\nSET Y 2\nBOGUS\nCOPY /(/ q\nRENAME A 1b\n", ADS, &[]);
-    assert_eq!((status, out.as_str()), (3, ""), "{said}");
+    let (status, out, stderr) = transform("SET X 1+\nSET Y 2\nBOGUS\nCOPY /(/ q\nRENAME A 1b\n", ADS, &[]);
+    assert_eq!((status, out.as_str()), (3, ""), "{stderr}");
     for line in [1, 3, 4, 5] {
-        assert!(said.contains(&format!("rules:{line}:")), "line {line} is not in\n{said}");
+        assert!(stderr.contains(&format!("rules:{line}:")), "line {line} is not in\n{stderr}");
     }
-    assert!(!said.contains("rules:2:"), "{said}");
-    assert!(said.contains("1 statement would fail for every ad"), "{said}");
+    assert!(!stderr.contains("rules:2:"), "{stderr}");
+    assert!(stderr.contains("1 statement would fail for every ad"), "{stderr}");
 }
 
 #[test]
@@ -204,16 +204,16 @@ fn rules_run_commands_only_when_asked_to() {
         fs::write(&script, "#!/bin/sh\n: > ran\necho 'SET = 1'\n").unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
         for verb in [&["transform", "--rules", "rules", "ads"][..], &["lint", "--rules", "rules"]] {
-            let (status, _, said) = call("htc-router-translate", verb, place, "");
-            assert!(!place.join("ran").exists(), "{verb:?} ran it: {rules}{said}");
+            let (status, _, stderr) = call("htc-router-translate", verb, place, "");
+            assert!(!place.join("ran").exists(), "{verb:?} ran it: {rules}{stderr}");
             if verb[0] == "transform" {
-                assert_ne!(status, 0, "{said}");
-                assert!(said.contains("-exec"), "{said}");
+                assert_ne!(status, 0, "{stderr}");
+                assert!(stderr.contains("-exec"), "{stderr}");
             }
         }
         let words = ["transform", "--exec", "--rules", "rules", "ads"];
-        let (status, _, said) = call("htc-router-translate", &words, place, "");
-        assert_eq!(status, 0, "{said}");
+        let (status, _, stderr) = call("htc-router-translate", &words, place, "");
+        assert_eq!(status, 0, "{stderr}");
         assert!(place.join("ran").exists());
         fs::remove_file(place.join("ran")).unwrap();
         call("condor_transform_ads", &["-rules", "rules", "ads"], place, "");
@@ -226,33 +226,33 @@ fn rules_after_a_refused_command_are_not_skipped() {
     let place = place("include command : ./script\nSET X 1\n", ADS);
     fs::write(place.path().join("condor_config"), "JOB_TRANSFORM_T = SET Y 1\n").unwrap();
     let words = ["transform", "--rules", "rules", "--job-transforms", "T", "ads"];
-    let (status, out, said) = call("htc-router-translate", &words, place.path(), "");
-    assert_eq!((status, out.as_str()), (1, ""), "{said}");
-    assert!(said.contains("cannot include './script'"), "{said}");
+    let (status, out, stderr) = call("htc-router-translate", &words, place.path(), "");
+    assert_eq!((status, out.as_str()), (1, ""), "{stderr}");
+    assert!(stderr.contains("cannot include './script'"), "{stderr}");
 }
 
 #[test]
 fn a_pattern_that_needs_too_many_steps_is_reported() {
     let ads = format!("{}b = 1\n", "A".repeat(60));
-    let (status, out, said) = transform("COPY /(A+)+$/ B\n", &ads, &["--trace"]);
-    assert_eq!((status, out.trim_end()), (1, ads.trim_end()), "{said}");
-    assert!(said.contains("the match limit of the regular expression was reached"), "{said}");
-    assert!(said.contains("rules:1:6:"), "the place is the pattern: {said}");
-    assert!(!said.contains("no attribute matches"), "{said}");
+    let (status, out, stderr) = transform("COPY /(A+)+$/ B\n", &ads, &["--trace"]);
+    assert_eq!((status, out.trim_end()), (1, ads.trim_end()), "{stderr}");
+    assert!(stderr.contains("the match limit of the regular expression was reached"), "{stderr}");
+    assert!(stderr.contains("rules:1:6:"), "the place is the pattern: {stderr}");
+    assert!(!stderr.contains("no attribute matches"), "{stderr}");
 }
 
 #[test]
 fn a_command_with_missing_arguments_reports_what_it_needs() {
-    let wanted = [
+    let expected = [
         ("DELETE", "give one attribute or /regex/"),
         ("RENAME A", "give an attribute or /regex/ and a new name"),
         ("COPY A", "give an attribute or /regex/ and a new name"),
         ("SET A", "give an attribute and a value"),
     ];
-    for (rules, fix) in wanted {
-        let (status, _, said) = transform(&format!("{rules}\n"), ADS, &[]);
+    for (rules, fix) in expected {
+        let (status, _, stderr) = transform(&format!("{rules}\n"), ADS, &[]);
         assert_eq!(status, 3);
-        assert!(said.lines().any(|line| line.trim_end().ends_with(fix)), "{rules}: {said}");
+        assert!(stderr.lines().any(|line| line.trim_end().ends_with(fix)), "{rules}: {stderr}");
     }
 }
 
@@ -292,30 +292,30 @@ fn a_job_transform_of_the_old_syntax_is_applied_with_a_warning_and_ignored_as_th
         let words = [&["transform", "--job-transforms"], words, &["ads"]].concat();
         call("htc-router-translate", &words, place.path(), "")
     };
-    let (status, out, said) = call(&["Old"]);
+    let (status, out, stderr) = call(&["Old"]);
     assert_eq!(
         (status, out.contains("Foo = 1\n"), out.contains("Baz = 1\n")),
         (0, true, true),
-        "{out}{said}"
+        "{out}{stderr}"
     );
     let told =
         "warning: JOB_TRANSFORM_Old has the old syntax, which 25.14's schedd ignores; it is applied here";
-    assert!(said.contains(told), "{said}");
-    let (status, out, said) = call(&["Old", "--quirks", "reference"]);
-    assert_eq!((status, out.contains("Foo"), out.contains("A = 1\n")), (0, false, true), "{out}{said}");
-    assert!(said.contains("which 25.14's schedd ignores; this program ignores it, too"), "{said}");
+    assert!(stderr.contains(told), "{stderr}");
+    let (status, out, stderr) = call(&["Old", "--quirks", "reference"]);
+    assert_eq!((status, out.contains("Foo"), out.contains("A = 1\n")), (0, false, true), "{out}{stderr}");
+    assert!(stderr.contains("which 25.14's schedd ignores; this program ignores it, too"), "{stderr}");
     // For a job transform, the schedd's own value of the parameter is used.
-    let (status, out, said) = call(&["Old,New", "--quirks", "reference"]);
-    assert_eq!((status, out.contains("Schedds = 1\n")), (0, true), "{out}{said}");
+    let (status, out, stderr) = call(&["Old,New", "--quirks", "reference"]);
+    assert_eq!((status, out.contains("Schedds = 1\n")), (0, true), "{out}{stderr}");
 }
 
 #[test]
 fn default_replaces_an_undefined_value_with_a_warning_and_leaves_it_as_25_14_does() {
     let ads = "A = 1\nUndef = undefined\n";
-    let (status, out, said) = transform("DEFAULT Undef 7\nDEFAULT A 8\nDEFAULT New 9\n", ads, &[]);
-    assert_eq!(status, 0, "{said}");
+    let (status, out, stderr) = transform("DEFAULT Undef 7\nDEFAULT A 8\nDEFAULT New 9\n", ads, &[]);
+    assert_eq!(status, 0, "{stderr}");
     assert!(out.contains("A = 1\n") && out.contains("Undef = 7\n") && out.contains("New = 9\n"), "{out}");
-    assert!(said.contains("Undef is undefined and gets the default; in HTCondor 25.14 DEFAULT does not change an attribute whose value is `undefined` (default-keeps-undefined)"), "{said}");
-    let (status, out, said) = transform("DEFAULT Undef 7\n", ads, &["--quirks", "reference"]);
-    assert_eq!((status, out.contains("Undef = undefined\n"), said.as_str()), (0, true, ""), "{out}");
+    assert!(stderr.contains("Undef is undefined and gets the default; in HTCondor 25.14 DEFAULT does not change an attribute whose value is `undefined` (default-keeps-undefined)"), "{stderr}");
+    let (status, out, stderr) = transform("DEFAULT Undef 7\n", ads, &["--quirks", "reference"]);
+    assert_eq!((status, out.contains("Undef = undefined\n"), stderr.as_str()), (0, true, ""), "{out}");
 }

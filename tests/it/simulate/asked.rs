@@ -60,40 +60,40 @@ fn place() -> Place {
 #[test]
 fn why_of_a_job_shows_its_history_and_decisions_with_locations_and_values() {
     let place = place();
-    let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
-    let wanted = "         +0s job 1.0 arrived
+    let output = place.stdout_of(&["simulate", "s.toml", "--why", "1.0"]);
+    let expected = "         +0s job 1.0 arrived
       +0.01s job 1.0 started on slot1
          +1h job 1.0 was evicted from slot1: PREEMPT is true
                  PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
                      is true
                      JobStart = 1793606400
 ";
-    assert!(told.starts_with(wanted), "{told}");
-    let refused = place.well(&["simulate", "s.toml", "--why", "2.0"]);
+    assert!(output.starts_with(expected), "{output}");
+    let refused = place.stdout_of(&["simulate", "s.toml", "--why", "2.0"]);
     let clause = "                 START = TARGET.Owner =!= \"mallory\" (c.conf, line 9)
                      is false
                      TARGET.Owner = \"mallory\"
 ";
     assert!(refused.contains(clause), "{refused}");
     // JSON has the same content.
-    let told = place.well(&["simulate", "s.toml", "--why", "1.0", "--json"]);
-    let story: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let output = place.stdout_of(&["simulate", "s.toml", "--why", "1.0", "--json"]);
+    let story: serde_json::Value = serde_json::from_str(&output).unwrap();
     let decided = &story[0]["happened"][2]["decided"][0];
     assert_eq!(
         (&decided["knob"], &decided["place"]),
         (&"PREEMPT".into(), &"c.conf, line 10".into()),
-        "{told}"
+        "{output}"
     );
-    let (status, told, stderr) = place.run(&["simulate", "s.toml", "--why", "9.0"]);
-    assert_eq!((status, told.as_str()), (2, ""));
+    let (status, output, stderr) = place.run(&["simulate", "s.toml", "--why", "9.0"]);
+    assert_eq!((status, output.as_str()), (2, ""));
     assert!(stderr.contains("this scenario has no job 9.0"), "{stderr}");
 }
 
 #[test]
 fn why_of_a_slot_shows_its_last_change_and_its_current_policy() {
     let place = place();
-    let told = place.well(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
-    let wanted = "slot1 at +1h: Preempting/Vacating
+    let output = place.stdout_of(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
+    let expected = "slot1 at +1h: Preempting/Vacating
 since +1h: Claimed/Retiring: PREEMPT is true
     PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
         is true
@@ -101,8 +101,8 @@ since +1h: Claimed/Retiring: PREEMPT is true
 since +1h: Preempting/Vacating: retirement has ended
 policy at +1h (* = caused the current state):
     START = ";
-    assert!(told.starts_with(wanted), "{told}");
-    assert!(told.contains("  * PREEMPT = "), "{told}");
+    assert!(output.starts_with(expected), "{output}");
+    assert!(output.contains("  * PREEMPT = "), "{output}");
     for (what, said) in [
         ("slot1@7h", "the time is 7h after the start of the scenario, which lasts 6h"),
         ("slto1@1h", "there is no slot 'slto1' at that time\nhint: did you mean slot1@1h?"),
@@ -111,8 +111,8 @@ policy at +1h (* = caused the current state):
         ("@2h", "expected a job such as 1.17, or SLOT@TIME"),
         ("1.2.3", "expected a job such as 1.17, or SLOT@TIME"),
     ] {
-        let (status, told, stderr) = place.run(&["simulate", "s.toml", "--why", what]);
-        assert_eq!((status, told.as_str()), (2, ""), "{what}");
+        let (status, output, stderr) = place.run(&["simulate", "s.toml", "--why", what]);
+        assert_eq!((status, output.as_str()), (2, ""), "{what}");
         assert!(stderr.contains(said), "{what}: {stderr}");
     }
 }
@@ -131,24 +131,24 @@ fn why_names_the_condition_that_decides() {
         "k.toml",
         "length = '4h'\n[[jobs]]\nruns = '3h'\nowner = 'ana'\nmemory = 1\n[[event]]\nat = '30m'\nevery = '30m'\nidle = 0\n",
     );
-    let told = place.well(&["simulate", "k.toml", "--why", "slot1@30m20s"]);
-    let wanted = "        is false\n        because (time() - EnteredCurrentActivity) > 30 is false\n        Activity = ";
-    assert!(told.contains(wanted), "{told}");
-    let told = place.well(&["simulate", "k.toml", "--why", "1.0"]);
-    assert!(told.contains("was evicted from slot1: PREEMPT is true\n"), "{told}");
-    assert!(!told.contains("was evicted from slot1: CONTINUE"), "{told}");
+    let stdout = place.stdout_of(&["simulate", "k.toml", "--why", "slot1@30m20s"]);
+    let expected = "        is false\n        because (time() - EnteredCurrentActivity) > 30 is false\n        Activity = ";
+    assert!(stdout.contains(expected), "{stdout}");
+    let stdout = place.stdout_of(&["simulate", "k.toml", "--why", "1.0"]);
+    assert!(stdout.contains("was evicted from slot1: PREEMPT is true\n"), "{stdout}");
+    assert!(!stdout.contains("was evicted from slot1: CONTINUE"), "{stdout}");
     place.write(
         "c.conf",
         config() + "START = TARGET.Owner == \"ana\" && (KeyboardIdle > 1000000 || TARGET.Site =?= \"x\")\n",
     );
     let sizes = "length = '4h'\n[[jobs]]\nname = 'short'\ncount = 20\nowner = 'ana'\nmemory = [1, 2, 3]\n";
     place.write("n.toml", sizes);
-    let told = place.well(&["simulate", "n.toml"]);
-    let never: Vec<&str> = told.lines().filter(|line| line.starts_with("never ran")).collect();
+    let stdout = place.stdout_of(&["simulate", "n.toml"]);
+    let never: Vec<&str> = stdout.lines().filter(|line| line.starts_with("never ran")).collect();
     let wanted_never = "never ran: 20 of short of ana: no slot was offered a job: START is false in 2 slots: \
         KeyboardIdle > 1000000 || TARGET.Site =?= \"x\" (KeyboardIdle = ";
-    assert!(never.len() == 1 && never[0].starts_with(wanted_never), "{told}");
-    assert!(never[0].ends_with("without a job == gives undefined where =?= gives false"), "{told}");
+    assert!(never.len() == 1 && never[0].starts_with(wanted_never), "{stdout}");
+    assert!(never[0].ends_with("without a job == gives undefined where =?= gives false"), "{stdout}");
 }
 
 /// A condition on Activity is true while the job is Busy, but not when it leaves. The explanation shows the values at the time of
@@ -157,36 +157,36 @@ fn why_names_the_condition_that_decides() {
 fn why_shows_the_values_at_the_time_of_the_decision() {
     let place = place();
     place.write("c.conf", config() + "PREEMPT = Activity == \"Busy\" && TotalJobRunTime > 600\n");
-    let told = place.well(&["simulate", "s.toml", "--why", "1.0"]);
-    assert!(told.contains("                     Activity = \"Busy\"\n"), "{told}");
+    let stdout = place.stdout_of(&["simulate", "s.toml", "--why", "1.0"]);
+    assert!(stdout.contains("                     Activity = \"Busy\"\n"), "{stdout}");
     // For a parameter that an event sets later, the location of that setting is shown.
     place.write(
         "r.toml",
         "length = '1h'\n[[jobs]]\nruns = '2h'\n[[event]]\nat = '20m'\nknobs = { PREEMPT = 'true' }\n",
     );
-    let told = place.well(&["simulate", "r.toml", "--why", "1.0"]);
-    assert!(told.contains("PREEMPT = true (r.toml, line 6)"), "{told}");
+    let stdout = place.stdout_of(&["simulate", "r.toml", "--why", "1.0"]);
+    assert!(stdout.contains("PREEMPT = true (r.toml, line 6)"), "{stdout}");
 }
 
 #[test]
 fn compare_shows_changes_and_the_first_job_with_another_course() {
     let place = place();
     place.write("new.conf", config().replace("3600", "7300"));
-    let (status, told, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
-    assert_eq!((status, stderr.as_str()), (1, ""), "{told}");
-    assert!(told.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{told}");
-    let completed = told.lines().find(|line| line.starts_with("jobs completed ")).unwrap_or_default();
-    assert!(completed.split_whitespace().eq(["jobs", "completed", "0", "3", "+3"]), "{told}");
-    let wanted = "the first job with a different result is 1.0:
+    let (status, output, stderr) = place.run(&["simulate", "s.toml", "--compare", "new.conf"]);
+    assert_eq!((status, stderr.as_str()), (1, ""), "{output}");
+    assert!(output.starts_with("before: c.conf\nafter:  new.conf\n\n  "), "{output}");
+    let completed = output.lines().find(|line| line.starts_with("jobs completed ")).unwrap_or_default();
+    assert!(completed.split_whitespace().eq(["jobs", "completed", "0", "3", "+3"]), "{output}");
+    let expected = "the first job with a different result is 1.0:
     before: at +1h it was evicted from slot1: PREEMPT is true
                 PREEMPT = (time() - JobStart) > 3600 (c.conf, line 10)
                     is true
                     JobStart = 1793606400
     after:  at +2h it ended with status 0
 ";
-    assert!(told.ends_with(wanted), "{told}");
-    let (status, told, _) = place.run(&["simulate", "s.toml", "--compare", "c.conf"]);
-    assert!(status == 0 && told.ends_with("\nevery job has the same result\n"), "{told}");
+    assert!(output.ends_with(expected), "{output}");
+    let (status, output, _) = place.run(&["simulate", "s.toml", "--compare", "c.conf"]);
+    assert!(status == 0 && output.ends_with("\nevery job has the same result\n"), "{output}");
     for words in [["--compare", "new.conf", "--svg", "x.svg"], ["--why", "1.0", "--html", "x.html"]] {
         let mut all = vec!["simulate", "s.toml"];
         all.extend(words);
@@ -203,12 +203,12 @@ fn a_history_is_simulated() {
         "h.toml",
         "length = '1h'\n[[jobs]]\nname = 'history'\nfrom = 'jobs.ads'\n[knobs]\nSTART = 'True'\n",
     );
-    let told = place.well(&["simulate", "h.toml", "--why", "7.0"]);
-    assert!(told.ends_with("     +10m job 7.0 ended with status 3\n"), "{told}");
-    let told = place.well(&["simulate", "h.toml", "--why", "8.4"]);
+    let stdout = place.stdout_of(&["simulate", "h.toml", "--why", "7.0"]);
+    assert!(stdout.ends_with("     +10m job 7.0 ended with status 3\n"), "{stdout}");
+    let stdout = place.stdout_of(&["simulate", "h.toml", "--why", "8.4"]);
     assert!(
-        told.contains("+5m job 8.4 arrived\n") && told.contains(" job 8.4 ended with status 0\n"),
-        "{told}"
+        stdout.contains("+5m job 8.4 arrived\n") && stdout.contains(" job 8.4 ended with status 0\n"),
+        "{stdout}"
     );
     let summary = place.row(&["simulate", "h.toml", "--json"]);
     assert_eq!(summary["jobs"]["completed"], 2);
@@ -245,31 +245,31 @@ fn simulated_hooks_hang_fail_print_nonsense_and_take_time() {
     );
     assert_eq!(fetch["nothing"], 10, "{fetch}");
     place.write("d.toml", "length = '10m'\nfetch_takes = '20s'\n[[jobs]]\nruns = '1m'\nmemory = 1\n");
-    let told = place.well(&["simulate", "d.toml", "--events"]);
-    assert!(told.contains("   +20.000 slot1: state Claimed/Busy"), "{told}");
+    let stdout = place.stdout_of(&["simulate", "d.toml", "--events"]);
+    assert!(stdout.contains("   +20.000 slot1: state Claimed/Busy"), "{stdout}");
 }
 
 #[test]
 #[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn events_of_every_kind_take_effect_at_their_time() {
     let place = place();
-    let tried = |keys: &str, wanted: &[(&str, f64, f64)]| {
+    let tried = |keys: &str, expected: &[(&str, f64, f64)]| {
         place.write("k.toml", format!("start = 2026-11-02 08:00:00\nlength = '2d'\n{keys}"));
-        let told = place.well(&["simulate", "k.toml", "--events"]);
-        for (state, from, to) in wanted {
+        let stdout = place.stdout_of(&["simulate", "k.toml", "--events"]);
+        for (state, from, to) in expected {
             let fits = |line: &&str| {
                 let at: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
                 line.contains(state) && (*from..=*to).contains(&at)
             };
-            let found = told.lines().find(fits);
-            assert!(found.is_some(), "{keys}: no {state} from {from} to {to}: {told}");
+            let found = stdout.lines().find(fits);
+            assert!(found.is_some(), "{keys}: no {state} from {from} to {to}: {stdout}");
         }
         // With --every-poll, the events are the same.
-        let naive = place.well(&["simulate", "k.toml", "--events", "--every-poll"]);
-        let states = |told: &str| {
-            told.lines().filter(|line| line.contains(": state ")).map(str::to_owned).collect::<Vec<_>>()
+        let naive = place.stdout_of(&["simulate", "k.toml", "--events", "--every-poll"]);
+        let states = |stdout: &str| {
+            stdout.lines().filter(|line| line.contains(": state ")).map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(states(&told), states(&naive), "{keys}");
+        assert_eq!(states(&stdout), states(&naive), "{keys}");
     };
     let owner = |when: &str| format!("[knobs]\nIS_OWNER = '{when}'\nSLOTS_CONNECTED_TO_KEYBOARD = 1\n");
     tried(
@@ -328,9 +328,9 @@ fn slot_types_with_their_own_policies_are_evaluated_in_time() {
         "t.toml",
         "length = '2h'\n[[jobs]]\ncount = 3\nruns = '90m'\n[[event]]\nat = '1h'\nidle = 0\n",
     );
-    let told = place.well(&["simulate", "t.toml", "--events"]);
-    let suspended: Vec<&str> = told.lines().filter(|line| line.contains("Claimed/Suspended")).collect();
-    assert!(!suspended.is_empty() && suspended.iter().all(|line| line.contains("slot2: ")), "{told}");
+    let stdout = place.stdout_of(&["simulate", "t.toml", "--events"]);
+    let suspended: Vec<&str> = stdout.lines().filter(|line| line.contains("Claimed/Suspended")).collect();
+    assert!(!suspended.is_empty() && suspended.iter().all(|line| line.contains("slot2: ")), "{stdout}");
 }
 
 /// The number of counted fetches is the same as if every fetch were made.
@@ -369,17 +369,17 @@ fn explain_uses_slot_ads_of_a_pool_and_assumed_values() {
         words.extend(more);
         place.run(&words)
     };
-    let (status, told, stderr) = ask(&["slot1@one"]);
+    let (status, output, stderr) = ask(&["slot1@one"]);
     assert_eq!((status, stderr.as_str()), (1, ""));
-    assert!(told.starts_with("slot1@one refuses job 7.0: START is not true for this job: LoadAvg < 0.3 is false (LoadAvg = 0.8)\n"), "{told}");
-    let (status, told, _) = ask(&["--set", "LoadAvg=0"]);
-    assert_eq!((status, told.matches(" accepts job ").count()), (0, 4), "{told}");
-    let (_, told, _) = ask(&["--json"]);
-    let all: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert!(output.starts_with("slot1@one refuses job 7.0: START is not true for this job: LoadAvg < 0.3 is false (LoadAvg = 0.8)\n"), "{output}");
+    let (status, output, _) = ask(&["--set", "LoadAvg=0"]);
+    assert_eq!((status, output.matches(" accepts job ").count()), (0, 4), "{output}");
+    let (_, output, _) = ask(&["--json"]);
+    let all: serde_json::Value = serde_json::from_str(&output).unwrap();
     assert_eq!(
         (all[0]["details"][0]["attribute"].as_str(), all[0]["details"][0]["text"].as_str()),
         (Some("START"), Some("LoadAvg < 0.3")),
-        "{told}"
+        "{output}"
     );
     let (status, _, stderr) = ask(&["slot9"]);
     assert!(status == 3 && stderr.contains("no ad has the Name 'slot9'"), "{stderr}");
@@ -393,22 +393,22 @@ fn explain_compares_configurations_clause_by_clause() {
     std::fs::create_dir(&execute).unwrap();
     place.write("c.conf", &base);
     place.write("new.conf", base.replace("500", "950"));
-    let (status, told, stderr) =
+    let (status, output, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
-    assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
-    let wanted = "before: c.conf\nafter:  new.conf\n\nslot1: accepts 1 of 2 jobs before, 1 after
+    assert_eq!((status, stderr.as_str()), (0, ""), "{output}");
+    let expected = "before: c.conf\nafter:  new.conf\n\nslot1: accepts 1 of 2 jobs before, 1 after
     Start: TARGET.Owner =!= \"mallory\": refuses 1 before, 1 after
     Start: TARGET.RequestMemory < 500: refuses 1 before, none after
 ";
-    assert_eq!(told, wanted);
+    assert_eq!(output, expected);
     // A missing EXECUTE has no effect on policy: it is reported once, and the slots are explained.
     std::fs::remove_dir(&execute).unwrap();
-    let (status, told, stderr) =
+    let (status, output, stderr) =
         place.run(&["explain", "--ads", "jobs.ads", "--compare", "new.conf", "slot1"]);
-    assert_eq!((status, told.as_str()), (0, wanted));
+    assert_eq!((status, output.as_str()), (0, expected));
     assert_eq!(stderr.matches("the slots behave as if it existed").count(), 1, "{stderr}");
-    let (_, told, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
-    assert!(told.contains("[Start: c.conf, line 9]"), "{told}");
+    let (_, output, _) = place.run(&["explain", "--ads", "jobs.ads", "slot2"]);
+    assert!(output.contains("[Start: c.conf, line 9]"), "{output}");
     // Jobs are read in the evaluation mode of the configuration; only strict mode accepts leading zeros.
     place.write("zeros.ads", "Owner = \"a\"\nRequestMemory = 0100\n");
     let ask = || place.run(&["explain", "--ads", "zeros.ads", "slot1"]).2.contains("`0100` is not a number");
@@ -434,14 +434,14 @@ fn explain_uses_the_attributes_of_cron_jobs() {
     place.write("given", "NodeIsHealthy = true\n");
     place.write("bad", "this is not a valid attribute\n");
     let ask = |more: &[&str]| place.run(&[&["explain", "slot1", "--ads", "one.ad"], more].concat());
-    let (status, told, _) = ask(&[]);
+    let (status, output, _) = ask(&[]);
     assert!(
-        status == 1 && told.contains("NodeIsHealthy =?= true is false (NodeIsHealthy = undefined)"),
-        "{told}"
+        status == 1 && output.contains("NodeIsHealthy =?= true is false (NodeIsHealthy = undefined)"),
+        "{output}"
     );
     for words in [&["--cron", "given"][..], &["--run-cron"], &["--set", "NodeIsHealthy=true"]] {
-        let (status, told, stderr) = ask(words);
-        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
+        let (status, output, stderr) = ask(words);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {output}");
     }
     let (status, _, stderr) = ask(&["--cron", "bad"]);
     assert!(
@@ -476,24 +476,28 @@ fn slots_and_routes_have_the_same_scenario_format() {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    let (status, told, stderr) = router(&[]);
+    let (status, report, stderr) = router(&[]);
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
         stderr.contains("'[queue]' is for slots (htc-slot-run simulate) and has no effect here"),
         "{stderr}"
     );
     assert!(
-        told.starts_with(
+        report.starts_with(
             "2h: 20 jobs arrived, 20 finished, 0 without a route at the end, 0 removed as routed jobs\n"
         ),
-        "{told}"
+        "{report}"
     );
-    assert!(told.contains("\nfar        20        20        0        5"), "{told}");
-    let (_, told, _) = router(&["--json"]);
-    let totals: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((&totals[0]["finished"], &totals[0]["routes"][0]["most"]), (&20.into(), &5.into()), "{told}");
-    let (_, told, _) = router(&["--events"]);
-    assert!(told.lines().count() > 100, "{told}");
+    assert!(report.contains("\nfar        20        20        0        5"), "{report}");
+    let (_, report, _) = router(&["--json"]);
+    let totals: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(
+        (&totals[0]["finished"], &totals[0]["routes"][0]["most"]),
+        (&20.into(), &5.into()),
+        "{report}"
+    );
+    let (_, report, _) = router(&["--events"]);
+    assert!(report.lines().count() > 100, "{report}");
     let (status, _, stderr) = place.run(&["simulate", "r.toml"]);
     assert!(status == 0 && stderr.contains("'wait' is for routes"), "{stderr}");
     assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("man/htc-scenario.5").exists());
@@ -504,21 +508,21 @@ fn slots_and_routes_have_the_same_scenario_format() {
 fn why_names_the_line_of_a_value_that_equals_the_default() {
     let place = place();
     place.write("c.conf", config() + "KILL = False\nWANT_VACATE = True\n");
-    let told = place.well(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
-    for (line, wanted) in [(11, "KILL = false"), (12, "WANT_VACATE = true")] {
-        assert!(told.contains(&format!("{wanted} (c.conf, line {line})")), "{told}");
+    let stdout = place.stdout_of(&["simulate", "s.toml", "--why", "slot1@09:00:10"]);
+    for (line, expected) in [(11, "KILL = false"), (12, "WANT_VACATE = true")] {
+        assert!(stdout.contains(&format!("{expected} (c.conf, line {line})")), "{stdout}");
     }
-    assert!(told.contains("SUSPEND = false (default)"), "{told}");
-    assert!(told.contains(" (* = caused the current state):\n"), "{told}");
+    assert!(stdout.contains("SUSPEND = false (default)"), "{stdout}");
+    assert!(stdout.contains(" (* = caused the current state):\n"), "{stdout}");
 }
 
 /// As for other descriptors, events are written as JSON, followed by the summary.
 #[test]
 fn events_for_descriptor_1_are_json() {
     let place = place();
-    let told = place.well(&["simulate", "s.toml", "--events", "fd:1"]);
-    let (events, rest): (Vec<&str>, Vec<&str>) = told.lines().partition(|line| line.starts_with('{'));
-    assert!(events.len() > 5 && rest.iter().any(|line| line.starts_with("waits of the")), "{told}");
+    let stdout = place.stdout_of(&["simulate", "s.toml", "--events", "fd:1"]);
+    let (events, rest): (Vec<&str>, Vec<&str>) = stdout.lines().partition(|line| line.starts_with('{'));
+    assert!(events.len() > 5 && rest.iter().any(|line| line.starts_with("waits of the")), "{stdout}");
     for event in events {
         let event: serde_json::Value = serde_json::from_str(event).unwrap();
         assert!(event["event"].is_string(), "{event}");
@@ -547,13 +551,13 @@ fn a_missing_request_is_fixed_by_a_key_of_the_scenario() {
     let config = CONFIG.replace("SLOT_TYPE_1_PARTITIONABLE = False", "SLOT_TYPE_1_PARTITIONABLE = True");
     let place = Place::new(&config.replace("NUM_SLOTS_TYPE_1 = 2", "NUM_SLOTS_TYPE_1 = 1"));
     let jobs = "length = '2h'\n[[jobs]]\ncpus = 1\nmemory = 10\nruns = '10m'\n";
-    let (_, told, _) = place.play(jobs, &[]);
+    let (_, output, _) = place.play(jobs, &[]);
     assert!(
-        told.contains(
+        output.contains(
             "add a line such as 'disk = 1048576' to the [[jobs]] of the scenario: it sets RequestDisk"
         ),
-        "{told}"
+        "{output}"
     );
-    let (_, told, _) = place.play(&format!("{jobs}disk = 10\n"), &[]);
-    assert!(!told.contains("never ran:"), "{told}");
+    let (_, output, _) = place.play(&format!("{jobs}disk = 10\n"), &[]);
+    assert!(!output.contains("never ran:"), "{output}");
 }

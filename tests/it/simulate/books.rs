@@ -48,9 +48,9 @@ fn number(value: &Value) -> u64 {
 #[test]
 #[ignore = "takes 5 to 30 s of processor time: `.ci/full combinations`"]
 fn no_job_is_lost_and_no_resource_is_oversold() {
-    let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
-    let (seeds, jobs) = (wanted("SIMULATE_SEEDS").unwrap_or(1), wanted("SIMULATE_JOBS").unwrap_or(400));
-    let days = wanted("SIMULATE_DAYS").unwrap_or(2);
+    let expected = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let (seeds, jobs) = (expected("SIMULATE_SEEDS").unwrap_or(1), expected("SIMULATE_JOBS").unwrap_or(400));
+    let days = expected("SIMULATE_DAYS").unwrap_or(2);
     let place = Place::new(
         "NETWORK_INTERFACE = 127.0.0.1\nDISK = 100000000\nSLOT_TYPE_1_PARTITIONABLE = True\nNUM_SLOTS_TYPE_1 = 1\n\
          SLOT_TYPE_1 = 100%\nFetchWorkDelay = 60\nPOLLING_INTERVAL = 30\nSLOTS_CONNECTED_TO_KEYBOARD = 9\nSUSPEND = KeyboardIdle < 60\n\
@@ -65,13 +65,13 @@ fn no_job_is_lost_and_no_resource_is_oversold() {
          resume = true\n[[hook]]\ntype = 'FETCH_WORK'\npercent = 1\nprints = 'nonsense'\n"
             .replace("DAYS", &days.to_string()),
     );
-    for seed in wanted("SIMULATE_FROM").unwrap_or(1)..=seeds {
+    for seed in expected("SIMULATE_FROM").unwrap_or(1)..=seeds {
         let run = |words: &[&str]| {
             let seed = seed.to_string();
-            let (status, told, stderr) =
+            let (status, output, stderr) =
                 place.run(&[&["simulate", "s.toml", "--seed", &seed], words].concat());
             assert_eq!(status, 0, "seed {seed}: {stderr}");
-            told
+            output
         };
         let all: Value = serde_json::from_str(&run(&["--json"])).unwrap();
         let summary = &all[0];
@@ -138,8 +138,8 @@ fn a_simulation_takes_the_same_course_as_a_real_run() {
         |cluster: u32, more: &str| format!("ClusterId = {cluster}\nProcId = 0\nOwner = \"nobody\"\n{more}");
     let point = Point::new()
         .hook("starter", starter)
-        .knob("PREEMPT = TARGET.ClusterId == 2 && (time() - JobStart) > 1")
-        .knob("START = TARGET.Wanted =!= false")
+        .parameter("PREEMPT = TARGET.ClusterId == 2 && (time() - JobStart) > 1")
+        .parameter("START = TARGET.Wanted =!= false")
         .job("1", &job(1, ""))
         .job("2", &job(2, ""))
         .job("3", &job(3, "Wanted = false\n"));

@@ -15,9 +15,9 @@ fn from(seconds: u32) -> String {
 
 /// Returns the output of `simulate` for a valid scenario.
 fn report(place: &Place, scenario: &str, words: &[&str]) -> String {
-    let (status, told, stderr) = place.play(scenario, words);
-    assert_eq!((status, stderr.as_str()), (0, ""), "{told}");
-    told
+    let (status, output, stderr) = place.play(scenario, words);
+    assert_eq!((status, stderr.as_str()), (0, ""), "{output}");
+    output
 }
 
 /// Returns the line that begins with this text.
@@ -31,9 +31,9 @@ fn five_more_minutes_of_waiting_are_a_difference() {
     let place = Place::new(&from(3450));
     place.write("after.conf", from(3750));
     let scenario = "start = 2026-11-02 08:00:00\nlength = '4h'\n[[jobs]]\ncount = 21\nruns = '10m'\n";
-    let (status, told, _) = place.play(scenario, &["--compare", "after.conf"]);
-    assert_eq!(status, 1, "{told}");
-    let row: Vec<&str> = line(&told, "median wait").split_whitespace().collect();
+    let (status, output, _) = place.play(scenario, &["--compare", "after.conf"]);
+    assert_eq!(status, 1, "{output}");
+    let row: Vec<&str> = line(&output, "median wait").split_whitespace().collect();
     assert_eq!(row, ["median", "wait", "57m30s", "1h02m", "+5m"]);
 }
 
@@ -110,12 +110,12 @@ fn a_hibernating_machine_accepts_no_job_until_it_is_woken() {
 #[test]
 fn daemon_shutdown_ends_a_machine() {
     let scenario = "length = '8h'\n[[jobs]]\ncount = 9\nevery = '1h'\nruns = '30m'\n";
-    for (knob, preempted) in [("DAEMON_SHUTDOWN", 0), ("DAEMON_SHUTDOWN_FAST", 1)] {
+    for (parameter, preempted) in [("DAEMON_SHUTDOWN", 0), ("DAEMON_SHUTDOWN_FAST", 1)] {
         let place = Place::new(&format!(
-            "{CONFIG}MaxJobRetirementTime = 3600\n{knob} = (time() - DaemonStartTime) > 3660\n"
+            "{CONFIG}MaxJobRetirementTime = 3600\n{parameter} = (time() - DaemonStartTime) > 3660\n"
         ));
         let summary = place.summary(scenario, &[]);
-        assert_eq!(summary["ended"], format!("{knob} is true"), "{summary}");
+        assert_eq!(summary["ended"], format!("{parameter} is true"), "{summary}");
         assert_eq!(summary["jobs"]["preempted"], preempted, "{summary}");
         assert_eq!(summary["jobs"]["completed"], 2 - preempted, "{summary}");
     }
@@ -202,9 +202,9 @@ fn jobs_that_never_start_have_no_waits() {
 fn the_history_of_a_job_has_no_gaps() {
     let place = Place::new(CONFIG);
     let scenario = "length = '2d'\n[[jobs]]\ncount = 3\nruns = '25h30m'\n";
-    let (_, told, _) = place.play(scenario, &["--why", "1.2"]);
-    assert!(told.contains("no slot was offered the job for 1d01h"), "{told}");
-    assert!(told.contains("+1d01h3"), "times are precise to the minute: {told}");
+    let (_, output, _) = place.play(scenario, &["--why", "1.2"]);
+    assert!(output.contains("no slot was offered the job for 1d01h"), "{output}");
+    assert!(output.contains("+1d01h3"), "times are precise to the minute: {output}");
 }
 
 #[test]

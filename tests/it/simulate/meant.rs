@@ -16,20 +16,20 @@ fn jobs_are_offered_one_by_one_if_policy_refers_to_their_ids() {
     let scenario = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\n";
     let spread = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nevery = 200\nruns = '10m'\n";
     let by_ad = "start = 1700000000\nlength = '5h'\n[[jobs]]\ncount = 10\nruns = '10m'\nad = 'Odd = ProcId % 2 == 1'\n";
-    for (scenario, start, ran) in [
+    for (scenario, start, run) in [
         (scenario, "TARGET.ProcId % 2 == 1", 5),
         (spread, "TARGET.QDate > 1700000900", 5),
         (by_ad, "TARGET.Odd", 5),
         (scenario, "TARGET.ClusterId == 1", 10),
         (scenario, "TARGET.Owner == \"nobody\"", 0),
     ] {
-        let knob = format!("START={start}");
-        let summary = place.summary(scenario, &["--param", &knob]);
-        assert_eq!(summary["jobs"]["completed"], ran, "{start}: {summary}");
+        let parameter = format!("START={start}");
+        let summary = place.summary(scenario, &["--param", &parameter]);
+        assert_eq!(summary["jobs"]["completed"], run, "{start}: {summary}");
     }
-    let (status, told, _) =
+    let (status, output, _) =
         place.play(scenario, &["--param", "START=TARGET.ProcId % 2 == 1", "--why", "1.1"]);
-    assert!(status == 0 && told.contains("job 1.1 ended with status 0"), "{told}");
+    assert!(status == 0 && output.contains("job 1.1 ended with status 0"), "{output}");
 }
 
 #[test]
@@ -40,13 +40,13 @@ fn priorities_apply_wherever_they_are_set() {
             "length = '2h'\n[queue]\norder = 'priority'\n[[machine]]\nslots = 1\n[[jobs]]\nname = 'low'\nruns = '10m'\n{low}\n\
              [[jobs]]\nname = 'high'\nruns = '10m'\n{high}\n"
         );
-        let (status, told, stderr) = place.play(&scenario, &["--events"]);
+        let (status, output, stderr) = place.play(&scenario, &["--events"]);
         assert_eq!((status, stderr.as_str()), (0, ""));
         let began =
-            told.lines().find(|line| line.contains(": state Claimed/Busy") || line.contains("starter"));
+            output.lines().find(|line| line.contains(": state Claimed/Busy") || line.contains("starter"));
         let began =
-            told.lines().find(|line| line.contains("accepted")).or(began).unwrap_or_default().to_owned();
-        assert!(began.contains("2.0"), "{low} {high}: {began}\n{told}");
+            output.lines().find(|line| line.contains("accepted")).or(began).unwrap_or_default().to_owned();
+        assert!(began.contains("2.0"), "{low} {high}: {began}\n{output}");
     };
     first("ad = 'JobPrio = 1'", "ad = 'JobPrio = 20'");
     first("priority = -5", "");
@@ -74,8 +74,8 @@ fn skipped_jobs_of_a_history_are_reported() {
     let place = Place::new(CONFIG);
     place.write("h.ads", HISTORY);
     let scenario = "length = '2h'\n[[jobs]]\nfrom = 'h.ads'\nowner = 'x'\nmemory = 5\nwithin = '1h'\n";
-    let (status, told, stderr) = place.play(scenario, &["--json"]);
-    let summary: Value = serde_json::from_str(&told).unwrap();
+    let (status, output, stderr) = place.play(scenario, &["--json"]);
+    let summary: Value = serde_json::from_str(&output).unwrap();
     assert_eq!((status, &summary[0]["jobs"]["completed"]), (0, &2.into()), "{stderr}");
     for said in [
         "h.ads:7: this ad has no QDate",
@@ -89,8 +89,8 @@ fn skipped_jobs_of_a_history_are_reported() {
         assert!(stderr.contains(said), "'{said}' is not in\n{stderr}");
     }
     // The run time does not include the time of suspension.
-    let (_, told, again) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &["--why", "4.0"]);
-    assert!(told.ends_with("+12m job 4.0 ended with status 0\n"), "{told}");
+    let (_, output, again) = place.play("length = '2h'\n[[jobs]]\nfrom = 'h.ads'\n", &["--why", "4.0"]);
+    assert!(output.ends_with("+12m job 4.0 ended with status 0\n"), "{output}");
     // The scenario is simulated twice, but the line is reported once.
     assert_eq!(again.matches("h.ads:7:").count(), 1, "{again}");
     place.write("h.ads", "ClusterId = 2\nOwner = \"ben\"\n");
@@ -138,12 +138,12 @@ fn jobs_are_read_from_every_kind_of_input() {
 fn several_patterns_of_one_machine_are_combined() {
     let place = Place::new(CONFIG);
     let changes = |text: &str| {
-        let (status, told, stderr) = place.play(text, &["--events"]);
+        let (status, output, stderr) = place.play(text, &["--events"]);
         assert_eq!((status, stderr.as_str()), (0, ""), "{text}");
         let is_change =
             |line: &&str| line.contains("slot1: state Owner") || line.contains("slot1: state Unclaimed");
         let time = |line: &str| line.split_whitespace().next().unwrap().parse::<f64>().unwrap();
-        told.lines().filter(is_change).map(|line| (time(line), line.contains("Owner"))).collect::<Vec<_>>()
+        output.lines().filter(is_change).map(|line| (time(line), line.contains("Owner"))).collect::<Vec<_>>()
     };
     let head = "start = 2026-11-02 08:00:00\nlength = '12h'\n[knobs]\nUPDATE_INTERVAL = 60\nSLOTS_CONNECTED_TO_KEYBOARD = 2\n";
     let hours = |table: &str, hours: &str, more: &str| {
@@ -169,8 +169,8 @@ fn several_patterns_of_one_machine_are_combined() {
 fn sizes_have_no_upper_limit() {
     let place = Place::new(CONFIG);
     let scenario = "length = '1h'\n[[jobs]]\ndisk = '10T'\nruns = 60\n";
-    let (_, told, _) = place.play(scenario, &["--why", "1.0"]);
-    assert!(told.contains("RequestDisk = 10737418240"), "{told}");
+    let (_, output, _) = place.play(scenario, &["--why", "1.0"]);
+    assert!(output.contains("RequestDisk = 10737418240"), "{output}");
 }
 
 /// A refused job is offered again as soon as START may have changed, not only after `retry`.
@@ -179,11 +179,11 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     let place = Place::new(CONFIG);
     let head = "start = 2026-11-02 17:00:00\nlength = '6h'\n[[jobs]]\nat = '17:50'\nruns = '5m'\n";
     let began = |scenario: &str, start: &str| {
-        let knob = format!("START={start}");
-        place.summary(scenario, &["--param", &knob]);
-        let (_, told, _) = place.play(scenario, &["--param", &knob, "--why", "1.0"]);
+        let parameter = format!("START={start}");
+        place.summary(scenario, &["--param", &parameter]);
+        let (_, output, _) = place.play(scenario, &["--param", &parameter, "--why", "1.0"]);
         let line =
-            told.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{told}"));
+            output.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{output}"));
         line.split_whitespace().next().unwrap().to_owned()
     };
     // START changes when the clock reaches 18:00, not an hour after 17:50.
@@ -200,10 +200,11 @@ fn a_refused_job_is_offered_again_when_start_may_have_changed() {
     let full = "length = '6h'\n[[jobs]]\ncount = 2\nruns = '20m'\ncpus = 1\nmemory = 100\ndisk = 1\n\
         [[jobs]]\nat = '5m'\ncpus = 2\nmemory = 100\ndisk = 1\nruns = '5m'\n";
     place.summary(full, &[]);
-    let (_, told, _) = place.play(full, &["--why", "2.0"]);
-    let line = told.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{told}"));
+    let (_, output, _) = place.play(full, &["--why", "2.0"]);
+    let line =
+        output.lines().find(|line| line.contains(" started on ")).unwrap_or_else(|| panic!("{output}"));
     let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
-    assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{told}");
+    assert!(minutes.parse::<u32>().is_ok_and(|minutes| (20..50).contains(&minutes)), "{output}");
 }
 
 /// If its policy refers to another slot, a slot is offered a refused job again as soon as the other slot has changed, not only
@@ -213,22 +214,24 @@ fn a_refused_job_is_offered_again_when_another_slot_has_changed() {
     let place = Place::new(CONFIG);
     let scenario =
         "length = '3h'\n[[jobs]]\nruns = '10m'\nad = 'First = true'\n[[jobs]]\nat = '2m'\nruns = '5m'\n";
-    let ran = |start: &str, more: &[&str]| {
-        let knob = format!("START={start}");
-        let words = [&["--param", &knob], more].concat();
+    let run = |start: &str, more: &[&str]| {
+        let parameter = format!("START={start}");
+        let words = [&["--param", &parameter], more].concat();
         place.summary(scenario, &words);
-        let (_, told, _) = place.play(scenario, &[&words, &["--why", "2.0"][..]].concat());
-        let line =
-            told.lines().find(|line| line.contains(" started on slot2")).unwrap_or_else(|| panic!("{told}"));
+        let (_, output, _) = place.play(scenario, &[&words, &["--why", "2.0"][..]].concat());
+        let line = output
+            .lines()
+            .find(|line| line.contains(" started on slot2"))
+            .unwrap_or_else(|| panic!("{output}"));
         let minutes = line.trim().strip_prefix('+').and_then(|rest| rest.split('m').next()).unwrap();
-        assert!(minutes.parse::<u32>().is_ok_and(|minutes| (10..25).contains(&minutes)), "{told}");
+        assert!(minutes.parse::<u32>().is_ok_and(|minutes| (10..25).contains(&minutes)), "{output}");
     };
     let second = |most: &str| {
         format!(
             "ifThenElse(SlotID == 1, TARGET.First == true, TARGET.First =!= true && TARGET.RequestCpus > {most})"
         )
     };
-    ran(&second("ifThenElse(slot1_State =?= \"Claimed\", 5, 0)"), &["--param", "STARTD_SLOT_ATTRS=State"]);
+    run(&second("ifThenElse(slot1_State =?= \"Claimed\", 5, 0)"), &["--param", "STARTD_SLOT_ATTRS=State"]);
 }
 
 #[test]
@@ -237,30 +240,30 @@ fn jobs_that_no_slot_fetches_have_a_reason() {
     place.write("c.conf", format!("{CONFIG}START = KeyboardIdle > 900000\n"));
     let scenario =
         "length = '3h'\n[[jobs]]\ncount = 3\nruns = 60\n[[jobs]]\nname = 'late'\nat = '1h'\nruns = 60\n";
-    let (status, told, stderr) = place.play(scenario, &[]);
+    let (status, output, stderr) = place.play(scenario, &[]);
     assert_eq!((status, stderr.as_str()), (0, ""));
-    let wanted = "never ran: 3 of jobs 1: no slot was offered a job: START is false in 2 slots: KeyboardIdle > 900000 (KeyboardIdle = ";
-    assert!(told.contains(wanted) && told.contains("c.conf, line 9)"), "{told}");
-    let (status, told, _) = place.play(scenario, &["--why", "2.0"]);
+    let expected = "never ran: 3 of jobs 1: no slot was offered a job: START is false in 2 slots: KeyboardIdle > 900000 (KeyboardIdle = ";
+    assert!(output.contains(expected) && output.contains("c.conf, line 9)"), "{output}");
+    let (status, output, _) = place.play(scenario, &["--why", "2.0"]);
     assert_eq!(status, 1);
     assert!(
-        told.contains(
+        output.contains(
             "no slot was ever offered this job\n    1 of late never ran: no slot was offered a job: START is false"
         ),
-        "{told}"
+        "{output}"
     );
-    assert!(!told.contains("of jobs 1"), "{told}");
+    assert!(!output.contains("of jobs 1"), "{output}");
     // The message has the location of the setting in the scenario.
-    let (_, told, _) = place.play("length = '1h'\n[knobs]\nSTART = 'False'\n[[jobs]]\n", &[]);
-    assert!(told.contains("START is false in 2 slots: false (s.toml, line 3)"), "{told}");
+    let (_, output, _) = place.play("length = '1h'\n[knobs]\nSTART = 'False'\n[[jobs]]\n", &[]);
+    assert!(output.contains("START is false in 2 slots: false (s.toml, line 3)"), "{output}");
     place.write("c.conf", CONFIG);
-    let (_, told, _) =
+    let (_, output, _) =
         place.play("length = '1h'\n[[jobs]]\ncount = 2\nruns = '2h'\n[[jobs]]\nname = 'last'\n", &[]);
     assert!(
-        told.contains(
+        output.contains(
             "never ran: 1 of last: large enough: 2 of 2 slots; of these, busy with other jobs at the end: 2"
         ),
-        "{told}"
+        "{output}"
     );
 }
 
@@ -283,8 +286,8 @@ fn each_machine_of_a_distribution_has_its_own_random_size() {
         "s.toml",
         scenario(1).replace("slots = 1\n", "slots = 1\nknobs = { PREEMPT = 'Memory < 9' }\n"),
     );
-    let told = place.well(&["simulate", "s.toml", "--why", "slot1@m12@1h"]);
-    assert!(told.contains("PREEMPT = Memory < 9 (s.toml, line 7)"), "{told}");
+    let stdout = place.stdout_of(&["simulate", "s.toml", "--why", "slot1@m12@1h"]);
+    assert!(stdout.contains("PREEMPT = Memory < 9 (s.toml, line 7)"), "{stdout}");
     let (_, _, stderr) = place.run(&["simulate", "s.toml", "--why", "quite-another@1h"]);
     assert!(
         stderr.contains("the slots are slot1@m1, ")
@@ -293,7 +296,7 @@ fn each_machine_of_a_distribution_has_its_own_random_size() {
     );
     for (count, title) in [("1", "1 slot, 3h"), ("2", "2 slots, 3h")] {
         place.write("one.toml", format!("length = '3h'\n[[machine]]\nslots = {count}\n"));
-        let page = place.well(&["simulate", "one.toml", "--html", "-"]);
+        let page = place.stdout_of(&["simulate", "one.toml", "--html", "-"]);
         assert!(page.contains(&format!(">{title}<")), "{page}");
     }
 }
@@ -335,10 +338,10 @@ fn settings_without_effect_are_reported() {
             "jobs 1: no job arrives: the first would arrive 1d after the start, but the scenario ends after 5h",
         ),
     ] {
-        let (status, told, stderr) = place.play(scenario, &[]);
+        let (status, output, stderr) = place.play(scenario, &[]);
         assert!(
             status == 0 && stderr.contains(said) && stderr.lines().count() == 1,
-            "{said}: {told}{stderr}"
+            "{said}: {output}{stderr}"
         );
     }
     // The scenario that --init writes causes no warnings.
@@ -399,33 +402,33 @@ fn impossible_settings_are_reported_with_key_file_and_line() {
 fn events_and_pictures_are_written_or_the_failure_is_reported() {
     let place = Place::new(CONFIG);
     let scenario = "length = '1h'\n[[machine]]\nname = \"a\\u001b[2J\\u0000b\"\n[[jobs]]\nruns = '10m'\n";
-    let (status, told, stderr) = place.play(scenario, &["--events", "--svg", "x.svg", "--html", "x.html"]);
+    let (status, output, stderr) = place.play(scenario, &["--events", "--svg", "x.svg", "--html", "x.html"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
-    assert!(told.contains(": state ") && !told.contains(['\x1b', '\0']), "{told:?}");
+    assert!(output.contains(": state ") && !output.contains(['\x1b', '\0']), "{output:?}");
     assert!(place.read("x.svg").contains("<svg") && place.read("x.html").contains("<svg"));
-    let (status, told, _) = place.play(scenario, &["--events", "--json"]);
-    let all: Vec<Value> = serde_json::from_str(&told).unwrap();
-    assert!(status == 0 && all.iter().any(|event| event["event"] == "state"), "{told}");
-    let (_, told, _) = place.play(scenario, &["--events", "--jsonl"]);
-    assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{told}");
+    let (status, output, _) = place.play(scenario, &["--events", "--json"]);
+    let all: Vec<Value> = serde_json::from_str(&output).unwrap();
+    assert!(status == 0 && all.iter().any(|event| event["event"] == "state"), "{output}");
+    let (_, output, _) = place.play(scenario, &["--events", "--jsonl"]);
+    assert!(output.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{output}");
     // The picture is written to standard output, and no summary is printed.
-    let (status, told, _) = place.play(scenario, &["--svg", "-"]);
-    assert!(status == 0 && told.starts_with("<svg") && !place.path("-").exists(), "{told}");
+    let (status, output, _) = place.play(scenario, &["--svg", "-"]);
+    assert!(status == 0 && output.starts_with("<svg") && !place.path("-").exists(), "{output}");
     for words in [&["--svg", "-", "--html", "-"][..], &["--svg", "-", "--events"], &["--html", "-", "--json"]]
     {
         assert_eq!(place.play(scenario, words).0, 2, "{words:?}");
     }
     // The error is reported before the simulation starts.
-    let (status, told, stderr) = place.play(scenario, &["--svg", "nowhere/x.svg"]);
+    let (status, output, stderr) = place.play(scenario, &["--svg", "nowhere/x.svg"]);
     assert_ne!(status, 0);
-    assert!(told.is_empty() && stderr.contains("cannot write 'nowhere/x.svg'"), "{told}{stderr}");
+    assert!(output.is_empty() && stderr.contains("cannot write 'nowhere/x.svg'"), "{output}{stderr}");
     if Path::new("/dev/full").exists() {
-        let (status, told, stderr) = place.play(scenario, &["--events", "/dev/full"]);
-        assert!(status != 0 && told.contains("utilisation"), "{told}");
+        let (status, output, stderr) = place.play(scenario, &["--events", "/dev/full"]);
+        assert!(status != 0 && output.contains("utilisation"), "{output}");
         assert!(stderr.contains("cannot write events to '/dev/full'"), "{stderr}");
-        let (status, told, stderr) = place.play(scenario, &["--svg", "/dev/full"]);
+        let (status, output, stderr) = place.play(scenario, &["--svg", "/dev/full"]);
         assert!(
-            status != 0 && told.contains("utilisation") && stderr.contains("cannot write '/dev/full'"),
+            status != 0 && output.contains("utilisation") && stderr.contains("cannot write '/dev/full'"),
             "{stderr}"
         );
     }
@@ -436,17 +439,17 @@ fn events_and_pictures_are_written_or_the_failure_is_reported() {
 fn compare_shows_states_hooks_and_all_owners() {
     let place = Place::new(CONFIG);
     place.write("own.conf", format!("{CONFIG}IS_OWNER = True\n"));
-    let (status, told, _) = place.play("length = '5h'\n", &["--compare", "own.conf"]);
-    assert_eq!(status, 1, "{told}");
-    let owner = told.lines().find(|line| line.starts_with("static type 1, Owner/Idle "));
-    assert!(owner.is_some_and(|line| line.ends_with("    0s    10h    +10h")), "{told}");
+    let (status, output, _) = place.play("length = '5h'\n", &["--compare", "own.conf"]);
+    assert_eq!(status, 1, "{output}");
+    let owner = output.lines().find(|line| line.starts_with("static type 1, Owner/Idle "));
+    assert!(owner.is_some_and(|line| line.ends_with("    0s    10h    +10h")), "{output}");
     let owners: String =
         (1..=7).map(|number| format!("[[jobs]]\nowner = 'o{number}'\nruns = 60\n")).collect();
     let scenario = format!("length = '5h'\n{owners}");
     place.write("no.conf", format!("{CONFIG}START = False\n"));
-    let (_, told, _) = place.play(&scenario, &["--compare", "no.conf"]);
-    assert!(told.contains("(2 owners not shown; --json has them)"), "{told}");
-    assert!(told.contains("FETCH_WORK, accepted"), "{told}");
+    let (_, output, _) = place.play(&scenario, &["--compare", "no.conf"]);
+    assert!(output.contains("(2 owners not shown; --json has them)"), "{output}");
+    assert!(output.contains("FETCH_WORK, accepted"), "{output}");
 }
 
 #[test]
@@ -470,17 +473,17 @@ fn explain_reports_misspelled_names_of_set() {
     let (_, _, stderr) = ask("hasthing=true");
     assert_eq!(stderr, "");
     let words = ["explain", "--ads", "j.ads", "--param", "START=TARGET.X", "slot1"];
-    let (_, told, _) = place.run(&words);
-    assert!(told.contains("[Start: --param]"), "{told}");
+    let (_, output, _) = place.run(&words);
+    assert!(output.contains("[Start: --param]"), "{output}");
 }
 
 /// Times are relative to the start, because seconds since 1970 would lose fractions.
 #[test]
 fn times_in_json_keep_their_fractions() {
     let place = Place::new(CONFIG);
-    let (_, told, _) =
+    let (_, output, _) =
         place.play("length = '1h'\n[[jobs]]\nruns = '10m'\n", &["--why", "slot1@1m", "--json"]);
-    assert!(told.contains("\"at\": 0.01"), "{told}");
+    assert!(output.contains("\"at\": 0.01"), "{output}");
 }
 
 /// Attributes that cron jobs publish are treated like the configuration: they may refer to individual jobs, and change while no
@@ -532,21 +535,21 @@ fn a_blocked_reader_is_waited_for_until_the_timeout() {
 #[test]
 fn jobs_that_hooks_do_not_return_have_a_reason() {
     let place = Place::new(CONFIG);
-    for (does, wanted) in [
+    for (does, expected) in [
         ("fails = true", "calls of FETCH_WORK "),
         ("hangs = true", "calls of FETCH_WORK "),
         ("prints = 'no ad'", "printed something that is not a job ad"),
     ] {
         let scenario = format!("length = '1h'\n[[jobs]]\ncount = 2\n[[hook]]\ntype = 'FETCH_WORK'\n{does}\n");
-        let (_, told, _) = place.play(&scenario, &[]);
+        let (_, output, _) = place.play(&scenario, &[]);
         let never =
-            told.lines().find(|line| line.starts_with("never ran")).unwrap_or_else(|| panic!("{told}"));
-        assert!(never.contains(" at the end; of ") && never.contains(wanted), "{does}: {never}");
+            output.lines().find(|line| line.starts_with("never ran")).unwrap_or_else(|| panic!("{output}"));
+        assert!(never.contains(" at the end; of ") && never.contains(expected), "{does}: {never}");
     }
     let off = "length = '1h'\n[[jobs]]\n[[hook]]\ntype = 'FETCH_WORK'\ntakes = '3h'\n[[event]]\nat = '10m'\ncommand = 'off'\n";
-    let (_, told, _) = place.play(off, &[]);
+    let (_, output, _) = place.play(off, &[]);
     assert!(
-        told.contains("never ran: 1 of jobs 1: no slot was offered a job: no machine is left ("),
-        "{told}"
+        output.contains("never ran: 1 of jobs 1: no slot was offered a job: no machine is left ("),
+        "{output}"
     );
 }

@@ -24,9 +24,9 @@ fn every_scenario_takes_the_recorded_course() {
         assert_eq!(status, 0, "{}: {stderr}", path.display());
         // Warnings describe differences from a real pool, and their wording may change.
         let ours: Vec<&str> = text.lines().filter(|line| !line.contains(" warning")).collect();
-        let wanted = std::fs::read_to_string(path.with_extension("out")).unwrap();
-        let wanted: Vec<&str> = wanted.lines().collect();
-        assert_eq!(ours, wanted, "{}", path.display());
+        let expected = std::fs::read_to_string(path.with_extension("out")).unwrap();
+        let expected: Vec<&str> = expected.lines().collect();
+        assert_eq!(ours, expected, "{}", path.display());
     }
     assert!(scenarios >= 4);
 }
@@ -87,17 +87,17 @@ fn a_scenario_that_is_not_text_is_reported_with_its_location() {
 /// Simulates `scenario` on four slots with `arguments`; returns the output lines.
 fn on_four_slots(arguments: &[&str], scenario: &str) -> Vec<String> {
     let place = Place::new(PLAIN);
-    let knobs = "NUM_CPUS = \"4\"\nNUM_SLOTS_TYPE_1 = \"4\"\nSLOT_TYPE_1 = \"25%\"\n";
+    let parameters = "NUM_CPUS = \"4\"\nNUM_SLOTS_TYPE_1 = \"4\"\nSLOT_TYPE_1 = \"25%\"\n";
     let queue = "queue = { refused = \"drop\", evicted = \"drop\" }\n";
-    let scenario = queue.to_owned() + &scenario.replace("[knobs]\n", &format!("[knobs]\n{knobs}"));
+    let scenario = queue.to_owned() + &scenario.replace("[knobs]\n", &format!("[knobs]\n{parameters}"));
     place.write("s.toml", scenario);
-    let (status, told, stderr) = place.run(&[arguments, &["simulate", "s.toml", "--events"]].concat());
+    let (status, output, stderr) = place.run(&[arguments, &["simulate", "s.toml", "--events"]].concat());
     assert_eq!(status, 0, "{stderr}");
-    told.lines().map(str::to_owned).collect()
+    output.lines().map(str::to_owned).collect()
 }
 
-fn lines_with(lines: &[String], wanted: &str) -> usize {
-    lines.iter().filter(|line| line.contains(wanted)).count()
+fn lines_with(lines: &[String], expected: &str) -> usize {
+    lines.iter().filter(|line| line.contains(expected)).count()
 }
 
 /// No more jobs are fetched than --max-jobs permits: a job that is refused only because of the limit would be lost if hooks move
@@ -285,9 +285,9 @@ fn simulated(place: &Place, words: &[&str]) -> Course {
     // Events are appended to their file.
     place.write("events.jsonl", "");
     place.write("x.svg", "");
-    let (status, told, stderr) = place.run(&[&["simulate", "s.toml", "--json"], words].concat());
+    let (status, output, stderr) = place.run(&[&["simulate", "s.toml", "--json"], words].concat());
     assert_eq!(status, 0, "{stderr}");
-    (place.read("events.jsonl"), serde_json::from_str(&told).unwrap(), place.read("x.svg"))
+    (place.read("events.jsonl"), serde_json::from_str(&output).unwrap(), place.read("x.svg"))
 }
 
 /// Returns the course with slots that are not evaluated while nothing changes. Summary and picture are those of a run without
@@ -344,8 +344,8 @@ fn random_scenario(seed: u64) -> String {
     ];
     let is_still = seed % 3 == 2;
     let conditions = if is_still { &still[..] } else { &conditions };
-    let mut knobs = String::new();
-    for (knob, often) in [
+    let mut parameters = String::new();
+    for (parameter, often) in [
         ("START", 2),
         ("SUSPEND", 2),
         ("CONTINUE", 2),
@@ -362,10 +362,10 @@ fn random_scenario(seed: u64) -> String {
             }
             // An undefined condition would end a real startd.
             let condition = format!("(({condition}) =?= true)");
-            knobs += &format!("{knob} = '{condition}'\n");
+            parameters += &format!("{parameter} = '{condition}'\n");
         }
     }
-    for (knob, values) in [
+    for (parameter, values) in [
         ("MaxJobRetirementTime", &["0", "300", "ifThenElse(KeyboardIdle > 500, 600, 30)"][..]),
         ("MachineMaxVacateTime", &["0", "10", "100"][..]),
         ("CLAIM_WORKLIFE", &["-1", "0", "400", "1200"][..]),
@@ -380,14 +380,14 @@ fn random_scenario(seed: u64) -> String {
         let mut value = pick(values);
         if is_still && !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
             // An expression that refers to the slot's state or to a job could change while the slot is not evaluated.
-            value = if knob == "FetchWorkDelay" { "60".to_owned() } else { continue };
+            value = if parameter == "FetchWorkDelay" { "60".to_owned() } else { continue };
         }
-        knobs += &format!("{knob} = '{value}'\n");
+        parameters += &format!("{parameter} = '{value}'\n");
     }
     let partitionable = pick(&["True", "False", "False"]);
     let mut text = format!(
         "length = '4h'\nseed = {seed}\nstart = 1700006400\nfetch_takes = {}\n[knobs]\nNUM_CPUS = 3\nMEMORY = 3000\n\
-         NUM_SLOTS_TYPE_1 = {}\nSLOT_TYPE_1 = '{}'\nSLOT_TYPE_1_PARTITIONABLE = '{partitionable}'\n{knobs}",
+         NUM_SLOTS_TYPE_1 = {}\nSLOT_TYPE_1 = '{}'\nSLOT_TYPE_1_PARTITIONABLE = '{partitionable}'\n{parameters}",
         pick(&["0.01", "2", "0"]),
         if partitionable == "True" { "1" } else { "3" },
         if partitionable == "True" { "100%" } else { "33%" },

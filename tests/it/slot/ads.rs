@@ -29,7 +29,7 @@ fn slots_have_no_gpus_if_gpu_detection_is_off() {
         ("MACHINE_RESOURCE_NAMES = Foo\nMACHINE_RESOURCE_FOO = 3", false, false),
         ("MACHINE_RESOURCE_NAMES = Foo GPUs\nMACHINE_RESOURCE_FOO = 3", true, false),
     ] {
-        let point = Point::new().knob(line).arguments([]);
+        let point = Point::new().parameter(line).arguments([]);
         let output = ads(&point, &[]);
         let (stdout, stderr) = text(&output);
         assert_eq!(output.status.code(), Some(0), "{line}: {stderr}");
@@ -48,7 +48,7 @@ fn slots_have_no_gpus_if_gpu_detection_is_off() {
 fn amounts_and_shares_accept_every_form_of_a_number() {
     let base = "NUM_CPUS = 8\nMEMORY = 4000\nSTARTD_DETECT_GPUS =\n";
     let has = |more: &str, lines: &[&str]| {
-        let point = Point::new().knob(&format!("{base}{more}")).arguments([]);
+        let point = Point::new().parameter(&format!("{base}{more}")).arguments([]);
         let (stdout, stderr) = text(&ads(&point, &["slot1"]));
         for line in lines {
             assert!(stdout.contains(&format!("\n{line}\n")), "{more}: {line}: {stdout}{stderr}");
@@ -133,7 +133,8 @@ fn another_starter_reports_its_own_abilities() {
 #[test]
 fn without_its_starter_the_reference_accepts_jobs_and_loses_them() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
-    let point = Point::new().job("1", job).knob("STARTER = /no/such/starter").knob("UPDATE_INTERVAL = 1");
+    let point =
+        Point::new().job("1", job).parameter("STARTER = /no/such/starter").parameter("UPDATE_INTERVAL = 1");
     let run = point.arguments(["--quirks", "reference", "--idle-exit", "3"]).run();
     assert_eq!(run.count(&[("event", "verdict"), ("verdict", "accepted")]), 1, "{}", run.stderr);
     assert_eq!(run.count(&[("event", "state"), ("state", "Owner")]), 1, "{}", run.stderr);
@@ -147,10 +148,17 @@ fn without_its_starter_the_reference_accepts_jobs_and_loses_them() {
 fn a_start_that_does_not_parse_is_an_error_value_in_the_reference() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     for (start, line) in [("True &&", "\nStart = error\n"), ("True || x", "\nSTART = true || x\n")] {
-        let point = Point::new().job("1", job).knob(&format!("START = {start}")).knob("UPDATE_INTERVAL = 1");
+        let point = Point::new()
+            .job("1", job)
+            .parameter(&format!("START = {start}"))
+            .parameter("UPDATE_INTERVAL = 1");
         let point = point.arguments(["--quirks", "reference", "--idle-exit", "3"]);
         let run = point.run();
-        let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap_or_default();
+        let reply = point
+            .recorded_files("reply.")
+            .into_iter()
+            .find(|text| text.contains("-----"))
+            .unwrap_or_default();
         assert!(reply.contains(line), "no {line}: {reply}\n{}", run.stderr);
     }
 }
@@ -159,8 +167,8 @@ fn a_start_that_does_not_parse_is_an_error_value_in_the_reference() {
 #[test]
 fn attributes_of_old_lists_are_published_and_override_amounts() {
     let point = Point::new()
-        .knob("STARTD_ATTRS = Memory, A\nMemory = 77\nA = 1\nSTARTD_EXPRS = F\nF = time()\nSYSTEM_STARTD_ATTRS = G\nG = 2")
-        .knob("SLOT_WEIGHT = Memory * 2\nSlotWeight = 5")
+        .parameter("STARTD_ATTRS = Memory, A\nMemory = 77\nA = 1\nSTARTD_EXPRS = F\nF = time()\nSYSTEM_STARTD_ATTRS = G\nG = 2")
+        .parameter("SLOT_WEIGHT = Memory * 2\nSlotWeight = 5")
         .arguments([]);
     // The value of Memory comes from the parameter MEMORY, because names are case-insensitive.
     let (stdout, stderr) = text(&ads(&point, &[]));
@@ -169,7 +177,7 @@ fn attributes_of_old_lists_are_published_and_override_amounts() {
     {
         assert!(stdout.contains(line), "no {line}: {stdout}{stderr}");
     }
-    let point = Point::new().knob("STARTD_ATTRS = Cpus\nCpus = 77").arguments([]);
+    let point = Point::new().parameter("STARTD_ATTRS = Cpus\nCpus = 77").arguments([]);
     assert!(text(&ads(&point, &[])).0.contains("\nCpus = 77\n"));
 }
 
@@ -181,9 +189,9 @@ fn job_attributes_are_also_read_from_the_old_list() {
                  [ -e \"$file\" ] || exit 0\n  mv \"$file\" \"$HOME/taken/\"\n  exec cat \"$HOME/taken/${file##*/}\"\ndone\n";
     let starter = until_a_fetch_reads("Quux = 5");
     let point = Point::new().job("1", job).hook("fetch", fetch).hook("starter", &starter);
-    let point = point.knob("STARTD_JOB_EXPRS = Quux").knob("FetchWorkDelay = 1");
+    let point = point.parameter("STARTD_JOB_EXPRS = Quux").parameter("FetchWorkDelay = 1");
     let run = point.run();
-    assert!(point.told("fetch.").iter().any(|ad| ad.contains("\nQuux = 5\n")), "{}", run.stderr);
+    assert!(point.recorded_files("fetch.").iter().any(|ad| ad.contains("\nQuux = 5\n")), "{}", run.stderr);
 }
 
 /// In 25.14, attributes to which Requirements refer are restored only when the slot is available again, and the only slot of a
@@ -193,8 +201,10 @@ fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point = Point::new().job("1", job).hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 1\n");
     let control = point.path("control").display().to_string();
-    let point =
-        point.knob("UPDATE_INTERVAL = 1").knob("FetchWorkDelay = 1").knob("MaxJobRetirementTime = 100");
+    let point = point
+        .parameter("UPDATE_INTERVAL = 1")
+        .parameter("FetchWorkDelay = 1")
+        .parameter("MaxJobRetirementTime = 100");
     let point = point.arguments(["--quirks", "reference", "--control", &control]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
@@ -204,7 +214,7 @@ fn the_internal_ad_of_a_drained_slot_has_no_limits_and_no_retirement() {
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "rejected")]);
     assert!(point.ask(["off", "--fast"]).status.success());
     let run = point.end(child);
-    let replies = point.told("reply.");
+    let replies = point.recorded_files("reply.");
     let of = |state: &str| {
         let line = format!("\nState = \"{state}\"\n");
         replies
@@ -227,13 +237,14 @@ fn a_job_that_is_killed_at_its_start_has_its_exit_hook() {
                JobLeaseDuration = 0\n";
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"${0%/*}/../out/exit\"\n";
     let point = Point::new().job("1", job).hook("exit", exit);
-    let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit").knob("UPDATE_INTERVAL = 1");
+    let point =
+        point.parameter("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit").parameter("UPDATE_INTERVAL = 1");
     let starter = env!("CARGO_BIN_EXE_htc-starter-run");
     std::fs::set_permissions(point.path("execute"), std::os::unix::fs::PermissionsExt::from_mode(0o777))
         .unwrap();
     let point = point.arguments(["--quirks", "reference", "--starter", starter, "--idle-exit", "3"]);
     let run = point.run();
-    assert_eq!(point.told("exit"), ["evict\n"], "{}", run.stderr);
+    assert_eq!(point.recorded_files("exit"), ["evict\n"], "{}", run.stderr);
     assert_eq!(run.count(&[("event", "starter"), ("exit", "exited")]), 1, "{}", run.stderr);
 }
 
@@ -241,7 +252,8 @@ fn a_job_that_is_killed_at_its_start_has_its_exit_hook() {
 #[test]
 fn a_reconfiguration_leaves_resources_as_they_are() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
-    let point = Point::new().knob("FetchWorkDelay = 1").knob("STARTD_ATTRS = A\nA = 1").arguments([]);
+    let point =
+        Point::new().parameter("FetchWorkDelay = 1").parameter("STARTD_ATTRS = A\nA = 1").arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
     let config = std::fs::read_to_string(point.path("config")).unwrap();
@@ -254,7 +266,8 @@ fn a_reconfiguration_leaves_resources_as_they_are() {
     point.wait_for(&mut child, &[("event", "job"), ("verdict", "succeeded")]);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
     let run = point.end(child);
-    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap_or_default();
+    let reply =
+        point.recorded_files("reply.").into_iter().find(|text| text.contains("-----")).unwrap_or_default();
     let lines = [
         "A = 2",
         "TotalMemory = 1024",
@@ -287,10 +300,12 @@ fn slots_have_current_attributes_of_other_slots() {
         .hook("fetch", fetch)
         .hook("starter", &until_a_fetch_reads("State = \"Claimed\""));
     // No poll or update comes between the start of the job and the next fetch.
-    let point =
-        point.knob("STARTD_SLOT_ATTRS = State").knob("FetchWorkDelay = 1").knob("POLLING_INTERVAL = 100");
+    let point = point
+        .parameter("STARTD_SLOT_ATTRS = State")
+        .parameter("FetchWorkDelay = 1")
+        .parameter("POLLING_INTERVAL = 100");
     let run = point.run();
-    let told = point.told("fetch.");
+    let told = point.recorded_files("fetch.");
     let busy = told.iter().find(|ad| ad.contains("\nState = \"Claimed\"\n"));
     let busy = busy.unwrap_or_else(|| panic!("never busy: {}", run.stderr));
     assert!(busy.contains("\nslot1_State = \"Claimed\"\n"), "{busy}");
@@ -307,7 +322,7 @@ fn a_local_name_has_its_own_parameters() {
         (&["--local-name", "EAST"], "5"),
         (&["--local-name", "north"], "2"),
     ] {
-        let point = Point::new().knob(lines).arguments([]);
+        let point = Point::new().parameter(lines).arguments([]);
         let output = ads(&point, arguments);
         let (stdout, stderr) = text(&output);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
@@ -325,7 +340,7 @@ fn runtimes_are_queried_with_the_environment_of_starters() {
             let text = format!("#!/bin/sh\nenv >> {}\nexit 1\n", point.path("variables").display());
             crate::support::children::write_executable(&docker, text.as_bytes());
             let starter = env!("CARGO_BIN_EXE_htc-starter-run");
-            let point = point.knob(&format!("DOCKER = {}\nSTARTER = {starter}", docker.display()));
+            let point = point.parameter(&format!("DOCKER = {}\nSTARTER = {starter}", docker.display()));
             let mut command = point.query();
             command.args(&words).args(no_env.then_some("--no-env")).env("_CONDOR_NO_SUCH_KNOB", "x");
             let output = command.output().unwrap();
@@ -340,7 +355,7 @@ fn runtimes_are_queried_with_the_environment_of_starters() {
 /// (`ParseClassAdRvalExpr`).
 #[test]
 fn backslashes_in_the_configuration_are_read_as_in_long_ads() {
-    let knobs = r#"NUM_SLOTS_TYPE_1 = 1
+    let parameters = r#"NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 STARTD_ATTRS = B1 B2 B3 B4 B5
 B1 = "a\\b"
@@ -351,9 +366,9 @@ B5 = "tab\toct\101"
 START = regexp("^a\.b$", TARGET.Owner) =!= True
 RANK = strcat("\\", "x") == "\\x"
 SLOT_WEIGHT = ifThenElse(regexp("\d", "5"), 3, 4)"#;
-    let machine = crate::support::machine::Machine::new(knobs);
+    let machine = crate::support::machine::Machine::new(parameters);
     let ad = machine.ad(htc_hooks::slot::SlotKey::from_number(1));
-    let wanted = r#"B1 = "a\\b"
+    let expected = r#"B1 = "a\\b"
 B2 = "C:\"
 B3 = regexp("^\d+\.x$","12.x")
 B4 = strcat("a\\b","\"")
@@ -361,7 +376,7 @@ B5 = "tab\toct\101"
 Start = regexp("^a\.b$",TARGET.Owner) =!= true
 Rank = 0.0
 SlotWeight = ifThenElse(regexp("\d","5"),3,4)"#;
-    for line in wanted.lines() {
+    for line in expected.lines() {
         assert!(ad.contains(&format!("\n{line}\n")), "{line}\n{ad}");
     }
     assert!(machine.warnings.iter().any(|text| text.starts_with("Rank: ")), "{:?}", machine.warnings);
@@ -370,7 +385,7 @@ SlotWeight = ifThenElse(regexp("\d","5"),3,4)"#;
 /// As in `condor_startd` of 25.14, attributes that Requirements name are in the ad, and an invalid clause prevents all matches.
 #[test]
 fn clauses_of_requirements_are_in_the_sent_ad() {
-    let knobs = "NUM_SLOTS_TYPE_1 = 1
+    let parameters = "NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = True
 SLOT_REQUIREMENTS_CLAUSES = ClA START Nope IsOwner Bad Healthy SlotWeight
@@ -385,7 +400,7 @@ ClD = 1 < 2
 BadD = )
 STARTD_HEALTH_EXPRS = NotSick, 1 > 0
 NotSick = 1 == 1";
-    let machine = crate::support::machine::Machine::new(knobs);
+    let machine = crate::support::machine::Machine::new(parameters);
     let ad = machine.ad(htc_hooks::slot::SlotKey::from_number(1));
     for line in [
         "Requirements = Healthy && ClA && IsOwner && Bad && SlotWeight && START && WithinResourceLimits && ClP && BadP",
@@ -398,13 +413,13 @@ NotSick = 1 == 1";
     }
     assert!(!ad.contains("ClD = "), "{ad}");
     let told = machine.warnings.join("\n");
-    for wanted in [
+    for expected in [
         "the clause Nope of Requirements is not defined: it is left out",
         "the clause Bad of SLOT_REQUIREMENTS_CLAUSES is not a valid expression: ",
         "no job will match",
         "the clause BadD of DSLOT_REQUIREMENTS_CLAUSES is not a valid expression: ",
     ] {
-        assert!(told.contains(wanted), "{wanted}: {told}");
+        assert!(told.contains(expected), "{expected}: {told}");
     }
 }
 
@@ -430,20 +445,20 @@ fn another_starter_is_queried_with_the_configuration_of_the_command_line() {
 /// The expected expressions are those of `condor_startd` 25.14 (`withinLimitsExpression`).
 #[test]
 fn limits_include_edited_requests_and_jobs_without_a_network() {
-    let ad = |knobs: &str| {
+    let ad = |parameters: &str| {
         let slot = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n";
-        crate::support::machine::Machine::new(&format!("{slot}{knobs}"))
+        crate::support::machine::Machine::new(&format!("{slot}{parameters}"))
             .ad(htc_hooks::slot::SlotKey::from_number(1))
     };
     let both = ad("STARTD_JOB_HAS_REQUEST_ATTRS = True\nNO_JOB_NETWORKING = True");
-    let wanted = "\nWithinResourceLimits = ifThenElse(TARGET._condor_RequestCpus =!= undefined,MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
+    let expected = "\nWithinResourceLimits = ifThenElse(TARGET._condor_RequestCpus =!= undefined,MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
         ifThenElse(TARGET.RequestCpus =!= undefined,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
         ifThenElse(TARGET._condor_RequestMemory =!= undefined,MY.Memory > 0 && TARGET._condor_RequestMemory <= MY.Memory,\
         ifThenElse(TARGET.RequestMemory =!= undefined,MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory,false)) && \
         ifThenElse(TARGET._condor_RequestDisk =!= undefined,MY.Disk > 0 && TARGET._condor_RequestDisk <= MY.Disk,\
         ifThenElse(TARGET.RequestDisk =!= undefined,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,false)) && \
         TARGET.WantJobNetworking =?= false\n";
-    assert!(both.contains(wanted), "{both}");
+    assert!(both.contains(expected), "{both}");
     assert!(both.contains("\nHasJobNetworking = false\n"), "{both}");
     let consumed = ad("CONSUMPTION_POLICY = True\nNO_JOB_NETWORKING = True");
     assert!(consumed.contains(" <= MY.Memory) && TARGET.WantJobNetworking =?= false)\n"), "{consumed}");
@@ -455,9 +470,9 @@ fn limits_include_edited_requests_and_jobs_without_a_network() {
 #[test]
 fn reply_fetch_gets_the_published_attributes_of_a_new_dynamic_slot() {
     let point = Point::new()
-        .knob("SLOT_TYPE_1_PARTITIONABLE = true")
-        .knob("STARTD_SLOT_ATTRS = Activity")
-        .knob("POLLING_INTERVAL = 3600")
+        .parameter("SLOT_TYPE_1_PARTITIONABLE = true")
+        .parameter("STARTD_SLOT_ATTRS = Activity")
+        .parameter("POLLING_INTERVAL = 3600")
         .job(
             "1",
             "Cmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestCpus = 1\nRequestMemory = 1\nRequestDisk = 1\n",

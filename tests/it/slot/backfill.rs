@@ -92,10 +92,10 @@ fn preempt_may_evict_a_backfill_job_because_of_a_conflict() {
         "{TYPES}SLOT_TYPE_2_PREEMPT = MY.ResourceConflict =!= undefined\nMaxJobRetirementTime = 0\n"
     ));
     runs(&mut machine, 2, 3, 1);
-    machine.went();
+    machine.take_states();
     runs(&mut machine, 1, 2, 2);
     machine.wait(3);
-    let went = machine.went();
+    let went = machine.take_states();
     assert!(went.contains("Preempting/Vacating"), "{went}");
 }
 

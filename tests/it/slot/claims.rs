@@ -13,9 +13,9 @@ fn a_matched_slot_without_a_claim_returns_after_match_timeout() {
     let mut machine = Machine::new("MATCH_TIMEOUT = 20");
     machine.ask("slot1", ClaimCommand::Match);
     machine.wait(18);
-    assert_eq!(machine.went(), "Matched/Idle");
+    assert_eq!(machine.take_states(), "Matched/Idle");
     machine.wait(4);
-    assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
 }
 
 /// A refusal is what ends the command that asked with status 1.
@@ -41,7 +41,7 @@ fn a_claim_runs_one_job_after_the_other_until_its_schedd_releases_it() {
     machine.ask("slot1", ClaimCommand::Release { waiting: false });
     let one = "Claimed/Busy Claimed/Cleaning Claimed/Idle";
     assert_eq!(
-        machine.went(),
+        machine.take_states(),
         format!("Claimed/Idle {one} {one} Preempting/Killing Owner/Idle Unclaimed/Idle")
     );
     let ad = machine.ad(SlotKey::from_number(1));
@@ -56,11 +56,11 @@ fn a_claim_released_while_its_starter_cleans_up_ends_with_the_starter() {
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
     let starter = machine.starter.unwrap();
     machine.step(StartdEvent::FinalUpdate { starter });
-    machine.went();
+    machine.take_states();
     machine.ask("slot1", ClaimCommand::Release { waiting: false });
-    assert_eq!(machine.went(), "");
+    assert_eq!(machine.take_states(), "");
     machine.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
-    assert_eq!(machine.went(), "Preempting/Vacating Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Preempting/Vacating Owner/Idle Unclaimed/Idle");
 }
 
 /// Tests transitions 13, 19 and 23. The waiting claim is published in the slot ad.
@@ -77,19 +77,19 @@ fn a_claim_that_rank_prefers_waits_for_the_current_one_to_retire() {
         "{:?}",
         machine.warnings
     );
-    assert_eq!(machine.went(), "Claimed/Idle Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Idle Claimed/Busy");
     machine.claim("slot1", "Weight = 9", 1800);
-    assert_eq!(machine.went(), "Claimed/Retiring");
+    assert_eq!(machine.take_states(), "Claimed/Retiring");
     machine.wait(1);
     assert!(machine.ad(SlotKey::from_number(1)).contains("\nPreemptingOwner = \"alice\"\n"));
     machine.ask("slot1", ClaimCommand::Release { waiting: true });
-    assert_eq!(machine.went(), "Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Busy");
     machine.claim("slot1", "Weight = 9", 1800);
     machine.wait(95);
-    assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
+    assert_eq!(machine.take_states(), "Claimed/Retiring Preempting/Vacating");
     let starter = machine.starter.unwrap();
     machine.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
-    assert_eq!(machine.went(), "Claimed/Idle");
+    assert_eq!(machine.take_states(), "Claimed/Idle");
     assert!(machine.ad(SlotKey::from_number(1)).contains("\nRemoteOwner = \"alice@here\"\n"));
 }
 
@@ -100,9 +100,9 @@ fn an_idle_claim_ends_with_its_lease_unless_its_schedd_is_alive() {
     machine.wait(25);
     machine.ask("slot1", ClaimCommand::Alive);
     machine.wait(25);
-    assert_eq!(machine.went(), "Claimed/Idle");
+    assert_eq!(machine.take_states(), "Claimed/Idle");
     machine.wait(10);
-    assert_eq!(machine.went(), "Preempting/Killing Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Preempting/Killing Owner/Idle Unclaimed/Idle");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_partitionable_slot_gives_a_claim_a_dynamic_one_and_takes_it_back() {
         Machine::new("SLOT_TYPE_1_PARTITIONABLE = True\nSLOT_TYPE_1 = 100%\nNUM_SLOTS_TYPE_1 = 1");
     machine.claim("slot1", "RequestCpus = 3", 1800);
     machine.claim("slot1", "RequestCpus = 3", 1800);
-    assert_eq!(machine.went(), "Claimed/Idle Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Claimed/Idle Owner/Idle Unclaimed/Idle");
     assert!(machine.ad(SlotKey::from_number(1)).contains("\nCpus = 1\n"));
     machine.ask("slot1_1", ClaimCommand::Activate(Box::new(job("RequestCpus = 3"))));
     machine.ask("slot1_1", ClaimCommand::Deactivate(Deactivation::Graceful));
@@ -152,14 +152,14 @@ fn clauses_of_requirements_and_health_checks_are_in_the_ads_of_both_kinds_of_slo
 
 #[test]
 fn copied_slot_attributes_are_values_if_configured() {
-    for (knob, value) in [("False", "Cpus * 2"), ("True", "8")] {
+    for (parameter, value) in [("False", "Cpus * 2"), ("True", "8")] {
         let lines = format!(
-            "STARTD_ATTRS = Twice\nTwice = Cpus * 2\nSTARTD_SLOT_ATTRS = Twice\nSTARTD_EVAL_SLOT_ATTRS = {knob}"
+            "STARTD_ATTRS = Twice\nTwice = Cpus * 2\nSTARTD_SLOT_ATTRS = Twice\nSTARTD_EVAL_SLOT_ATTRS = {parameter}"
         );
         let machine = Machine::new(&lines);
         assert!(
             machine.ad(SlotKey::from_number(1)).contains(&format!("\nslot1_Twice = {value}\n")),
-            "{knob}"
+            "{parameter}"
         );
     }
 }
@@ -167,7 +167,7 @@ fn copied_slot_attributes_are_values_if_configured() {
 #[test]
 fn a_refused_claim_names_the_missing_resource_or_the_clause() {
     let mut machine = Machine::new("DSLOT_REQUIREMENTS_CLAUSES = Small\nSmall = TARGET.Size =!= \"big\"");
-    for (lines, wanted) in [
+    for (lines, expected) in [
         (
             "RequestMemory = 5000",
             "claim refused: WithinResourceLimits is not true for this job: TARGET.RequestMemory <= MY.Memory is false \
@@ -185,7 +185,7 @@ fn a_refused_claim_names_the_missing_resource_or_the_clause() {
         ),
     ] {
         machine.claim("slot1", lines, 1800);
-        assert_eq!(machine.warnings.pop().as_deref(), Some(wanted));
+        assert_eq!(machine.warnings.pop().as_deref(), Some(expected));
         assert_eq!(machine.point.slots().count(), 1, "{lines}");
     }
     let rounds = "MODIFY_REQUEST_EXPR_REQUESTMEMORY = quantize(RequestMemory, {1024})\nMUST_MODIFY_REQUEST_EXPRS = true";

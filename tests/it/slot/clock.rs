@@ -30,7 +30,7 @@ fn play(jump: i64, stage: Stage) -> usize {
     arrive(&mut machine, Stage::DuringFetch);
     machine.fetch_ends(JOB);
     machine.wait(5);
-    assert!(machine.states.contains(&"Claimed/Busy".to_owned()), "{jump} s, {stage:?}: {}", machine.went());
+    assert!(machine.states.contains(&"Claimed/Busy".to_owned()), "{jump} s, {stage:?}: {}", machine.take_states());
     arrive(&mut machine, Stage::DuringJob);
     machine.wait(5);
     machine.starter_ends();
@@ -43,7 +43,7 @@ fn play(jump: i64, stage: Stage) -> usize {
             fetches += 1;
         }
     }
-    assert!(machine.point.is_finished(), "{jump} s, {stage:?}: {fetches} fetches, {}", machine.went());
+    assert!(machine.point.is_finished(), "{jump} s, {stage:?}: {fetches} fetches, {}", machine.take_states());
     fetches
 }
 

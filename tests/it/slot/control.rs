@@ -28,10 +28,10 @@ fn busy(child: &Child) -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-fn says(output: &Output, status: i32, wanted: &str) {
+fn says(output: &Output, status: i32, expected: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{stderr}");
-    assert!(stderr.contains(wanted), "{wanted}: {stderr}");
+    assert!(stderr.contains(expected), "{expected}: {stderr}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
@@ -42,7 +42,7 @@ fn connect(path: &Path, count: usize) -> Vec<UnixStream> {
 /// Regression test: the 17th client was watched and then dropped, so that the event loop used all processor time.
 #[test]
 fn many_clients_at_once_leak_nothing_and_block_nothing() {
-    let (point, child) = waiting(Point::new().knob("FetchWorkDelay = 300"));
+    let (point, child) = waiting(Point::new().parameter("FetchWorkDelay = 300"));
     let path = point.path("control");
     let before = descriptors(&child);
     for _ in 0..3 {
@@ -64,7 +64,7 @@ fn many_clients_at_once_leak_nothing_and_block_nothing() {
 
 #[test]
 fn an_unknown_slot_is_an_error_in_every_verb() {
-    let (point, child) = waiting(Point::new().knob("FetchWorkDelay = 300"));
+    let (point, child) = waiting(Point::new().parameter("FetchWorkDelay = 300"));
     for verb in ["status", "vacate", "suspend", "continue"] {
         says(&point.ask([verb, "slto1"]), 2, "there is no slot 'slto1'; did you mean slot1?");
     }
@@ -114,9 +114,9 @@ fn every_verb_is_in_the_help_and_verbs_of_other_tools_have_a_hint() {
     for (word, own) in
         [("cancel-drain", "undrain"), ("evict", "vacate"), ("restart", "reconfig"), ("stop", "off")]
     {
-        let (status, said) = told(&[word, "--control", "x"]);
-        assert_eq!(status, Some(2), "{said}");
-        assert!(said.contains(&format!("hint: use '{own}'")), "{said}");
+        let (status, message) = told(&[word, "--control", "x"]);
+        assert_eq!(status, Some(2), "{message}");
+        assert!(message.contains(&format!("hint: use '{own}'")), "{message}");
     }
 }
 
@@ -135,8 +135,8 @@ fn waiting_and_running_jobs_of_a_killed_runner_are_returned() {
         .hook("starter", "#!/bin/sh\ncat > /dev/null\nexec sleep 1000\n")
         // Each of two evict hooks waits for the other, so they must be called in parallel.
         .hook("evict", EVICT_TOGETHER)
-        .knob("RANK = Prio")
-        .knob("MaxJobRetirementTime = 100000")
+        .parameter("RANK = Prio")
+        .parameter("MaxJobRetirementTime = 100000")
         .arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "state"), ("activity", "Busy")]);
@@ -155,7 +155,11 @@ fn waiting_and_running_jobs_of_a_killed_runner_are_returned() {
         ];
         assert_eq!(run.count(&back), 1, "{job}: {}", run.stderr);
         let id = format!("ClusterId = {}\n", &job[..1]);
-        assert_eq!(point.told("evict").iter().filter(|text| text.contains(&id)).count(), 1, "{job}");
+        assert_eq!(
+            point.recorded_files("evict").iter().filter(|text| text.contains(&id)).count(),
+            1,
+            "{job}"
+        );
     }
 }
 
@@ -188,7 +192,7 @@ const WAITING: &str = "#!/bin/sh\ncat > \"$HOME/job\"\ntrap 'exit 0' TERM\n\
 /// Starts an execution point that does not fetch work.
 fn unasked(point: Point) -> (Point, Child) {
     let control = point.path("control").display().to_string();
-    let point = point.knob("STARTD_JOB_HOOK_KEYWORD =").arguments(["--control", &control]);
+    let point = point.parameter("STARTD_JOB_HOOK_KEYWORD =").arguments(["--control", &control]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "state"), ("state", "Unclaimed")]);
     (point, child)
@@ -257,7 +261,7 @@ fn verbs_do_the_schedds_part_from_match_to_release() {
 
 #[test]
 fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
-    let (point, child) = unasked(Point::new().knob("SLOT_TYPE_1_PARTITIONABLE = True"));
+    let (point, child) = unasked(Point::new().parameter("SLOT_TYPE_1_PARTITIONABLE = True"));
     std::fs::write(
         point.path("job.ad"),
         "ClusterId = 7\nProcId = 0\nRequestCpus = 1\nRequestMemory = 8\nRequestDisk = 1\n",
@@ -267,12 +271,12 @@ fn a_claim_of_a_partitionable_slot_names_the_dynamic_slot_it_gets() {
     assert_eq!(stdout(&point.ask(["match", "slot1"])), "");
     assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad])), "slot1_1\n");
     let more = point.path("more.ad").display().to_string();
-    let asks = |slot: &str, attribute: &str, wanted: &str| {
+    let asks = |slot: &str, attribute: &str, expected: &str| {
         std::fs::write(&more, format!("{}{attribute}\n", std::fs::read_to_string(&ad).unwrap())).unwrap();
         let claimed = point.ask(["claim", "slot1", "--ads", &more]);
         assert_eq!(String::from_utf8_lossy(&claimed.stdout), format!("{slot}\n"));
         let stderr = String::from_utf8_lossy(&claimed.stderr).into_owned();
-        assert!(stderr.contains(wanted), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
     };
     asks(
         "slot1_2",
@@ -314,8 +318,10 @@ fn a_claim_that_replaces_another_says_so() {
 fn a_claim_that_policy_would_end_at_once_is_refused() {
     let point = Point::new();
     let socket = point.path("control").display().to_string();
-    let point =
-        point.knob("STARTD_JOB_HOOK_KEYWORD =").knob("IS_OWNER = True").arguments(["--control", &socket]);
+    let point = point
+        .parameter("STARTD_JOB_HOOK_KEYWORD =")
+        .parameter("IS_OWNER = True")
+        .arguments(["--control", &socket]);
     let child = point.start();
     crate::support::waiting::wait_until("the socket answers", || point.ask(["status"]).status.success());
     std::fs::write(
@@ -337,7 +343,7 @@ fn a_claim_that_policy_would_end_at_once_is_refused() {
 fn no_ad_and_several_ads_are_refused_with_a_line() {
     let (point, child) = unasked(Point::new());
     let ad = point.path("job.ad").display().to_string();
-    for (text, wanted) in [
+    for (text, expected) in [
         ("ClusterId = 1\nrubbish\n", "job.ad:2:1: "),
         ("ClusterId = 1\nCmd = (\n", "job.ad:2:"),
         ("ClusterId = 1\n\nClusterId = 2\n", "job.ad: there are 2 ads, but a claim is for one job"),
@@ -345,7 +351,7 @@ fn no_ad_and_several_ads_are_refused_with_a_line() {
     ] {
         std::fs::write(point.path("job.ad"), text).unwrap();
         for verb in ["claim", "activate"] {
-            says(&point.ask([verb, "slot1", "--ads", &ad]), 3, wanted);
+            says(&point.ask([verb, "slot1", "--ads", &ad]), 3, expected);
         }
     }
     assert_eq!(state(&point, "slot1"), "Unclaimed/Idle");
@@ -357,7 +363,7 @@ fn no_ad_and_several_ads_are_refused_with_a_line() {
 fn a_waiting_claim_is_described_in_status() {
     let point = Point::new()
         .hook("starter", WAITING)
-        .knob("RANK = TARGET.Prio\nMaxJobRetirementTime = 600\nMachineMaxVacateTime = 5");
+        .parameter("RANK = TARGET.Prio\nMaxJobRetirementTime = 600\nMachineMaxVacateTime = 5");
     let (point, child) = unasked(point);
     let ad = |prio: u32| {
         let path = point.path("job.ad");
@@ -367,11 +373,11 @@ fn a_waiting_claim_is_described_in_status() {
     };
     assert_eq!(stdout(&point.ask(["claim", "slot1", "--ads", &ad(1)])), "slot1\n");
     assert_eq!(stdout(&point.ask(["activate", "slot1", "--ads", &ad(1)])), "");
-    for (prio, wanted) in
+    for (prio, expected) in
         [(1, "its rank 1 equals that of the current claim"), (5, "its rank 5 is higher than 1")]
     {
         let waits = point.ask(["claim", "slot1", "--ads", &ad(prio)]);
-        says(&waits, 0, &format!("slot1: the claim waits for the end of the current claim: {wanted}"));
+        says(&waits, 0, &format!("slot1: the claim waits for the end of the current claim: {expected}"));
         says(&waits, 0, "the slot is Claimed/Retiring with job 7.0, which has ");
     }
     says(&point.ask(["claim", "slot1", "--ads", &ad(2)]), 1, "claim refused: rank 2 is less than 5");
@@ -455,7 +461,7 @@ fn timeout_ends_every_verb_that_waits_with_one_message_and_124() {
 #[test]
 fn timeout_does_not_hide_configuration_errors() {
     let run = |line: &str, verb: &str| {
-        let point = Point::new().knob(line);
+        let point = Point::new().parameter(line);
         point.query().args([verb, "--timeout", "0.3"]).output().unwrap()
     };
     let hangs = "MACHINE_RESOURCE_INVENTORY_X = /bin/sleep 60";
@@ -463,7 +469,7 @@ fn timeout_does_not_hide_configuration_errors() {
         says(&run(hangs, verb), 124, "the time limit (--timeout) expired before there were slots: ");
     }
     // No program runs here that could exceed the time limit.
-    let point = Point::new().knob("STARTER = /nowhere/starter\nSLOT_TYPE_1 = cpus=x/0");
+    let point = Point::new().parameter("STARTER = /nowhere/starter\nSLOT_TYPE_1 = cpus=x/0");
     let output = point.query().args(["ads", "--timeout", "0.001"]).output().unwrap();
     says(&output, 3, "SLOT_TYPE_1");
 }
@@ -473,7 +479,7 @@ fn timeout_does_not_hide_configuration_errors() {
 fn without_control_the_socket_is_in_log_and_found_by_the_same_configuration() {
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;
-    let point = Point::new().knob("FetchWorkDelay = 300").arguments([]);
+    let point = Point::new().parameter("FetchWorkDelay = 300").arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
     let socket = point.path("log/htc-slot-run/control");

@@ -16,13 +16,13 @@ fn cron_output_is_in_the_ads_and_in_policy() {
                 echo 'Go = true'\necho 'ConsoleIdle = 5'\necho 'out of cheese' >&2\nexit 3\n";
     let point = Point::new()
         .job("1", JOB)
-        .knob("NUM_SLOTS_TYPE_1 = 2")
-        .knob("SLOT_TYPE_1 = 50%")
-        .knob("START = Go =?= True && Room =?= 7 && ConsoleIdle == 5")
+        .parameter("NUM_SLOTS_TYPE_1 = 2")
+        .parameter("SLOT_TYPE_1 = 50%")
+        .parameter("START = Go =?= True && Room =?= 7 && ConsoleIdle == 5")
         .hook("cron", cron)
-        .knob("STARTD_CRON_JOBLIST = TEMP")
-        .knob("STARTD_CRON_TEMP_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron")
-        .knob("STARTD_CRON_TEMP_MODE = OneShot")
+        .parameter("STARTD_CRON_JOBLIST = TEMP")
+        .parameter("STARTD_CRON_TEMP_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron")
+        .parameter("STARTD_CRON_TEMP_MODE = OneShot")
         .arguments(["--max-jobs", "1", "--timeout", "60"]);
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
@@ -32,7 +32,7 @@ fn cron_output_is_in_the_ads_and_in_policy() {
         "{}",
         run.stderr
     );
-    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    let reply = point.recorded_files("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
     for line in ["\nRoom = 7\n", "\nGo = true\n", "\nConsoleIdle = 5\n", "\nLastUpdate = "] {
         assert!(reply.contains(line), "{line:?} is not in {reply}");
     }
@@ -40,8 +40,8 @@ fn cron_output_is_in_the_ads_and_in_policy() {
     assert_eq!(run.count(&[("event", "cron-end"), ("exit", "exited 3")]), 1);
     assert_eq!(run.count(&[("event", "cron-stderr"), ("reason", "out of cheese")]), 1);
     assert_eq!(run.count(&[("event", "cron-published"), ("reason", "TEMP.second: 3 attributes")]), 1);
-    let wanted = "Can't insert 'this is bad' into 'TEMP' ClassAd";
-    assert_eq!(run.count(&[("event", "cron-failed"), ("reason", wanted)]), 1, "{}", run.stderr);
+    let expected = "Can't insert 'this is bad' into 'TEMP' ClassAd";
+    assert_eq!(run.count(&[("event", "cron-failed"), ("reason", expected)]), 1, "{}", run.stderr);
 }
 
 /// The output of one job changes, one cannot be executed, and one does not end: the slots are not affected.
@@ -50,16 +50,16 @@ fn bad_cron_jobs_block_nothing_and_are_killed_at_the_end() {
     let once = "#!/bin/sh\nif [ -e \"$HOME/out/ran\" ]; then echo 'B = 2'; else echo 'A = 1'; : > \"$HOME/out/ran\"; fi\n";
     let endless = "#!/bin/sh\necho $$ > \"$HOME/out/endless\"\nyes 'Line = \"of many\"'\n";
     let mut point = Point::new()
-        .knob("START = True")
+        .parameter("START = True")
         .hook("once", once)
         .hook("endless", endless)
-        .knob("STARTD_CRON_MAX_JOB_LOAD = 1")
-        .knob("STARTD_CRON_JOBLIST = ONCE, NONE, ENDLESS")
+        .parameter("STARTD_CRON_MAX_JOB_LOAD = 1")
+        .parameter("STARTD_CRON_JOBLIST = ONCE, NONE, ENDLESS")
         .arguments([]);
     for (name, file) in [("ONCE", "once"), ("NONE", "missing"), ("ENDLESS", "endless")] {
         point = point
-            .knob(&format!("STARTD_CRON_{name}_EXECUTABLE = $(CONFIG_ROOT)/hooks/{file}"))
-            .knob(&format!("STARTD_CRON_{name}_PERIOD = 1"));
+            .parameter(&format!("STARTD_CRON_{name}_EXECUTABLE = $(CONFIG_ROOT)/hooks/{file}"))
+            .parameter(&format!("STARTD_CRON_{name}_PERIOD = 1"));
     }
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "cron-failed"), ("cron", "NONE"), ("reason", "missing")]);
@@ -96,19 +96,19 @@ fn sums_of_a_resource_monitor_are_sent_as_averages() {
     let point = Point::new()
         .job("1", JOB)
         .hook("reply", reply)
-        .knob("START = UptimeTOKENSSeconds > 0")
+        .parameter("START = UptimeTOKENSSeconds > 0")
         .hook("monitor", monitor)
         .hook("fetch", fetch)
         .hook("starter", starter)
-        .knob("STARTD_CRON_JOBLIST = MON")
-        .knob("STARTD_CRON_MON_EXECUTABLE = $(CONFIG_ROOT)/hooks/monitor")
-        .knob("STARTD_CRON_MON_MODE = WaitForExit")
-        .knob("STARTD_CRON_MON_PERIOD = 1")
-        .knob("STARTD_CRON_MON_METRICS = SUM:TOKENS")
+        .parameter("STARTD_CRON_JOBLIST = MON")
+        .parameter("STARTD_CRON_MON_EXECUTABLE = $(CONFIG_ROOT)/hooks/monitor")
+        .parameter("STARTD_CRON_MON_MODE = WaitForExit")
+        .parameter("STARTD_CRON_MON_PERIOD = 1")
+        .parameter("STARTD_CRON_MON_METRICS = SUM:TOKENS")
         .arguments(["--idle-exit", "5", "--timeout", "60"]);
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
-    let ads = point.told("slot.");
+    let ads = point.recorded_files("slot.");
     let busy = ads.iter().find(|ad| ad.contains("\nTOKENSAverageUsage = "));
     let busy = busy.unwrap_or_else(|| panic!("the job was never charged: {}", run.stderr));
     assert!(busy.contains("Activity = \"Busy\"") && busy.contains("\nDeviceTOKENSAverageUsage = "), "{busy}");

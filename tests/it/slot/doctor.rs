@@ -7,19 +7,19 @@ use serde_json::Value;
 use crate::support::point::Point;
 
 /// Returns the exit status, and the checks with this result: subject and text.
-fn told(point: &Point, standing: &str) -> (Option<i32>, Vec<(String, String)>) {
+fn checks_with(point: &Point, standing: &str) -> (Option<i32>, Vec<(String, String)>) {
     let output = point.query().args(["doctor", "--json"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
     let rows = rows.as_array().unwrap().iter().filter(|row| row["standing"] == standing);
-    let told = rows.map(|row| {
+    let report = rows.map(|row| {
         if standing == "fails" {
             assert_ne!(text(row, "todo"), "", "{row}");
         }
         (text(row, "subject"), text(row, "found"))
     });
-    (output.status.code(), told.collect())
+    (output.status.code(), report.collect())
 }
 
 fn healthy() -> Point {
@@ -29,8 +29,8 @@ fn healthy() -> Point {
 #[test]
 fn a_configuration_that_works_has_nothing_that_fails() {
     let point = healthy();
-    assert_eq!(told(&point, "fails"), (Some(0), Vec::new()));
-    let (_, good) = told(&point, "good");
+    assert_eq!(checks_with(&point, "fails"), (Some(0), Vec::new()));
+    let (_, good) = checks_with(&point, "good");
     for subject in ["configuration", "slots", "users", "hooks", "starter", "execute", "log", "clock", "gpus"]
     {
         assert!(good.iter().any(|(about, _)| about == subject), "{subject}: {good:?}");
@@ -59,24 +59,27 @@ fn predicted_failures_are_reported_with_a_correction() {
         ("STARTER = $(CONFIG_ROOT)/none", "starter", "there is no file"),
         ("T_HOOK_JOB_EXIT = hooks/plain", "hooks", "is relative to the scratch directory of each job"),
     ];
-    for (knob, subject, text) in cases {
-        let point =
-            healthy().knob(knob).hook("crlf", "#!/bin/sh\r\ntrue\n").hook("text", "true\n").hook("plain", "");
+    for (parameter, subject, text) in cases {
+        let point = healthy()
+            .parameter(parameter)
+            .hook("crlf", "#!/bin/sh\r\ntrue\n")
+            .hook("text", "true\n")
+            .hook("plain", "");
         std::fs::write(point.path("queue/x"), "#!/bin/sh\n").unwrap();
         for (name, mode) in [("queue/x", 0o755), ("hooks/plain", 0o644)] {
             std::fs::set_permissions(point.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
         }
-        let (status, failing) = told(&point, "fails");
-        assert_eq!(status, Some(1), "{knob}");
+        let (status, failing) = checks_with(&point, "fails");
+        assert_eq!(status, Some(1), "{parameter}");
         let found = failing.iter().any(|(about, found)| about == subject && found.contains(text));
-        assert!(found, "{knob}: {failing:?}");
+        assert!(found, "{parameter}: {failing:?}");
     }
 }
 
 #[test]
 fn a_configuration_that_cannot_be_read_is_one_failing_line() {
-    let point = healthy().knob("if");
-    let (status, failing) = told(&point, "fails");
+    let point = healthy().parameter("if");
+    let (status, failing) = checks_with(&point, "fails");
     assert_eq!((status, failing.len(), failing[0].0.as_str()), (Some(1), 1, "configuration"));
 }
 
@@ -84,9 +87,9 @@ fn a_configuration_that_cannot_be_read_is_one_failing_line() {
 #[test]
 fn obstacles_to_the_start_of_jobs_are_reported() {
     let ours = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
-    let (_, good) = told(&healthy().knob(&ours), "good");
+    let (_, good) = checks_with(&healthy().parameter(&ours), "good");
     assert!(good.iter().any(|(about, found)| about == "jobs" && found.ends_with("would start")), "{good:?}");
-    for (knobs, wanted) in [
+    for (parameters, expected) in [
         ("USER_JOB_WRAPPER = /no/wrapper", "Cannot find/execute USER_JOB_WRAPPER file"),
         (
             "SINGULARITY = /no/apptainer\nSINGULARITY_JOB = True",
@@ -94,22 +97,25 @@ fn obstacles_to_the_start_of_jobs_are_reported() {
         ),
         ("USE_GID_PROCESS_TRACKING = True", "USE_GID_PROCESS_TRACKING enabled, but MIN_TRACKING_GID is 0"),
     ] {
-        let (status, failing) = told(&healthy().knob(&ours).knob(knobs), "fails");
+        let (status, failing) = checks_with(&healthy().parameter(&ours).parameter(parameters), "fails");
         // Only root can use tracking groups.
-        if knobs.starts_with("USE_GID") && !nix::unistd::geteuid().is_root() {
+        if parameters.starts_with("USE_GID") && !nix::unistd::geteuid().is_root() {
             continue;
         }
         let found =
             failing.iter().any(|(about, found)| about == "jobs" && found.contains("is not started: "));
-        assert!(found && failing.iter().any(|(_, found)| found.contains(wanted)), "{knobs}: {failing:?}");
-        assert_eq!(status, Some(1), "{knobs}");
+        assert!(
+            found && failing.iter().any(|(_, found)| found.contains(expected)),
+            "{parameters}: {failing:?}"
+        );
+        assert_eq!(status, Some(1), "{parameters}");
     }
 }
 
 /// The program is not a starter.
 #[test]
 fn a_starter_without_reported_abilities_is_a_note() {
-    let (status, notes) = told(&healthy().knob("STARTER = /bin/false"), "note");
+    let (status, notes) = checks_with(&healthy().parameter("STARTER = /bin/false"), "note");
     assert_eq!(status, Some(0));
     let found = notes.iter().any(|(_, found)| found.contains("does not report its capabilities"));
     assert!(found, "{notes:?}");
@@ -118,7 +124,7 @@ fn a_starter_without_reported_abilities_is_a_note() {
 /// Findings of `lint --here` about the configuration are included.
 #[test]
 fn unsupported_settings_are_notes() {
-    let (status, notes) = told(&healthy().knob("ASSIGN_CPU_AFFINITY = True"), "note");
+    let (status, notes) = checks_with(&healthy().parameter("ASSIGN_CPU_AFFINITY = True"), "note");
     assert_eq!(status, Some(0));
     assert!(
         notes.iter().any(|(about, found)| about == "lint" && found.contains("ASSIGN_CPU_AFFINITY")),
@@ -130,7 +136,7 @@ fn unsupported_settings_are_notes() {
 #[test]
 fn an_execute_directory_that_a_startd_would_refuse_is_reported_to_root() {
     let root = nix::unistd::geteuid().is_root();
-    let (_, notes) = told(&healthy(), "note");
+    let (_, notes) = checks_with(&healthy(), "note");
     let told_of = notes
         .iter()
         .any(|(about, found)| about == "execute" && found.contains("the slots of a startd would be broken"));
@@ -161,14 +167,14 @@ fn a_missing_volume_group_and_missing_devices_are_reported() {
     let root = nix::unistd::geteuid().is_root();
     let none = if root { "htc-no-such-group" } else { "nothing can be mounted here" };
     let lvm = format!("{enforced}\nLVM_VOLUME_GROUP_NAME = htc-no-such-group");
-    let (status, notes) = told(&healthy().knob(&lvm), "note");
+    let (status, notes) = checks_with(&healthy().parameter(&lvm), "note");
     let found = notes.iter().find(|(about, _)| about == "disk").map(|(_, found)| found.as_str());
     // If LVM itself is missing, the message says so.
     let found = found.is_some_and(|found| found.contains(none) || found.contains("there is no "));
     assert!(status == Some(0) && found, "{notes:?}");
-    let (_, notes) = told(&healthy(), "note");
+    let (_, notes) = checks_with(&healthy(), "note");
     assert!(!notes.iter().any(|(about, _)| about == "disk" || about == "console"), "{notes:?}");
-    let (_, notes) = told(&healthy().knob("CONSOLE_DEVICES = htc-mouse, null, zero"), "note");
+    let (_, notes) = checks_with(&healthy().parameter("CONSOLE_DEVICES = htc-mouse, null, zero"), "note");
     let of_console: Vec<_> = notes.iter().filter(|(about, _)| about == "console").collect();
     assert_eq!(of_console.len(), 3, "{notes:?}");
     assert!(of_console[0].1.contains("'htc-mouse': there is no such device"), "{of_console:?}");

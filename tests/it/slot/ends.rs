@@ -70,13 +70,14 @@ fn a_hook_that_could_be_called_is_not_a_failure() {
 /// Regression test: nothing evaluated DAEMON_SHUTDOWN, and the run never ended.
 #[test]
 fn daemon_shutdown_ends_a_run() {
-    for knob in ["DAEMON_SHUTDOWN", "DAEMON_SHUTDOWN_FAST"] {
-        let mut point = Point::new().knob(&format!("{knob} = Activity == \"Idle\" && NumPids =!= 99"));
+    for parameter in ["DAEMON_SHUTDOWN", "DAEMON_SHUTDOWN_FAST"] {
+        let mut point =
+            Point::new().parameter(&format!("{parameter} = Activity == \"Idle\" && NumPids =!= 99"));
         point.arguments = vec!["--timeout".into(), "60".into()];
         let run = point.run();
         // The status is that of a daemon that must not be started again, as for the router.
         assert_eq!(run.status, Some(99), "{}", run.stderr);
-        assert!(run.stderr.contains(&format!("{knob} is true")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("{parameter} is true")), "{}", run.stderr);
     }
 }
 
@@ -89,7 +90,7 @@ fn an_empty_fetch_that_began_before_a_job_ended_does_not_end_once() {
     machine.wait(2);
     machine.fetch_ends(b"ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
     machine.wait(5);
-    assert!(machine.states.contains(&"Claimed/Busy".to_owned()), "{}", machine.went());
+    assert!(machine.states.contains(&"Claimed/Busy".to_owned()), "{}", machine.take_states());
     // The hook that was called while the job ran ends after the job.
     machine.starter_ends();
     machine.fetch_ends(b"");
@@ -97,7 +98,7 @@ fn an_empty_fetch_that_began_before_a_job_ended_does_not_end_once() {
     machine.wait(5);
     machine.fetch_ends(b"");
     machine.wait(2);
-    assert!(machine.point.is_finished(), "{}", machine.went());
+    assert!(machine.point.is_finished(), "{}", machine.take_states());
 }
 
 /// Fetch hook that takes a job out of the queue and does not print it.
@@ -168,7 +169,7 @@ fn the_file_size_limit_is_an_error_and_not_a_signal() {
 
 #[test]
 fn a_run_whose_slots_are_all_broken_ends_with_the_reason() {
-    let mut point = Point::new().job("1", JOB).knob("SLOT_TYPE_1 = cpus=99");
+    let mut point = Point::new().job("1", JOB).parameter("SLOT_TYPE_1 = cpus=99");
     point.arguments = vec!["--once".into(), "--quiet".into(), "--timeout".into(), "60".into()];
     let run = point.run();
     assert_eq!(run.status, Some(1), "{}", run.stderr);

@@ -12,7 +12,7 @@ const JOB: &str = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nob
 
 /// Creates an execution point with three cards, of capability 7.0, 8.0 and 8.0.
 fn with_cards(lines: &str) -> Point {
-    let point = Point::new().knob("SLOT_TYPE_1 = 100%").knob(lines);
+    let point = Point::new().parameter("SLOT_TYPE_1 = 100%").parameter(lines);
     let cards = point.path("cards").display().to_string();
     std::fs::write(&cards, CARDS).unwrap();
     point.arguments(["--once", "--gpus", &cards])
@@ -58,8 +58,8 @@ fn explain_and_live_report_requiregpus_that_no_card_meets() {
 #[test]
 fn a_parameter_that_is_not_published_is_named_with_its_line() {
     let told = |start: &str| {
-        let knobs = format!("Rack = \"C03\"\nSite = \"x\"\nSTARTD_ATTRS = Site\nSTART = {start}");
-        text(&explain(&Point::new().knob(&knobs), &["--summary"], JOB))
+        let parameters = format!("Rack = \"C03\"\nSite = \"x\"\nSTARTD_ATTRS = Site\nSTART = {start}");
+        text(&explain(&Point::new().parameter(&parameters), &["--summary"], JOB))
     };
     let rack = told("MY.Site == \"x\" && MY.Rack == \"C03\"");
     assert!(rack.contains("no slot has Rack; Rack is set in ") && rack.contains(", line "), "{rack}");
@@ -101,7 +101,7 @@ fn refusals_of_the_dynamic_slot_apply_to_claims_only() {
     );
     let run = point.run();
     assert_eq!(run.count(&[("verdict", "accepted"), ("job", "1.0")]), 1, "{}", run.stderr);
-    let point = with_cards(clause).knob("STARTD_JOB_HOOK_KEYWORD =");
+    let point = with_cards(clause).parameter("STARTD_JOB_HOOK_KEYWORD =");
     let told = explain(&point, &[], &big);
     assert_eq!(told.status.code(), Some(1));
     assert!(text(&told).starts_with(&format!("slot1 refuses job 1.0: {refused}\n")), "{}", text(&told));
@@ -170,9 +170,9 @@ fn the_summary_shows_all_conditions_of_a_job() {
         format!("{id}Requirements = {}\nUnlike{number} = 1\n\n", conditions.join(" && "))
     };
     let jobs: String = (0..4).map(job).collect();
-    let told = text(&explain(&point, &["--summary", "--slot-ads", &file], &jobs));
-    let first: String = told.split("\n\n").nth(1).unwrap_or_default().to_owned();
+    let output = text(&explain(&point, &["--summary", "--slot-ads", &file], &jobs));
+    let first: String = output.split("\n\n").nth(1).unwrap_or_default().to_owned();
     for condition in &conditions {
-        assert!(first.contains(condition.as_str()), "{condition} is not shown:\n{told}");
+        assert!(first.contains(condition.as_str()), "{condition} is not shown:\n{output}");
     }
 }

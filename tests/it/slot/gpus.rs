@@ -122,7 +122,7 @@ fn a_job_finds_its_card_in_its_environment() {
     let cards = point.path("cards");
     std::fs::write(&cards, CARDS).unwrap();
     let starter = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
-    let point = point.job("1", &job).knob("SLOT_TYPE_1_PARTITIONABLE = true").knob(&starter);
+    let point = point.job("1", &job).parameter("SLOT_TYPE_1_PARTITIONABLE = true").parameter(&starter);
     let point = point.arguments(["--once", "--gpus", cards.to_str().unwrap()]);
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
@@ -142,23 +142,23 @@ fn a_job_finds_its_card_in_its_environment() {
 fn a_static_slot_refuses_a_job_that_needs_a_better_card() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\nRequestGPUs = 1\n\
                RequireGPUs = Capability >= 8\n";
-    let point = Point::new().knob("SLOT_TYPE_1 = cpus=1, gpus=1").job("1", job);
+    let point = Point::new().parameter("SLOT_TYPE_1 = cpus=1, gpus=1").job("1", job);
     let cards = point.path("cards");
     std::fs::write(&cards, CARDS).unwrap();
     let mut point = point.arguments(["--once", "--gpus", cards.to_str().unwrap()]);
     let run = point.run();
-    assert_eq!(point.told("reply.words"), ["reject\n"], "{}", run.stderr);
+    assert_eq!(point.recorded_files("reply.words"), ["reject\n"], "{}", run.stderr);
     assert!(run.stderr.contains("RequireGPUs is true for 0 of the free GPUs"), "{}", run.stderr);
     std::fs::rename(point.path("taken/1"), point.path("queue/1")).unwrap();
     point.arguments.extend(["--quirks".to_owned(), "reference".to_owned()]);
-    point = point.knob("UPDATE_INTERVAL = 1");
+    point = point.parameter("UPDATE_INTERVAL = 1");
     let run = point.run();
-    assert_eq!(point.told("reply.words"), ["reject\naccept\n"], "{}", run.stderr);
+    assert_eq!(point.recorded_files("reply.words"), ["reject\naccept\n"], "{}", run.stderr);
 }
 
 #[test]
 fn a_machine_without_gpus_reports_use_feature_gpus_in_one_line() {
-    let point = Point::new().knob("LIBEXEC = /no/libexec\nuse feature: GPUs");
+    let point = Point::new().parameter("LIBEXEC = /no/libexec\nuse feature: GPUs");
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("condor_gpu_discovery")).collect();
@@ -173,8 +173,8 @@ fn a_machine_without_gpus_reports_use_feature_gpus_in_one_line() {
 
 #[test]
 fn an_inventory_that_fails_or_finds_nothing_is_reported_in_one_line() {
-    let knob = "MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/inventory";
-    for (script, wanted) in [
+    let parameter = "MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/inventory";
+    for (script, expected) in [
         (
             "echo DetectedGPUs=0",
             "hooks/inventory' found no resource: the slots have no GPUs; --gpus FILE describes GPUs",
@@ -187,11 +187,11 @@ fn an_inventory_that_fails_or_finds_nothing_is_reported_in_one_line() {
         ("echo 'DetectedGPUs=\"A\"'", ""),
     ] {
         let script = format!("#!/bin/sh\n{script}\n");
-        let point = Point::new().hook("inventory", &script).knob(knob).arguments(["--dry-run"]);
+        let point = Point::new().hook("inventory", &script).parameter(parameter).arguments(["--dry-run"]);
         let run = point.run();
         let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("/inventory'")).collect();
-        assert_eq!(lines.len(), usize::from(!wanted.is_empty()), "{script}: {}", run.stderr);
-        assert!(lines.iter().all(|line| line.contains(wanted)), "{wanted}: {}", run.stderr);
+        assert_eq!(lines.len(), usize::from(!expected.is_empty()), "{script}: {}", run.stderr);
+        assert!(lines.iter().all(|line| line.contains(expected)), "{expected}: {}", run.stderr);
     }
 }
 
@@ -202,8 +202,8 @@ fn timeout_applies_to_gpu_detection_too() {
         ("inventory", ["--dry-run", "--timeout", "0.3"]),
         ("condor_gpu_discovery", ["--once", "--timeout", "0.3"]),
     ] {
-        let knob = format!("MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/{name}");
-        let run = Point::new().hook(name, hangs).knob(&knob).arguments(arguments).run();
+        let parameter = format!("MACHINE_RESOURCE_INVENTORY_GPUs = $(CONFIG_ROOT)/hooks/{name}");
+        let run = Point::new().hook(name, hangs).parameter(&parameter).arguments(arguments).run();
         assert_eq!(run.status, Some(124), "{}", run.stderr);
         let said = "the time limit (--timeout) expired before there were slots: ";
         assert!(run.stderr.contains(said), "{}", run.stderr);

@@ -45,14 +45,14 @@ fn queue(jobs: usize) -> Point {
         .hook("evict", &format!("#!/bin/sh\n{id}{back}"))
         .hook("exit", &exit)
         .hook("reply", &format!("#!/bin/sh\n{id}[ \"$1\" = reject ] || exit 0\n{back}"))
-        .knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
-        .knob("NUM_CPUS = 4")
-        .knob("NUM_SLOTS_TYPE_1 = 2")
-        .knob("SLOT_TYPE_1 = 50%")
-        .knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
-        .knob("STARTER_JOB_HOOK_KEYWORD = T")
-        .knob("MAX_CLAIM_ALIVES_MISSED = 6")
-        .knob(&format!("BASE_CGROUP = {}", base()));
+        .parameter(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
+        .parameter("NUM_CPUS = 4")
+        .parameter("NUM_SLOTS_TYPE_1 = 2")
+        .parameter("SLOT_TYPE_1 = 50%")
+        .parameter("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
+        .parameter("STARTER_JOB_HOOK_KEYWORD = T")
+        .parameter("MAX_CLAIM_ALIVES_MISSED = 6")
+        .parameter(&format!("BASE_CGROUP = {}", base()));
     for number in 1..=jobs {
         let length = if number.is_multiple_of(7) { 0.4 } else { 0.05 };
         let ad = format!(
@@ -214,7 +214,7 @@ fn files_that_a_killed_run_was_writing_are_removed() {
 #[test]
 fn all_jobs_of_a_partitionable_slot_are_returned_after_a_kill() {
     let mut point = Point::new()
-        .knob("SLOT_TYPE_1_PARTITIONABLE = True")
+        .parameter("SLOT_TYPE_1_PARTITIONABLE = True")
         // A dynamic slot would fetch the second job and refuse it.
         .hook(
             "fetch",
@@ -240,7 +240,7 @@ fn all_jobs_of_a_partitionable_slot_are_returned_after_a_kill() {
     let run = point.run();
     for id in ["1", "2"] {
         let ad = format!("ClusterId = {id}\n");
-        let evicted = point.told("evict");
+        let evicted = point.recorded_files("evict");
         assert_eq!(evicted.iter().filter(|text| text.contains(&ad)).count(), 1, "{id}: {}", run.stderr);
     }
 }
@@ -253,14 +253,14 @@ fn a_job_of_a_killed_starter_is_returned_before_the_next_job_runs() {
                    echo 'ExitBySignal = false'\necho 'ExitCode = 0'\n";
     let point = Point::new().job("1", &job("1")).job("2", &job("2")).hook("starter", starter);
     let run = point.run();
-    let evicted = point.told("evict");
+    let evicted = point.recorded_files("evict");
     assert_eq!(evicted.iter().filter(|text| text.contains("ClusterId = 1\n")).count(), 1, "{}", run.stderr);
     assert_eq!(run.count(&[("event", "job"), ("job", "2.0"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
 }
 
 #[test]
 fn a_second_runner_on_a_directory_names_the_first() {
-    let point = Point::new().knob("FetchWorkDelay = 300").arguments([]);
+    let point = Point::new().parameter("FetchWorkDelay = 300").arguments([]);
     let mut first = point.start();
     point.wait_for(&mut first, &[("event", "verdict"), ("verdict", "no work")]);
     let mut command = point.command();
@@ -297,7 +297,7 @@ fn an_unfinished_reply_is_not_repeated_and_its_job_is_returned_once() {
     let ad = std::fs::read_to_string(ad).unwrap();
     assert!(ad.contains("ClusterId = 3\n") && !ad.contains("ClaimId"), "{ad}");
     assert_eq!(std::fs::read_to_string(point.path("out/replies")).unwrap(), "accept\n");
-    let evicted = point.told("evict");
+    let evicted = point.recorded_files("evict");
     assert_eq!(evicted.iter().filter(|text| text.contains("ClusterId = 3\n")).count(), 1, "{evicted:?}");
     assert!(!std::fs::read_to_string(point.path("log/htc-slot-run/journal")).unwrap().contains("ClaimId"));
 }

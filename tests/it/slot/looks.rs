@@ -29,10 +29,10 @@ fn a_drain_ends_all_claims_before_it_evaluates_slots() {
     for quirks in BOTH {
         let mut machine = Machine::with(TWO, quirks, None);
         machine.claim("slot2", "", 1800);
-        machine.went();
+        machine.take_states();
         drain(&mut machine, DrainSpeed::Fast, DrainCompletion::Nothing);
         let second = "Preempting/Killing Owner/Idle Unclaimed/Idle Drained/Retiring";
-        assert_eq!(machine.went(), format!("{second} Drained/Retiring Drained/Idle Drained/Idle"));
+        assert_eq!(machine.take_states(), format!("{second} Drained/Retiring Drained/Idle Drained/Idle"));
     }
 }
 

@@ -8,7 +8,7 @@ fn sample(text: &str, name: &str) -> Option<f64> {
 }
 
 fn waiting_point() -> (Point, std::process::Child) {
-    let point = Point::new().knob("FetchWorkDelay = 300");
+    let point = Point::new().parameter("FetchWorkDelay = 300");
     let control = point.path("control").display().to_string();
     let point = point.arguments(["--control", &control]);
     let mut child = point.start();

@@ -13,7 +13,7 @@ fn lines_with<'a>(stderr: &'a str, text: &str) -> Vec<&'a str> {
 #[test]
 fn bad_values_of_power_and_backfill_are_one_line_each() {
     let looks = "HIBERNATE_CHECK_INTERVAL = 5\n";
-    for (before, line, wanted) in [
+    for (before, line, expected) in [
         (
             looks,
             "HIBERNATE = \"deep\"",
@@ -52,12 +52,12 @@ fn bad_values_of_power_and_backfill_are_one_line_each() {
         ),
         ("", "COUNT_HYPERTHREAD_CPUS = maybe", "COUNT_HYPERTHREAD_CPUS in the condor configuration"),
     ] {
-        let run = Point::new().knob(before).knob(line).arguments(["--dry-run"]).run();
+        let run = Point::new().parameter(before).parameter(line).arguments(["--dry-run"]).run();
         assert_eq!(run.status, Some(0), "{line}: {}", run.stderr);
-        assert_eq!(lines_with(&run.stderr, wanted).len(), 1, "{line}: {wanted}\n{}", run.stderr);
+        assert_eq!(lines_with(&run.stderr, expected).len(), 1, "{line}: {expected}\n{}", run.stderr);
     }
     for good in ["HIBERNATE = \"none\"", "HIBERNATE = ifThenElse(KeyboardIdle > 60, \"RAM\", \"NONE\")"] {
-        let run = Point::new().knob(looks).knob(good).arguments(["--dry-run"]).run();
+        let run = Point::new().parameter(looks).parameter(good).arguments(["--dry-run"]).run();
         assert_eq!(lines_with(&run.stderr, "HIBERNATE = ").len(), 0, "{}", run.stderr);
     }
 }
@@ -75,7 +75,7 @@ fn values_with_which_a_startd_exits_are_refused() {
         "NUM_CPUS = four",
         "SLOT_TYPE_1_PARTITIONABLE = often\nNUM_SLOTS_TYPE_1 = 1",
     ] {
-        let run = Point::new().knob(line).arguments(["--dry-run"]).run();
+        let run = Point::new().parameter(line).arguments(["--dry-run"]).run();
         assert_eq!(run.status, Some(3), "{line}: {}", run.stderr);
         let name = line.split(' ').next().expect("a name");
         assert!(run.stderr.contains(name), "{line}: {}", run.stderr);
@@ -84,13 +84,13 @@ fn values_with_which_a_startd_exits_are_refused() {
 
 #[test]
 fn invalid_arguments_of_the_backfill_client_are_reported_once() {
-    let point = Point::new().knob(BOINC).knob("BOINC_Arguments = --name \"my host\" --x");
-    let wanted = "rguments = --name \"my host\" --x cannot be put into the job ad";
+    let point = Point::new().parameter(BOINC).parameter("BOINC_Arguments = --name \"my host\" --x");
+    let expected = "rguments = --name \"my host\" --x cannot be put into the job ad";
     let run = point.run();
-    let told = lines_with(&run.stderr, wanted);
-    assert_eq!(told.len(), 1, "{}", run.stderr);
-    assert!(told[0].ends_with("the backfill client runs without it, as in a pool"), "{}", told[0]);
+    let stderr = lines_with(&run.stderr, expected);
+    assert_eq!(stderr.len(), 1, "{}", run.stderr);
+    assert!(stderr[0].ends_with("the backfill client runs without it, as in a pool"), "{}", stderr[0]);
     let doctor = point.arguments([]).query().arg("doctor").output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert_eq!(lines_with(&doctor, wanted).len(), 1, "{doctor}");
+    assert_eq!(lines_with(&doctor, expected).len(), 1, "{doctor}");
 }

@@ -7,8 +7,10 @@ const STARTER: &str = env!("CARGO_BIN_EXE_htc-starter-run");
 #[test]
 fn status_prints_the_ads_of_running_slots_and_rows() {
     let control = |point: &Point| point.path("control").display().to_string();
-    let point =
-        Point::new().knob("STARTD_JOB_HOOK_KEYWORD =").knob("Colour = \"red\"").knob("STARTD_ATTRS = Colour");
+    let point = Point::new()
+        .parameter("STARTD_JOB_HOOK_KEYWORD =")
+        .parameter("Colour = \"red\"")
+        .parameter("STARTD_ATTRS = Colour");
     let socket = control(&point);
     let point = point.arguments(["--control", &socket]);
     let mut child = point.start();
@@ -48,7 +50,7 @@ fn lines_of_starters_begin_with_the_time_too() {
 fn once_reports_a_long_wait_for_the_next_fetch() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point =
-        Point::new().job("1", job).knob("FetchWorkDelay = 3600").arguments(["--once", "--timeout", "8"]);
+        Point::new().job("1", job).parameter("FetchWorkDelay = 3600").arguments(["--once", "--timeout", "8"]);
     let err = point.run().stderr;
     assert!(err.contains("--once waits 3") && err.contains("FetchWorkDelay"), "{err}");
 }
@@ -58,7 +60,7 @@ fn once_reports_a_long_wait_after_a_refused_job() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point = Point::new()
         .job("1", job)
-        .knob("FetchWorkDelay = 3600\nSTART = TARGET.Owner == \"ann\"")
+        .parameter("FetchWorkDelay = 3600\nSTART = TARGET.Owner == \"ann\"")
         .arguments(["--once", "--timeout", "8"]);
     let err = point.run().stderr;
     assert!(err.contains("rejected: ") && err.contains("--once waits 3600 s"), "{err}");
@@ -66,7 +68,7 @@ fn once_reports_a_long_wait_after_a_refused_job() {
 
 #[test]
 fn slots_can_be_queried_for_a_given_time() {
-    let point = Point::new().knob("START = time() > 2000000000").arguments([]);
+    let point = Point::new().parameter("START = time() > 2000000000").arguments([]);
     std::fs::write(
         point.path("job.ad"),
         "ClusterId = 1\nProcId = 0\nOwner = \"ann\"\nRequestMemory = 1\nRequestDisk = 1\n",

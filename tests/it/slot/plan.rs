@@ -35,20 +35,20 @@ fn array(text: &str) -> Vec<Value> {
 
 #[test]
 fn a_keyword_without_a_fetch_hook_is_reported_only_for_planned_slots() {
-    let point = Point::new().knob("SLOT1_JOB_HOOK_KEYWORD = NONE").arguments([]);
+    let point = Point::new().parameter("SLOT1_JOB_HOOK_KEYWORD = NONE").arguments([]);
     let point = point
-        .knob("SLOT_TYPE_1 = 100%")
-        .knob("NUM_SLOTS_TYPE_1 = 1")
-        .knob("SLOT_TYPE_1_PARTITIONABLE = true");
+        .parameter("SLOT_TYPE_1 = 100%")
+        .parameter("NUM_SLOTS_TYPE_1 = 1")
+        .parameter("SLOT_TYPE_1_PARTITIONABLE = true");
     let (_, _, err) = run(&point, &["-n"], "");
     let told: Vec<&str> = err.lines().filter(|line| line.contains("NONE_HOOK_FETCH_WORK")).collect();
-    let wanted = "slot1 has the keyword NONE, but NONE_HOOK_FETCH_WORK is not defined: it fetches no work";
-    assert!(told.len() == 1 && told[0].ends_with(wanted), "{err}");
+    let expected = "slot1 has the keyword NONE, but NONE_HOOK_FETCH_WORK is not defined: it fetches no work";
+    assert!(told.len() == 1 && told[0].ends_with(expected), "{err}");
 }
 
 #[test]
 fn json_of_the_slot_verbs_is_an_array() {
-    let point = Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob("SLOT_TYPE_1 = 50%").arguments([]);
+    let point = Point::new().parameter("NUM_SLOTS_TYPE_1 = 2").parameter("SLOT_TYPE_1 = 50%").arguments([]);
     let job = "ClusterId = 3\nProcId = 1\nRequestMemory = 1\n\nClusterId = 4\nRequestMemory = 9999\n";
     let (status, out, err) = run(&point, &["ads", "--json"], "");
     assert_eq!((status, array(&out).len()), (Some(0), 2), "{err}");
@@ -57,7 +57,7 @@ fn json_of_the_slot_verbs_is_an_array() {
     assert_eq!((status, out.lines().count()), (Some(0), 1), "{out}");
     let (status, out, _) = run(&point, &["--dry-run", "--json"], "");
     assert_eq!((status, array(&out)[0]["slot"].as_str()), (Some(0), Some("slot1")), "{out}");
-    let point = point.knob("START = RequestMemory < 100");
+    let point = point.parameter("START = RequestMemory < 100");
     let (status, out, err) = run(&point, &["explain", "--json"], job);
     assert_eq!((status, array(&out).len()), (Some(1), 4), "{err}");
     assert_eq!((&array(&out)[0]["accepted"], &array(&out)[3]["accepted"]), (&true.into(), &false.into()));
@@ -68,16 +68,16 @@ fn json_of_the_slot_verbs_is_an_array() {
 
 #[test]
 fn slots_that_cannot_be_used_are_a_failure() {
-    let point = Point::new().knob("SLOT_TYPE_1 = cpus=9, memory=50%").arguments(["--dry-run"]);
+    let point = Point::new().parameter("SLOT_TYPE_1 = cpus=9, memory=50%").arguments(["--dry-run"]);
     let (status, out, _) = run(&point, &[], "");
     assert_eq!(status, Some(1), "{out}");
     assert!(out.contains("broken: Not enough Cpus"), "{out}");
-    let point = Point::new().knob("EXECUTE = /no/such/place").arguments(["--dry-run"]);
+    let point = Point::new().parameter("EXECUTE = /no/such/place").arguments(["--dry-run"]);
     let (status, out, err) = run(&point, &[], "");
     assert_eq!(status, Some(1), "{out}");
-    let wanted = "Error accessing execute directory /no/such/place specified in the configuration setting EXECUTE: \
+    let expected = "Error accessing execute directory /no/such/place specified in the configuration setting EXECUTE: \
                   (errno=2) No such file or directory";
-    assert!(out.contains(&format!("broken: {wanted}")) && !out.contains("Not enough Disk"), "{out}");
+    assert!(out.contains(&format!("broken: {expected}")) && !out.contains("Not enough Disk"), "{out}");
     assert!(err.contains("create that directory"), "{err}");
     let (_, out, _) = run(&point.arguments([]), &["ads"], "");
     assert!(out.contains("SlotBrokenCode = 3\n"), "{out}");
@@ -109,7 +109,7 @@ fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
         let lines = [parts[0][a], parts[1][b], parts[2][c], parts[3][d]];
         let mut point = Point::new().arguments([]);
         for line in lines {
-            point = point.knob(line);
+            point = point.parameter(line);
         }
         let job = format!("ClusterId = 1\nCmd = \"/bin/true\"\n{}", jobs[number % jobs.len()]);
         write_executable(&point.path("hooks/fetch"), format!("#!/bin/sh\ncat <<end\n{job}end\n").as_bytes());
@@ -140,9 +140,9 @@ fn a_fetch_hook_is_judged_by_the_slots_of_its_configuration() {
 /// Creates two slots, the second of which has its own directory.
 fn two_slots(own: &str, disk: &str) -> Point {
     Point::new()
-        .knob("NUM_SLOTS_TYPE_1 = 2")
-        .knob(&format!("SLOT_TYPE_1 = cpus=1,mem=50%,disk={disk}"))
-        .knob(&format!("SLOT2_EXECUTE = {own}"))
+        .parameter("NUM_SLOTS_TYPE_1 = 2")
+        .parameter(&format!("SLOT_TYPE_1 = cpus=1,mem=50%,disk={disk}"))
+        .parameter(&format!("SLOT2_EXECUTE = {own}"))
         .arguments([])
 }
 
@@ -180,7 +180,7 @@ fn a_slot_shares_the_disk_of_its_own_execute_directory() {
     let (_, _, err) = run(&two_slots("$(CONFIG_ROOT)/log", "100%"), &["ads"], "");
     assert!(err.contains("1 of 2 slots created: Not enough Disk"), "{err}");
     // DISK is the disk space of all slots together.
-    let (_, ads, _) = run(&two_slots("/dev/shm", "25%").knob("DISK = 4000000"), &["ads"], "");
+    let (_, ads, _) = run(&two_slots("/dev/shm", "25%").parameter("DISK = 4000000"), &["ads"], "");
     assert_eq!(of_slot(&ads, "slot2", "Disk"), "1000000");
     assert_eq!(of_slot(&ads, "slot2", "TotalDisk"), "2000000");
 }
@@ -205,7 +205,8 @@ fn a_slot_whose_execute_directory_is_missing_is_broken() {
 #[test]
 fn a_dry_run_ends_with_1_if_a_requested_slot_cannot_be_made() {
     for (shares, status) in [("cpus=1", 0), ("cpus=2", 1), ("cpus=3", 1)] {
-        let point = Point::new().knob("NUM_SLOTS_TYPE_1 = 2").knob(&format!("SLOT_TYPE_1 = {shares}"));
+        let point =
+            Point::new().parameter("NUM_SLOTS_TYPE_1 = 2").parameter(&format!("SLOT_TYPE_1 = {shares}"));
         let (ended, out, err) = run(&point.arguments([]), &["-n"], "");
         assert_eq!(ended, Some(status), "{shares}: {out}{err}");
     }
@@ -215,7 +216,7 @@ fn a_dry_run_ends_with_1_if_a_requested_slot_cannot_be_made() {
 #[test]
 fn an_invalid_number_of_slots_is_refused() {
     for count in ["two", "0x2"] {
-        let point = Point::new().knob(&format!("NUM_SLOTS_TYPE_1 = {count}"));
+        let point = Point::new().parameter(&format!("NUM_SLOTS_TYPE_1 = {count}"));
         let (ended, out, err) = run(&point.arguments([]), &["-n"], "");
         assert_eq!(ended, Some(3), "{count}: {out}{err}");
         assert!(err.contains("NUM_SLOTS_TYPE_1"), "{err}");
@@ -228,7 +229,7 @@ fn a_fetch_delay_that_is_not_a_number_is_named() {
     for (delay, named) in
         [("\"abc\"", true), ("undefined", true), ("7", false), ("State is undefined", false)]
     {
-        let point = Point::new().knob(&format!("FetchWorkDelay = {delay}"));
+        let point = Point::new().parameter(&format!("FetchWorkDelay = {delay}"));
         let (_, _, err) = run(&point.arguments([]), &["-n"], "");
         assert_eq!(err.contains("FetchWorkDelay is not a number"), named, "{delay}: {err}");
     }

@@ -135,8 +135,8 @@ fn lint_reports_the_missing_bracket_of_the_manual() {
         .env_clear()
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("NonSuspendableSlotState") && told.contains("'(' is never closed"), "{told}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("NonSuspendableSlotState") && stdout.contains("'(' is never closed"), "{stdout}");
 }
 
 /// WANT_HOLD: the job is held with the template's reason; without it, the job is not held.

@@ -9,12 +9,12 @@ const PLUGIN: &str = "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/../out/power
 fn sleepy(hibernate: &str) -> Point {
     let point = Point::new().hook("power", PLUGIN);
     point
-        .knob("NUM_SLOTS_TYPE_1 = 2")
-        .knob("SLOT_TYPE_1 = 50%")
-        .knob("FetchWorkDelay = 300")
-        .knob("HIBERNATION_PLUGIN = $(CONFIG_ROOT)/hooks/power")
-        .knob("HIBERNATE_CHECK_INTERVAL = 1")
-        .knob(&format!("HIBERNATE = {hibernate}"))
+        .parameter("NUM_SLOTS_TYPE_1 = 2")
+        .parameter("SLOT_TYPE_1 = 50%")
+        .parameter("FetchWorkDelay = 300")
+        .parameter("HIBERNATION_PLUGIN = $(CONFIG_ROOT)/hooks/power")
+        .parameter("HIBERNATE_CHECK_INTERVAL = 1")
+        .parameter(&format!("HIBERNATE = {hibernate}"))
 }
 
 /// "RAM" is S3 and "4" is S4, so that 25.14 selects S4.
@@ -22,7 +22,7 @@ fn sleepy(hibernate: &str) -> Point {
 fn a_machine_sleeps_in_the_deepest_state_if_all_slots_agree() {
     let job = "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n";
     let point = sleepy("ifThenElse(SlotID == 1, \"RAM\", \"4\")")
-        .knob("HIBERNATION_OVERRIDE_WOL = True")
+        .parameter("HIBERNATION_OVERRIDE_WOL = True")
         .hook("starter", "#!/bin/sh\ncat > /dev/null\nexec sleep 1000\n")
         .job("1", job);
     let control = point.path("control").display().to_string();
@@ -42,7 +42,7 @@ fn a_machine_sleeps_in_the_deepest_state_if_all_slots_agree() {
 
 #[test]
 fn without_allow_hibernate_a_sleep_request_is_reported_once() {
-    for (hibernate, knob, wanted) in [
+    for (hibernate, parameter, expected) in [
         ("\"S3\"", "HIBERNATION_OVERRIDE_WOL = True", "use --allow-hibernate to let this machine sleep"),
         (
             "\"S5\"",
@@ -51,14 +51,14 @@ fn without_allow_hibernate_a_sleep_request_is_reported_once() {
         ),
         ("\"mem\"", "HIBERNATION_OVERRIDE_WOL = False", "HIBERNATION_OVERRIDE_WOL = True lets it sleep"),
     ] {
-        let point = sleepy(hibernate).knob(knob);
+        let point = sleepy(hibernate).parameter(parameter);
         let control = point.path("control").display().to_string();
         let point = point.arguments(["--control", &control]);
         let mut child = point.start();
-        point.wait_for(&mut child, &[("event", "warning"), ("reason", wanted)]);
+        point.wait_for(&mut child, &[("event", "warning"), ("reason", expected)]);
         assert!(point.ask(["off"]).status.success());
         let run = point.end(child);
-        assert_eq!(run.count(&[("event", "warning"), ("reason", wanted)]), 1, "{}", run.stderr);
+        assert_eq!(run.count(&[("event", "warning"), ("reason", expected)]), 1, "{}", run.stderr);
         assert_eq!(std::fs::read_to_string(point.path("out/power")).unwrap(), "ad\n", "{hibernate}");
     }
 }
@@ -66,7 +66,7 @@ fn without_allow_hibernate_a_sleep_request_is_reported_once() {
 #[test]
 fn one_slot_without_a_sleep_state_keeps_the_machine_awake() {
     let point = sleepy("ifThenElse(SlotID == 1, \"S3\", \"NONE\")")
-        .knob("HIBERNATION_OVERRIDE_WOL = True")
+        .parameter("HIBERNATION_OVERRIDE_WOL = True")
         .arguments(["--idle-exit", "3", "--allow-hibernate"]);
     let run = point.run();
     assert_eq!(

@@ -14,7 +14,7 @@ fn busy(policy: &str, quirks: QuirkMode, of_job: &str) -> Machine {
     let mut machine = Machine::with(&format!("{one}{policy}"), quirks, None);
     machine.claim("slot1", of_job, 1800);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(of_job))));
-    assert_eq!(machine.went(), "Claimed/Idle Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Idle Claimed/Busy");
     machine
 }
 
@@ -51,18 +51,18 @@ fn a_policy_can_use_the_busy_time_of_the_processor() {
     assert!(warns(&machine, "cpu-busy-time-missing"), "{:?}", machine.warnings);
     machine.measure(3.5);
     machine.wait(115);
-    assert_eq!(machine.went(), "");
+    assert_eq!(machine.take_states(), "");
     machine.wait(15);
-    assert_eq!(machine.went(), "Claimed/Suspended");
+    assert_eq!(machine.take_states(), "Claimed/Suspended");
     let ad = machine.ad(SlotKey::from_number(1));
     assert!(ad.contains("CpuIsBusy = true\n") && ad.contains("CpuBusyTime = 1"), "{ad}");
     machine.measure(0.0);
     machine.wait(2);
-    assert_eq!(machine.went(), "Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Busy");
     let mut machine = busy(policy, QuirkMode::Reference, "");
     machine.measure(3.5);
     machine.wait(300);
-    assert_eq!(machine.went(), "");
+    assert_eq!(machine.take_states(), "");
     assert!(!machine.ad(SlotKey::from_number(1)).contains("CpuIsBusy"));
     let unread = busy("", QuirkMode::Manual, "");
     assert!(!unread.ad(SlotKey::from_number(1)).contains("CpuIsBusy"));
@@ -72,15 +72,15 @@ fn a_policy_can_use_the_busy_time_of_the_processor() {
 #[test]
 fn a_slot_that_vacates_for_too_long_goes_to_killing() {
     let policy = "MachineMaxVacateTime = 5\nMaxJobRetirementTime = 0\n";
-    for (quirks, wanted) in [(QuirkMode::Manual, "Preempting/Killing"), (QuirkMode::Reference, "")] {
+    for (quirks, expected) in [(QuirkMode::Manual, "Preempting/Killing"), (QuirkMode::Reference, "")] {
         let mut machine = busy(policy, quirks, "");
         machine.step(StartdEvent::Vacate { slot: None, fast: false });
         machine.wait(3);
-        assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Preempting/Vacating");
         machine.wait(4);
-        assert_eq!(machine.went(), wanted);
+        assert_eq!(machine.take_states(), expected);
         machine.starter_ends();
-        assert!(machine.went().starts_with("Owner/Idle"));
+        assert!(machine.take_states().starts_with("Owner/Idle"));
     }
 }
 
@@ -93,36 +93,36 @@ fn a_busy_claim_without_renewal_ends_with_its_lease() {
         machine.wait(30);
         machine.ask("slot1", ClaimCommand::Alive);
     }
-    assert_eq!(machine.went(), "");
+    assert_eq!(machine.take_states(), "");
     machine.wait(50);
-    assert_eq!(machine.went(), "Preempting/Killing");
+    assert_eq!(machine.take_states(), "Preempting/Killing");
     let mut machine = busy("", QuirkMode::Reference, lease);
     machine.wait(5000);
-    assert_eq!(machine.went(), "");
+    assert_eq!(machine.take_states(), "");
 }
 
 /// Regression test: the variable was missing in the environment of cron jobs, without a message.
 #[test]
 fn cron_jobs_get_the_config_val_program_of_their_manager() {
-    for (quirks, wanted) in [("none", "/opt/ask"), ("reference", "")] {
+    for (quirks, expected) in [("none", "/opt/ask"), ("reference", "")] {
         let mut point = Point::new()
             .hook(
                 "cron",
                 "#!/bin/sh\necho \"$STARTD_CRON_CONFIG_VAL\" > \"$HOME/out/asked\"\necho 'Go = true'\n",
             )
-            .knob("START = Go =?= True")
-            .knob("UPDATE_INTERVAL = 1")
-            .knob("STARTD_CRON_JOBLIST = TEMP")
-            .knob("STARTD_CRON_CONFIG_VAL = /opt/ask")
-            .knob("STARTD_CRON_TEMP_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron")
-            .knob("STARTD_CRON_TEMP_MODE = OneShot")
+            .parameter("START = Go =?= True")
+            .parameter("UPDATE_INTERVAL = 1")
+            .parameter("STARTD_CRON_JOBLIST = TEMP")
+            .parameter("STARTD_CRON_CONFIG_VAL = /opt/ask")
+            .parameter("STARTD_CRON_TEMP_EXECUTABLE = $(CONFIG_ROOT)/hooks/cron")
+            .parameter("STARTD_CRON_TEMP_MODE = OneShot")
             .job("1", "ClusterId = 1\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"nobody\"\n");
         let words = ["--max-jobs", "1", "--timeout", "60", "--quirks", quirks];
         point.arguments = words.map(str::to_owned).to_vec();
         let run = point.run();
         assert_eq!(
             std::fs::read_to_string(point.path("out/asked")).unwrap().trim(),
-            wanted,
+            expected,
             "{}",
             run.stderr
         );

@@ -3,8 +3,9 @@
 use crate::support::point::Point;
 
 /// Returns the slot ads that a configuration makes, as one text per slot.
-fn ads(knobs: &[&str]) -> Vec<String> {
-    let point = knobs.iter().fold(Point::new(), |point, knob| point.knob(knob)).arguments([]);
+fn ads(parameters: &[&str]) -> Vec<String> {
+    let point =
+        parameters.iter().fold(Point::new(), |point, parameter| point.parameter(parameter)).arguments([]);
     let output = point.query().arg("ads").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -18,16 +19,16 @@ fn value<'a>(ad: &'a str, name: &str) -> Option<&'a str> {
 /// `basic_startd_slot_attrs.run`: each slot has the listed attributes of all slots, spelled as in the list.
 #[test]
 fn every_slot_has_the_listed_attributes_of_all_slots() {
-    let mut knobs = vec![
+    let mut parameters = vec![
         "NUM_CPUS = 4\nMEMORY = 4000".to_owned(),
         "STARTD_SLOT_ATTRS = activity,state,memory".to_owned(),
     ];
     let sizes = [500, 200, 700, 300];
     for (at, size) in sizes.iter().enumerate() {
         let number = at + 1;
-        knobs.push(format!("SLOT_TYPE_{number} = cpus=25%,mem={size}\nSLOT_TYPE_{number}_PARTITIONABLE = False\nNUM_SLOTS_TYPE_{number} = 1"));
+        parameters.push(format!("SLOT_TYPE_{number} = cpus=25%,mem={size}\nSLOT_TYPE_{number}_PARTITIONABLE = False\nNUM_SLOTS_TYPE_{number} = 1"));
     }
-    let ads = ads(&knobs.iter().map(String::as_str).collect::<Vec<_>>());
+    let ads = ads(&parameters.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(ads.len(), 4);
     for ad in &ads {
         for (at, size) in sizes.iter().enumerate() {
@@ -60,8 +61,8 @@ fn resources_of_the_site_are_divided_by_number_percentage_and_fraction() {
 /// `test_reserve_disk.py`: the reserved disk space, in megabytes, is not available to slots.
 #[test]
 fn reserved_disk_is_not_offered() {
-    let total = |knobs: &[&str]| {
-        value(&ads(knobs)[0], "TotalDisk").and_then(|disk| disk.parse::<u64>().ok()).unwrap()
+    let total = |parameters: &[&str]| {
+        value(&ads(parameters)[0], "TotalDisk").and_then(|disk| disk.parse::<u64>().ok()).unwrap()
     };
     let all = total(&["RESERVED_DISK = 0"]);
     let rest = total(&["RESERVED_DISK = 1024"]);

@@ -20,9 +20,9 @@ fn a_job_is_fetched_accepted_run_and_its_claim_released_once() {
         run.states("slot1"),
         "Unclaimed/Idle Claimed/Idle Claimed/Busy Claimed/Idle Preempting/Vacating Owner/Idle Unclaimed/Idle"
     );
-    assert_eq!(point.told("reply.words"), ["accept\n"]);
-    let reply = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
-    let evict = point.told("evict.").into_iter().find(|text| text.contains("-----")).unwrap();
+    assert_eq!(point.recorded_files("reply.words"), ["accept\n"]);
+    let reply = point.recorded_files("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    let evict = point.recorded_files("evict.").into_iter().find(|text| text.contains("-----")).unwrap();
     let (job, slot) = reply.split_once("-----\n").unwrap();
     assert!(job.starts_with("ClusterId = 1\nCmd = \"/bin/true\"\nHookKeyword = \"T\"\nOwner"), "{job}");
     assert!(job.contains("RequestCpus = 1\nRequestDisk = 1\nRequestMemory = 1\n"), "{job}");
@@ -56,15 +56,15 @@ fn a_starter_gets_the_arguments_and_the_job_of_the_reference() {
 fn unsupported_settings_are_named_at_the_start_of_a_run() {
     let point = Point::new()
         .job("1", JOB)
-        .knob("HIBERNATION_PLUGIN = /no/plugin\nHIBERNATION_PLUGIN_ARGS = -x\nHIBERNATE_CHECK_INTERVAL = 60")
-        .knob("PROPORTIONAL_SWAP_ASSIGNMENT = true\nUSE_PID_NAMESPACES = true\nSTARTD_ENFORCE_DISK_LIMITS = false")
-        .knob("SCHEDD_INTERVAL = 60\nCOLLECTOR_HOST = nobody\nJOB_ROUTER_NAME = other");
+        .parameter("HIBERNATION_PLUGIN = /no/plugin\nHIBERNATION_PLUGIN_ARGS = -x\nHIBERNATE_CHECK_INTERVAL = 60")
+        .parameter("PROPORTIONAL_SWAP_ASSIGNMENT = true\nUSE_PID_NAMESPACES = true\nSTARTD_ENFORCE_DISK_LIMITS = false")
+        .parameter("SCHEDD_INTERVAL = 60\nCOLLECTOR_HOST = nobody\nJOB_ROUTER_NAME = other");
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
-    let told: Vec<&str> = run.stderr.lines().filter(|line| line.contains("unsupported here")).collect();
-    assert_eq!(told.len(), 1, "{}", run.stderr);
+    let stderr: Vec<&str> = run.stderr.lines().filter(|line| line.contains("unsupported here")).collect();
+    assert_eq!(stderr.len(), 1, "{}", run.stderr);
     let begin = "PROPORTIONAL_SWAP_ASSIGNMENT is unsupported here: the startd of a pool would divide";
-    assert!(told[0].contains(begin), "{}", told[0]);
+    assert!(stderr[0].contains(begin), "{}", stderr[0]);
     let plugin = "the hibernation plugin '/no/plugin' cannot be used: 'ad' failed: No such file";
     assert!(run.stderr.contains(plugin), "{}", run.stderr);
     assert!(run.stderr.contains("2 settings have no effect here"), "{}", run.stderr);
@@ -85,7 +85,7 @@ fn a_configuration_named_by_a_relative_path_is_found_by_its_hooks() {
 #[test]
 fn with_one_processor_the_starter_does_not_get_its_slot_name() {
     let starter = "#!/bin/sh\ncat >/dev/null\necho \"$@\" > \"$HOME/words\"\n";
-    let point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("starter", starter);
+    let point = Point::new().job("1", JOB).parameter("NUM_CPUS = 1").hook("starter", starter);
     assert_eq!(point.run().status, Some(0));
     assert_eq!(std::fs::read_to_string(point.path("words")).unwrap(), "-f -job-input-ad -\n");
 }
@@ -94,10 +94,10 @@ fn with_one_processor_the_starter_does_not_get_its_slot_name() {
 fn many_jobs_on_many_slots_are_each_run_once() {
     // A busy slot fetches as well, and the hooks lose a job that the slot then refuses because of its rank.
     let mut point = Point::new()
-        .knob("NUM_CPUS = 4")
-        .knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0")
-        .knob("NUM_SLOTS_TYPE_1 = 4")
-        .knob("SLOT_TYPE_1 = 25%")
+        .parameter("NUM_CPUS = 4")
+        .parameter("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0")
+        .parameter("NUM_SLOTS_TYPE_1 = 4")
+        .parameter("SLOT_TYPE_1 = 25%")
         .hook("starter", "#!/bin/sh\ncat > \"$HOME/out/job.$$\"\n");
     for number in 0..40 {
         point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
@@ -106,7 +106,7 @@ fn many_jobs_on_many_slots_are_each_run_once() {
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 40);
     let mut ids: Vec<String> = point
-        .told("job.")
+        .recorded_files("job.")
         .iter()
         .map(|ad| ad.lines().find(|line| line.starts_with("ClusterId")).unwrap().to_owned())
         .collect();
@@ -136,13 +136,14 @@ fn no_work_for_a_busy_slot_is_not_the_end_of_once() {
 fn the_refusal_of_a_job_by_start_is_reported() {
     let point = Point::new()
         .job("1", &format!("{JOB}RequestMemory = 5000\n"))
-        .knob("START = Owner == \"nobody\" && TARGET.RequestMemory <= MY.Memory");
+        .parameter("START = Owner == \"nobody\" && TARGET.RequestMemory <= MY.Memory");
     let run = point.run();
     assert_eq!(run.status, Some(0));
-    assert_eq!(point.told("reply.words"), ["reject\n"]);
-    let wanted = "TARGET.RequestMemory <= MY.Memory is false (TARGET.RequestMemory = 5000, MY.Memory = 1024)";
-    assert_eq!(run.count(&[("verdict", "rejected"), ("reason", wanted)]), 1, "{}", run.stderr);
-    let refused = point.told("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
+    assert_eq!(point.recorded_files("reply.words"), ["reject\n"]);
+    let expected =
+        "TARGET.RequestMemory <= MY.Memory is false (TARGET.RequestMemory = 5000, MY.Memory = 1024)";
+    assert_eq!(run.count(&[("verdict", "rejected"), ("reason", expected)]), 1, "{}", run.stderr);
+    let refused = point.recorded_files("reply.").into_iter().find(|text| text.contains("-----")).unwrap();
     assert!(!refused.contains("ClaimId"));
 }
 
@@ -162,10 +163,10 @@ fn bad_fetch_hooks_are_reported_and_other_slots_continue() {
     ];
     for (name, text, said) in cases {
         let point = Point::new()
-            .knob("NUM_SLOTS_TYPE_1 = 2")
-            .knob("SLOT_TYPE_1 = 50%")
-            .knob("SLOT2_JOB_HOOK_KEYWORD = BAD")
-            .knob("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
+            .parameter("NUM_SLOTS_TYPE_1 = 2")
+            .parameter("SLOT_TYPE_1 = 50%")
+            .parameter("SLOT2_JOB_HOOK_KEYWORD = BAD")
+            .parameter("BAD_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/bad")
             .hook("bad", text)
             .job("1", JOB);
         let run = point.run();
@@ -190,7 +191,7 @@ fn refused_hook_paths_are_named_with_a_correction() {
     assert_eq!(run.status, Some(0));
     assert!(run.stderr.contains("T_HOOK_REPLY_FETCH") && run.stderr.contains("chmod o-w"), "{}", run.stderr);
     assert!(run.stderr.contains("T_HOOK_EVICT_CLAIM") && run.stderr.contains("chmod u+x"), "{}", run.stderr);
-    assert!(point.told("reply").is_empty() && point.told("evict").is_empty());
+    assert!(point.recorded_files("reply").is_empty() && point.recorded_files("evict").is_empty());
     // A directory is rejected because it is a directory, not because of its mode.
     std::fs::remove_file(point.path("hooks/reply")).unwrap();
     std::fs::create_dir(point.path("hooks/reply")).unwrap();
@@ -210,8 +211,11 @@ fn a_fetch_hook_killed_by_its_time_limit_is_not_a_failed_start() {
                 mv \"$HOME/queue/1\" \"$HOME/taken/\" 2>/dev/null && exec cat \"$HOME/taken/1\"\n";
     for quirks in ["none", "reference"] {
         let arguments = ["--hook-timeout", "0.5", "--quirks", quirks, "--max-jobs", "1", "--timeout", "20"];
-        let point =
-            Point::new().job("1", JOB).hook("fetch", hook).knob("UPDATE_INTERVAL = 1").arguments(arguments);
+        let point = Point::new()
+            .job("1", JOB)
+            .hook("fetch", hook)
+            .parameter("UPDATE_INTERVAL = 1")
+            .arguments(arguments);
         let run = point.run();
         assert_eq!(run.count(&[("event", "hook-failed"), ("reason", "--hook-timeout")]), 1, "{}", run.stderr);
         assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{quirks}: {}", run.stderr);
@@ -244,7 +248,7 @@ fn a_bad_configuration_is_one_message_with_its_place_and_status_3() {
         ("SLOT_TYPE_1 = cpus=50\nSLOT_CONFIG_FAILURE_MODE = ABORT", "Not enough Cpus"),
         ("not a valid statement", "config"),
     ] {
-        let run = Point::new().knob(line).run();
+        let run = Point::new().parameter(line).run();
         assert_eq!(run.status, Some(3), "{line}: {}", run.stderr);
         assert!(run.stderr.contains(said), "{line}: '{said}' is not in\n{}", run.stderr);
         assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
@@ -278,9 +282,9 @@ fn a_scratch_directory_of_a_running_process_is_kept_and_reported() {
 #[test]
 fn a_partitionable_slot_gives_each_job_its_request() {
     let mut point = Point::new()
-        .knob("NUM_CPUS = 4")
-        .knob("SLOT_TYPE_1_PARTITIONABLE = True")
-        .knob("FetchWorkDelay = ifThenElse(SlotType == \"Partitionable\", 0, 300)")
+        .parameter("NUM_CPUS = 4")
+        .parameter("SLOT_TYPE_1_PARTITIONABLE = True")
+        .parameter("FetchWorkDelay = ifThenElse(SlotType == \"Partitionable\", 0, 300)")
         .hook("starter", "#!/bin/sh\ncat > /dev/null\nsleep 0.5\n")
         .arguments(["--max-jobs", "3", "--timeout", "60"]);
     for number in 1..=3 {
@@ -313,8 +317,11 @@ fn ends(child: &mut Child) -> std::process::ExitStatus {
 
 #[test]
 fn readers_of_messages_and_events_are_not_waited_for() {
-    let mut point = Point::new().knob("NUM_CPUS = 4").knob("NUM_SLOTS_TYPE_1 = 4").knob("SLOT_TYPE_1 = 25%");
-    point = point.knob("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0");
+    let mut point = Point::new()
+        .parameter("NUM_CPUS = 4")
+        .parameter("NUM_SLOTS_TYPE_1 = 4")
+        .parameter("SLOT_TYPE_1 = 25%");
+    point = point.parameter("FetchWorkDelay = Activity == \"Busy\" ? 300 : 0");
     for number in 0..120 {
         point = point.job(&format!("{number:03}"), &format!("{JOB}ClusterId = {number}\n"));
     }
@@ -333,15 +340,15 @@ fn readers_of_messages_and_events_are_not_waited_for() {
     point.events_to = Some(fifo.display().to_string());
     let mut child = point.start();
     assert_eq!(ends(&mut child).code(), Some(0));
-    assert_eq!(point.told("reply.words"), ["accept\n"]);
+    assert_eq!(point.recorded_files("reply.words"), ["accept\n"]);
 }
 
 /// Starters do not have the descriptor, so their events are passed on.
 #[test]
 fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$_CONDOR_SLOT\" > \"${0%/*}/../out/slot\"\n";
-    let mut point = Point::new().job("1", JOB).knob("NUM_CPUS = 1").hook("exit", exit);
-    point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
+    let mut point = Point::new().job("1", JOB).parameter("NUM_CPUS = 1").hook("exit", exit);
+    point = point.parameter("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
     point = point.arguments(["--once", "--starter", OWN_STARTER]);
     for (to, redirection) in [
         ("fd:3", "3>>\"$HOME/events\""),
@@ -371,9 +378,9 @@ fn a_descriptor_gets_the_events_of_starters_with_their_slot() {
 #[test]
 fn while_the_configuration_is_broken_no_job_is_fetched() {
     let point = Point::new()
-        .knob("STARTD_CRON_JOBLIST = BEAT")
-        .knob("STARTD_CRON_BEAT_EXECUTABLE = $(CONFIG_ROOT)/hooks/beat")
-        .knob("STARTD_CRON_BEAT_PERIOD = 1")
+        .parameter("STARTD_CRON_JOBLIST = BEAT")
+        .parameter("STARTD_CRON_BEAT_EXECUTABLE = $(CONFIG_ROOT)/hooks/beat")
+        .parameter("STARTD_CRON_BEAT_PERIOD = 1")
         .hook("beat", "#!/bin/sh\necho 'Beat = 1'\n")
         .arguments([]);
     let mut child = point.start();
@@ -396,12 +403,12 @@ fn while_the_configuration_is_broken_no_job_is_fetched() {
     signal(&child, Signal::SIGTERM);
     let run = point.end(child);
     assert_eq!(run.status, Some(0), "{}", run.stderr);
-    assert_eq!(point.told("reply.words"), ["accept\n"]);
+    assert_eq!(point.recorded_files("reply.words"), ["accept\n"]);
 }
 
 #[test]
 fn starter_parameters_are_checked_before_the_first_fetch() {
-    let point = Point::new().job("1", JOB).knob("STARTER_UPDATE_INTERVAL = abc");
+    let point = Point::new().job("1", JOB).parameter("STARTER_UPDATE_INTERVAL = abc");
     let point = point.arguments(["--once", "--starter", OWN_STARTER]);
     let run = point.run();
     assert_eq!(run.status, Some(3), "{}", run.stderr);
@@ -413,8 +420,8 @@ fn starter_parameters_are_checked_before_the_first_fetch() {
 #[test]
 fn a_starter_with_a_bad_parameter_calls_the_exit_hook() {
     let exit = "#!/bin/sh\ncat > /dev/null\necho \"$1\" > \"$HOME/out/exit\"\n";
-    let point = Point::new().knob("STARTER_UPDATE_INTERVAL = abc").hook("exit", exit);
-    let point = point.knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
+    let point = Point::new().parameter("STARTER_UPDATE_INTERVAL = abc").hook("exit", exit);
+    let point = point.parameter("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit");
     drop(point.command());
     std::fs::write(point.path("ad"), format!("{JOB}HookKeyword = \"T\"\n")).unwrap();
     let output = std::process::Command::new(OWN_STARTER)
@@ -436,8 +443,8 @@ fn a_starter_with_a_bad_parameter_calls_the_exit_hook() {
 #[test]
 fn a_program_that_cannot_be_executed_is_reported_with_the_cause() {
     let run = Point::new().hook("fetch", "\u{7f}ELF is what it begins with\n").run();
-    let wanted = [("event", "hook-failed"), ("hook", "FETCH_WORK"), ("reason", "Exec format error")];
-    assert!(run.count(&wanted) >= 1, "{}", run.stderr);
+    let expected = [("event", "hook-failed"), ("hook", "FETCH_WORK"), ("reason", "Exec format error")];
+    assert!(run.count(&expected) >= 1, "{}", run.stderr);
     for (path, said) in [("/no/such/starter", "is not a file"), ("/etc/passwd", "cannot be executed")] {
         let point = Point::new().job("1", JOB).arguments(["--once", "--starter", path]);
         let run = point.run();
@@ -449,7 +456,7 @@ fn a_program_that_cannot_be_executed_is_reported_with_the_cause() {
 /// The daemon runs in LOG: a relative path is checked and executed there, whatever directory the daemon was started in.
 #[test]
 fn a_relative_path_of_a_hook_is_below_log() {
-    let point = Point::new().job("1", JOB).knob("T_HOOK_FETCH_WORK = ../hooks/fetch");
+    let point = Point::new().job("1", JOB).parameter("T_HOOK_FETCH_WORK = ../hooks/fetch");
     let run = point.run();
     assert_eq!(run.count(&[("event", "job"), ("verdict", "succeeded")]), 1, "{}", run.stderr);
 }
@@ -491,9 +498,9 @@ fn attributes_of_a_fetched_job_may_be_expressions() {
 fn attributes_of_all_slots_are_in_the_fetch_hooks_ad() {
     let point = Point::new()
         .hook("fetch", "#!/bin/sh\ncat > \"$HOME/out/ad\"\n")
-        .knob("STARTD_ATTRS = Site")
-        .knob("Site = \"north\"")
-        .knob("STARTD_SLOT_ATTRS = Site");
+        .parameter("STARTD_ATTRS = Site")
+        .parameter("Site = \"north\"")
+        .parameter("STARTD_SLOT_ATTRS = Site");
     let run = point.run();
     let ad = std::fs::read_to_string(point.path("out/ad")).unwrap();
     assert!(ad.lines().any(|line| line == "slot1_Site = \"north\""), "{ad}\n{}", run.stderr);
@@ -527,7 +534,7 @@ fn a_job_that_two_slots_accept_is_reported() {
     let starter = "#!/bin/sh\ncat > /dev/null\n: > \"$HOME/out/job.$$\"\nuntil [ $(ls \"$HOME\"/out/job.* | wc -l) -ge 2 ]; \
                    do sleep 0.05; done\n";
     let point = Point::new()
-        .knob("NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%")
+        .parameter("NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%")
         .hook("fetch", &fetch)
         .hook("starter", starter)
         .arguments(["--max-jobs", "2"]);

@@ -32,9 +32,9 @@ fn when_the_slot_runner_is_killed_its_starters_evict_their_jobs() {
     let point = point
         .job("1", &job)
         .hook("exit", &format!("#!/bin/sh\ncat > /dev/null\necho $1 > '{out}/exit'\n"))
-        .knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
-        .knob("STARTER_DEFAULT_JOB_HOOK_KEYWORD = T")
-        .knob("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
+        .parameter(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")))
+        .parameter("STARTER_DEFAULT_JOB_HOOK_KEYWORD = T")
+        .parameter("T_HOOK_JOB_EXIT = $(CONFIG_ROOT)/hooks/exit")
         .arguments([]);
     let mut child = point.start();
     let read =
@@ -93,14 +93,17 @@ fn sigterm_vacates_a_job() {
         run.states("slot1")
             .ends_with("Claimed/Busy Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle")
     );
-    assert_eq!(point.told("evict.").iter().filter(|text| text.contains("-----")).count(), 1);
+    assert_eq!(point.recorded_files("evict.").iter().filter(|text| text.contains("-----")).count(), 1);
     assert_eq!(run.status, Some(0), "{}", run.stderr);
 }
 
 #[test]
 fn a_job_is_killed_after_its_vacate_time() {
-    let point =
-        Point::new().job("1", JOB).hook("starter", STUBBORN).knob("MachineMaxVacateTime = 1").arguments([]);
+    let point = Point::new()
+        .job("1", JOB)
+        .hook("starter", STUBBORN)
+        .parameter("MachineMaxVacateTime = 1")
+        .arguments([]);
     let mut child = point.start();
     wait_until_busy(&point, &mut child);
     signal(&child, Signal::SIGTERM);
@@ -144,8 +147,8 @@ fn a_starter_that_ignores_everything_is_killed_with_its_family() {
     let point = Point::new()
         .job("1", JOB)
         .hook("starter", starter)
-        .knob("MachineMaxVacateTime = 0")
-        .knob("KILLING_TIMEOUT = 1")
+        .parameter("MachineMaxVacateTime = 0")
+        .parameter("KILLING_TIMEOUT = 1")
         .arguments([]);
     let mut child = point.start();
     wait_until_busy(&point, &mut child);
@@ -165,12 +168,12 @@ fn a_better_job_replaces_the_running_one_and_is_lost_in_the_reference() {
             .job("1", &format!("{JOB}Prio = 1\n"))
             .job("2", &format!("{JOB}ClusterId = 2\nProcId = 0\nPrio = 2\n"))
             .hook("starter", starter)
-            .knob("RANK = Prio")
-            .knob("UPDATE_INTERVAL = 1")
+            .parameter("RANK = Prio")
+            .parameter("UPDATE_INTERVAL = 1")
             .arguments(["--quirks", quirks, "--max-jobs", "2"]);
         let run = point.run();
-        assert_eq!(point.told("better").len(), runs, "{quirks}: {}", run.stderr);
-        assert_eq!(point.told("reply.words"), ["accept\naccept\n"], "{quirks}");
+        assert_eq!(point.recorded_files("better").len(), runs, "{quirks}: {}", run.stderr);
+        assert_eq!(point.recorded_files("reply.words"), ["accept\naccept\n"], "{quirks}");
     }
 }
 
@@ -206,7 +209,7 @@ fn requests_reach_a_running_execution_point_through_its_socket() {
 
 #[test]
 fn sighup_rereads_the_configuration_unless_it_is_invalid() {
-    let point = Point::new().knob("START = True").arguments([]);
+    let point = Point::new().parameter("START = True").arguments([]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
     let config = std::fs::read_to_string(point.path("config")).unwrap();
@@ -227,7 +230,7 @@ fn signals_without_a_meaning_have_no_effect() {
     point.wait_for(&mut child, &[("event", "verdict"), ("verdict", "no work")]);
     for number in [Signal::SIGUSR1, Signal::SIGUSR2] {
         signal(&child, number);
-        crate::support::place::taken(&child, number);
+        crate::support::place::wait_for_delivery(&child, number);
         assert!(child.try_wait().unwrap().is_none(), "{number} ended it");
     }
     signal(&child, Signal::SIGTERM);
@@ -254,5 +257,5 @@ fn hook_timeout_does_not_apply_to_hooks_that_nothing_waits_for() {
     let point = point.arguments(["--once", "--hook-timeout", "0.5"]);
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
-    assert_eq!(point.told("slow"), ["done\ndone\n"], "{}", run.stderr);
+    assert_eq!(point.recorded_files("slow"), ["done\ndone\n"], "{}", run.stderr);
 }

@@ -26,7 +26,7 @@ fn busy(quirks: QuirkMode) -> Machine {
     let mut machine = Machine::with(POLICY, quirks, None);
     machine.claim("slot1", "", 1800);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
-    assert_eq!(machine.went(), "Claimed/Idle Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Idle Claimed/Busy");
     machine
 }
 
@@ -48,12 +48,12 @@ fn a_retiring_job_can_be_suspended_and_retires_further() {
         let mut machine = busy(quirks);
         machine.step(StartdEvent::Vacate { slot: None, fast: false });
         assert_eq!(asks(&mut machine, true), None);
-        assert_eq!(machine.went(), "Claimed/Retiring Claimed/Suspended");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Claimed/Suspended");
         // CONTINUE is true, but has no effect.
         machine.wait(3);
-        assert_eq!(machine.went(), "");
+        assert_eq!(machine.take_states(), "");
         assert_eq!(asks(&mut machine, false), None);
-        assert_eq!(machine.went(), "Claimed/Busy Claimed/Retiring");
+        assert_eq!(machine.take_states(), "Claimed/Busy Claimed/Retiring");
         assert_eq!(machine.signals, [StarterSignal::Suspend, StarterSignal::Continue]);
     }
 }
@@ -63,7 +63,7 @@ fn a_command_cannot_continue_a_job_that_policy_suspended() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         load(&mut machine, 3.0);
-        assert_eq!(machine.went(), "Claimed/Suspended");
+        assert_eq!(machine.take_states(), "Claimed/Suspended");
         let refused = asks(&mut machine, false).unwrap();
         assert_eq!(
             refused,
@@ -71,9 +71,9 @@ fn a_command_cannot_continue_a_job_that_policy_suspended() {
         );
         assert_eq!(asks(&mut machine, true), None);
         load(&mut machine, 0.0);
-        assert_eq!(machine.went(), "", "CONTINUE does not count");
+        assert_eq!(machine.take_states(), "", "CONTINUE does not count");
         assert_eq!(asks(&mut machine, false), None);
-        assert_eq!(machine.went(), "Claimed/Busy");
+        assert_eq!(machine.take_states(), "Claimed/Busy");
     }
 }
 
@@ -85,7 +85,7 @@ fn the_next_job_is_not_suspended_after_a_suspended_job() {
         machine.ask("slot1", ClaimCommand::Deactivate(htc_hooks::slot::Deactivation::Forcibly));
         machine.starter_ends();
         machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
-        machine.went();
+        machine.take_states();
         load(&mut machine, 3.0);
         load(&mut machine, 0.0);
         let wanted = match quirks {
@@ -93,7 +93,7 @@ fn the_next_job_is_not_suspended_after_a_suspended_job() {
             // In `Resource::suspend_claim`, only continue_claim removes the mark.
             QuirkMode::Reference => "Claimed/Suspended",
         };
-        assert_eq!(machine.went(), wanted);
+        assert_eq!(machine.take_states(), wanted);
     }
 }
 
@@ -104,7 +104,7 @@ fn a_slot_without_a_running_job_refuses_suspend_and_continue() {
         let refused = asks(&mut machine, false).unwrap();
         assert_eq!(refused, "continue refused: the slot is Claimed/Busy: nothing is suspended");
         machine.step(StartdEvent::Vacate { slot: None, fast: true });
-        assert_eq!(machine.went(), "Preempting/Killing");
+        assert_eq!(machine.take_states(), "Preempting/Killing");
         let refused = asks(&mut machine, true).unwrap();
         assert_eq!(
             refused,
@@ -124,9 +124,9 @@ fn a_slot_without_a_running_job_refuses_suspend_and_continue() {
     }
 }
 
-fn says(output: &Output, status: i32, wanted: &str) {
+fn says(output: &Output, status: i32, expected: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), stderr.as_ref()), (Some(status), wanted));
+    assert_eq!((output.status.code(), stderr.as_ref()), (Some(status), expected));
 }
 
 const JOB: &str = "ClusterId = 7\nProcId = 0\nCmd = \"/bin/true\"\nOwner = \"alice\"\nUser = \"alice@here\"\nRequestCpus = 1\n\
@@ -143,13 +143,13 @@ fn suspend_and_continue_report_if_there_is_nothing_to_do() {
             "starter",
             "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\n: > \"$HOME/up\"\nwhile :; do sleep 0.05; done\n",
         )
-        .knob("STARTD_JOB_HOOK_KEYWORD =")
+        .parameter("STARTD_JOB_HOOK_KEYWORD =")
         .arguments(["--control", &control]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "state"), ("state", "Unclaimed")]);
     std::fs::write(point.path("job.ad"), JOB).unwrap();
     let ad = point.path("job.ad").display().to_string();
-    let refused = |verb: &str, why: &str| format!("htc-slot-run: {verb} refused: {why}\n");
+    let refused = |verb: &str, reason: &str| format!("htc-slot-run: {verb} refused: {reason}\n");
     says(&point.ask(["suspend"]), 1, &refused("suspend", "no slot runs a job that can be suspended"));
     says(&point.ask(["vacate"]), 1, &refused("vacate", "no slot has a claim"));
     let nothing = refused("vacate", "slot1 is Unclaimed/Idle: there is nothing to vacate");
@@ -179,11 +179,11 @@ fn suspend_and_continue_report_if_there_is_nothing_to_do() {
     point.wait_for(&mut child, &[("event", "state"), ("state", "Preempting")]);
     let preempting = "slot1 is Preempting/Vacating: ";
     for verb in ["suspend", "continue"] {
-        let why = match verb {
+        let reason = match verb {
             "suspend" => "the slot is Preempting/Vacating: its job is already being vacated",
             _ => "the slot is Preempting/Vacating: nothing is suspended",
         };
-        says(&point.ask([verb, "slot1"]), 1, &refused(verb, why));
+        says(&point.ask([verb, "slot1"]), 1, &refused(verb, reason));
     }
     for verb in ["alive", "hold", "deactivate", "release-claim"] {
         says(
@@ -210,15 +210,15 @@ fn a_claim_without_a_job_is_suspended_only_by_25_14() {
     assert!(
         asks(&mut plain, true).unwrap().contains("suspend refused: the slot is Claimed/Idle: it runs no job")
     );
-    assert_eq!(plain.went(), "Claimed/Idle");
+    assert_eq!(plain.take_states(), "Claimed/Idle");
     let mut reference = Machine::with(POLICY, QuirkMode::Reference, None);
     reference.claim("slot1", "", 1800);
     assert_eq!(asks(&mut reference, true), None);
     assert_eq!(asks(&mut reference, false), None);
-    assert_eq!(reference.went(), "Claimed/Idle Claimed/Suspended Claimed/Busy");
+    assert_eq!(reference.take_states(), "Claimed/Idle Claimed/Suspended Claimed/Busy");
     reference.warnings.clear();
     reference.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
     assert!(reference.warnings[0].contains("activation refused"), "{:?}", reference.warnings);
     reference.step(StartdEvent::Vacate { slot: Some("slot1".to_owned()), fast: false });
-    assert_eq!(reference.went(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
+    assert_eq!(reference.take_states(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
 }

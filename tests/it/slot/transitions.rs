@@ -64,7 +64,7 @@ fn busy(quirks: QuirkMode) -> Machine {
     let mut machine = machine(quirks);
     machine.claim("slot1", "", 1800);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
-    assert_eq!(machine.went(), "Claimed/Idle Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Idle Claimed/Busy");
     machine
 }
 
@@ -82,7 +82,7 @@ fn backfilling() -> Machine {
     let mut machine = machine(QuirkMode::Manual);
     becomes(&mut machine, BACKFILL);
     machine.wait(2);
-    assert_eq!(machine.went(), "Backfill/Idle Backfill/Busy");
+    assert_eq!(machine.take_states(), "Backfill/Idle Backfill/Busy");
     machine
 }
 
@@ -91,9 +91,9 @@ fn transitions_1_and_2_is_owner_decides_between_owner_and_unclaimed() {
     for quirks in BOTH {
         let mut machine = machine(quirks);
         becomes(&mut machine, OWNER);
-        assert_eq!(machine.went(), "Owner/Idle");
+        assert_eq!(machine.take_states(), "Owner/Idle");
         becomes(&mut machine, QUIET);
-        assert_eq!(machine.went(), "Unclaimed/Idle");
+        assert_eq!(machine.take_states(), "Unclaimed/Idle");
     }
 }
 
@@ -102,14 +102,14 @@ fn transitions_3_and_4_a_slot_benchmarks_until_the_programs_end() {
     let mut default = machine(QuirkMode::Manual);
     becomes(&mut default, BENCHMARK);
     default.wait(5);
-    assert_eq!(default.went(), "Unclaimed/Benchmarking");
+    assert_eq!(default.take_states(), "Unclaimed/Benchmarking");
     default.measure(QUIET);
     default.step(StartdEvent::BenchmarksEnded);
-    assert_eq!(default.went(), "Unclaimed/Idle");
+    assert_eq!(default.take_states(), "Unclaimed/Idle");
     assert!(!default.ad(SlotKey::from_number(1)).contains("LastBenchmark = 0"));
     // RunBenchmarks is evaluated again whenever the slot has nothing else to do.
     becomes(&mut default, BENCHMARK);
-    assert_eq!(default.went(), "Unclaimed/Benchmarking");
+    assert_eq!(default.take_states(), "Unclaimed/Benchmarking");
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn transition_4_is_made_at_the_next_evaluation_in_25_14() {
     let mut reference = machine(QuirkMode::Reference);
     becomes(&mut reference, BENCHMARK);
     reference.wait(5);
-    assert_eq!(reference.went(), "Unclaimed/Benchmarking Unclaimed/Idle");
+    assert_eq!(reference.take_states(), "Unclaimed/Benchmarking Unclaimed/Idle");
     reference.step(StartdEvent::BenchmarksEnded);
     reference.wait(5);
-    assert_eq!(reference.went(), "", "not before another activity");
+    assert_eq!(reference.take_states(), "", "not before another activity");
 }
 
 /// The manual says of RUNBENCHMARKS: any value except False runs benchmarks once after the start.
@@ -137,7 +137,7 @@ fn benchmarks_run_once_after_the_start_unless_run_benchmarks_is_false() {
         machine.wait(5);
         machine.step(StartdEvent::BenchmarksEnded);
         machine.wait(20);
-        assert_eq!(machine.went(), states, "{run_benchmarks}");
+        assert_eq!(machine.take_states(), states, "{run_benchmarks}");
         assert_eq!(machine.quirks.contains(&"benchmarks-not-at-start"), !states.is_empty());
     }
 }
@@ -153,7 +153,7 @@ fn a_start_that_is_false_ends_a_match_and_an_idle_claim() {
         machine.ask("slot1", ClaimCommand::Match);
         becomes(&mut machine, 5.0);
         let left = if manual { "Matched/Idle Owner/Idle Unclaimed/Idle" } else { "Matched/Idle" };
-        assert_eq!(machine.went(), left);
+        assert_eq!(machine.take_states(), left);
         assert_eq!(machine.quirks.contains(&"start-false-keeps-claim"), manual);
 
         let mut machine = Machine::with(&format!("{POLICY}\nSTART = TotalLoadAvg != 5\n"), quirks, None);
@@ -165,7 +165,7 @@ fn a_start_that_is_false_ends_a_match_and_an_idle_claim() {
             true => "Claimed/Idle Preempting/Vacating Owner/Idle Unclaimed/Idle",
             false => "Claimed/Idle",
         };
-        assert_eq!(machine.went(), left);
+        assert_eq!(machine.take_states(), left);
     }
 }
 
@@ -174,7 +174,7 @@ fn transition_5_a_claim_is_accepted() {
     for quirks in BOTH {
         let mut machine = machine(quirks);
         machine.claim("slot1", "", 1800);
-        assert_eq!(machine.went(), "Claimed/Idle");
+        assert_eq!(machine.take_states(), "Claimed/Idle");
     }
 }
 
@@ -184,13 +184,13 @@ fn transitions_6_8_and_9_a_match_is_claimed_or_times_out() {
         let mut machine = machine(quirks);
         machine.ask("slot1", ClaimCommand::Match);
         machine.wait(18);
-        assert_eq!(machine.went(), "Matched/Idle");
+        assert_eq!(machine.take_states(), "Matched/Idle");
         machine.wait(4);
-        assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+        assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
         machine.ask("slot1", ClaimCommand::Match);
         machine.claim("slot1", "", 1800);
         machine.wait(60);
-        assert_eq!(machine.went(), "Matched/Idle Claimed/Idle", "the time-out is off");
+        assert_eq!(machine.take_states(), "Matched/Idle Claimed/Idle", "the time-out is off");
     }
 }
 
@@ -200,7 +200,7 @@ fn transition_7_start_backfill() {
         let mut machine = machine(quirks);
         machine.measure(BACKFILL);
         machine.wait(1);
-        assert!(machine.went().starts_with("Backfill/Idle"), "{quirks:?}");
+        assert!(machine.take_states().starts_with("Backfill/Idle"), "{quirks:?}");
     }
 }
 
@@ -210,20 +210,20 @@ fn transition_10_an_idle_claim_is_released_or_preempted_or_expires() {
     for quirks in BOTH {
         let mut idle = machine(quirks);
         idle.claim("slot1", "", 1800);
-        idle.went();
+        idle.take_states();
         idle.ask("slot1", ClaimCommand::Release { waiting: false });
-        assert_eq!(idle.went(), "Preempting/Killing Owner/Idle Unclaimed/Idle");
+        assert_eq!(idle.take_states(), "Preempting/Killing Owner/Idle Unclaimed/Idle");
         idle.claim("slot1", "", 1800);
-        idle.went();
+        idle.take_states();
         becomes(&mut idle, OWNER);
-        assert_eq!(idle.went(), "Preempting/Vacating Owner/Idle");
+        assert_eq!(idle.take_states(), "Preempting/Vacating Owner/Idle");
         let mut worn = machine(quirks);
         worn.claim("slot1", "", 100_000);
         worn.ask("slot1", ClaimCommand::Activate(Box::new(job("JobLeaseDuration = 100000"))));
         worn.starter_ends();
-        worn.went();
+        worn.take_states();
         worn.wait(1203);
-        assert!(released(&worn.went()), "CLAIM_WORKLIFE");
+        assert!(released(&worn.take_states()), "CLAIM_WORKLIFE");
     }
 }
 
@@ -232,7 +232,7 @@ fn transitions_11_and_12_a_job_begins_and_ends() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         machine.starter_ends();
-        assert_eq!(machine.went(), "Claimed/Cleaning Claimed/Idle");
+        assert_eq!(machine.take_states(), "Claimed/Cleaning Claimed/Idle");
     }
 }
 
@@ -241,10 +241,10 @@ fn transition_13_a_job_retires() {
     for quirks in BOTH {
         let mut by_policy = busy(quirks);
         becomes(&mut by_policy, PREEMPT);
-        assert_eq!(by_policy.went(), "Claimed/Retiring");
+        assert_eq!(by_policy.take_states(), "Claimed/Retiring");
         let mut by_command = busy(quirks);
         vacate(&mut by_command, false);
-        assert_eq!(by_command.went(), "Claimed/Retiring");
+        assert_eq!(by_command.take_states(), "Claimed/Retiring");
     }
 }
 
@@ -253,9 +253,9 @@ fn transitions_14_and_15_a_job_is_suspended_and_continues() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         becomes(&mut machine, SUSPEND);
-        assert_eq!(machine.went(), "Claimed/Suspended");
+        assert_eq!(machine.take_states(), "Claimed/Suspended");
         becomes(&mut machine, QUIET);
-        assert_eq!(machine.went(), "Claimed/Busy");
+        assert_eq!(machine.take_states(), "Claimed/Busy");
         assert_eq!(machine.signals, [StarterSignal::Suspend, StarterSignal::Continue]);
     }
 }
@@ -265,12 +265,12 @@ fn transitions_16_and_20_a_suspended_job_retires_and_is_suspended_again() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         becomes(&mut machine, SUSPEND);
-        machine.went();
+        machine.take_states();
         vacate(&mut machine, false);
-        assert_eq!(machine.went(), "Claimed/Retiring Claimed/Suspended", "SUSPEND still holds");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Claimed/Suspended", "SUSPEND still holds");
         // Transition 16 is caused by CONTINUE.
         becomes(&mut machine, QUIET);
-        assert_eq!(machine.went(), "Claimed/Retiring");
+        assert_eq!(machine.take_states(), "Claimed/Retiring");
     }
 }
 
@@ -280,9 +280,9 @@ fn transition_17_retirement_ends_while_the_job_is_suspended() {
         let mut machine = busy(quirks);
         vacate(&mut machine, false);
         becomes(&mut machine, SUSPEND);
-        assert_eq!(machine.went(), "Claimed/Retiring Claimed/Suspended");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Claimed/Suspended");
         becomes(&mut machine, NO_RETIREMENT);
-        assert_eq!(machine.went(), "Preempting/Vacating");
+        assert_eq!(machine.take_states(), "Preempting/Vacating");
     }
 }
 
@@ -292,9 +292,9 @@ fn transition_18_retirement_ends_one_vacate_time_early() {
         let mut machine = busy(quirks);
         vacate(&mut machine, false);
         machine.wait(90);
-        assert_eq!(machine.went(), "Claimed/Retiring");
+        assert_eq!(machine.take_states(), "Claimed/Retiring");
         machine.wait(7);
-        assert_eq!(machine.went(), "Preempting/Vacating");
+        assert_eq!(machine.take_states(), "Preempting/Vacating");
         assert_eq!(machine.signals, [StarterSignal::Soft]);
     }
 }
@@ -304,10 +304,10 @@ fn transition_19_a_drain_that_is_cancelled_leaves_the_job_alone() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         drain(&mut machine);
-        assert_eq!(machine.went(), "Claimed/Retiring");
+        assert_eq!(machine.take_states(), "Claimed/Retiring");
         machine.step(StartdEvent::CancelDrain { id: None });
         machine.wait(2);
-        assert_eq!(machine.went(), "Claimed/Busy");
+        assert_eq!(machine.take_states(), "Claimed/Busy");
     }
 }
 
@@ -318,12 +318,12 @@ fn transitions_21_and_25_a_preempted_job_is_killed() {
         machine.measure(NO_RETIREMENT);
         machine.step(StartdEvent::Refresh);
         vacate(&mut machine, false);
-        assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Preempting/Vacating");
         becomes(&mut machine, KILL);
-        assert_eq!(machine.went(), "Preempting/Killing");
+        assert_eq!(machine.take_states(), "Preempting/Killing");
         machine.measure(QUIET);
         machine.starter_ends();
-        assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+        assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
         assert_eq!(machine.signals, [StarterSignal::Soft, StarterSignal::Hard]);
     }
 }
@@ -336,7 +336,7 @@ fn transition_22_a_vacated_slot_returns_to_its_owner() {
         machine.step(StartdEvent::Refresh);
         vacate(&mut machine, false);
         machine.starter_ends();
-        assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
     }
 }
 
@@ -348,7 +348,7 @@ fn transitions_23_and_24_the_waiting_claim_becomes_current() {
             let mut machine = Machine::with(&ranked, quirks, None);
             machine.claim("slot1", "", 1800);
             machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
-            machine.went();
+            machine.take_states();
             machine.claim("slot1", "Better = true", 1800);
             machine.measure(NO_RETIREMENT);
             if fast {
@@ -357,7 +357,7 @@ fn transitions_23_and_24_the_waiting_claim_becomes_current() {
                 machine.wait(2);
             }
             machine.starter_ends();
-            let went = machine.went();
+            let went = machine.take_states();
             assert!(went.ends_with("Claimed/Idle") && went.contains("Preempting/"), "{through}: {went}");
         }
     }
@@ -368,9 +368,9 @@ fn transitions_26_and_27_a_backfill_client_runs_and_ends() {
     let mut machine = backfilling();
     machine.measure(QUIET);
     machine.client_ends();
-    assert_eq!(machine.went(), "Backfill/Idle");
+    assert_eq!(machine.take_states(), "Backfill/Idle");
     machine.wait(2);
-    assert_eq!(machine.went(), "Backfill/Busy", "it is started again");
+    assert_eq!(machine.take_states(), "Backfill/Busy", "it is started again");
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn in_25_14_as_root_the_client_ends_as_soon_as_it_is_started() {
     let mut machine = machine(QuirkMode::Reference);
     becomes(&mut machine, BACKFILL);
     machine.wait(3);
-    let went = machine.went();
+    let went = machine.take_states();
     assert!(went.starts_with("Backfill/Idle Backfill/Busy Backfill/Idle Backfill/Busy"), "{went}");
     assert!(machine.starter.is_none());
 }
@@ -387,18 +387,18 @@ fn in_25_14_as_root_the_client_ends_as_soon_as_it_is_started() {
 fn transitions_28_29_and_30_backfill_is_evicted() {
     let mut machine = backfilling();
     becomes(&mut machine, EVICT);
-    assert_eq!(machine.went(), "Backfill/Killing");
+    assert_eq!(machine.take_states(), "Backfill/Killing");
     assert_eq!(machine.signals, [StarterSignal::Hard]);
     machine.client_ends();
-    assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
     becomes(&mut machine, BACKFILL);
     machine.wait(2);
     machine.client_ends();
-    machine.went();
+    machine.take_states();
     // Transition 30 is made at once, because nothing runs.
     machine.measure(EVICT);
     machine.wait(1);
-    assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
 }
 
 #[test]
@@ -414,10 +414,10 @@ fn transition_31_a_claim_takes_a_backfilling_slot() {
     let mut machine = backfilling();
     machine.claim("slot1", "", 1800);
     machine.client_ends();
-    assert_eq!(machine.went(), "Backfill/Killing Claimed/Idle");
+    assert_eq!(machine.take_states(), "Backfill/Killing Claimed/Idle");
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
     machine.ask("slot1", ClaimCommand::Deactivate(Deactivation::Forcibly));
-    assert_eq!(machine.went(), "Claimed/Busy");
+    assert_eq!(machine.take_states(), "Claimed/Busy");
 }
 
 #[test]
@@ -426,9 +426,9 @@ fn transition_32_a_match_takes_a_backfilling_slot() {
     machine.measure(QUIET);
     machine.ask("slot1", ClaimCommand::Match);
     machine.client_ends();
-    assert_eq!(machine.went(), "Backfill/Killing Matched/Idle");
+    assert_eq!(machine.take_states(), "Backfill/Killing Matched/Idle");
     machine.wait(22);
-    assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+    assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
 }
 
 #[test]
@@ -436,9 +436,9 @@ fn transitions_33_and_34_all_slots_are_drained_and_resume() {
     for quirks in BOTH {
         let mut machine = machine(quirks);
         drain(&mut machine);
-        assert_eq!(machine.went(), "Drained/Retiring Drained/Idle");
+        assert_eq!(machine.take_states(), "Drained/Retiring Drained/Idle");
         machine.step(StartdEvent::CancelDrain { id: None });
-        assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
+        assert_eq!(machine.take_states(), "Owner/Idle Unclaimed/Idle");
     }
 }
 
@@ -449,11 +449,11 @@ fn transition_35_a_drain_is_cancelled_while_another_slot_still_retires() {
         let mut machine = Machine::with(&two, quirks, None);
         machine.claim("slot1", "", 1800);
         machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
-        machine.went();
+        machine.take_states();
         drain(&mut machine);
-        assert_eq!(machine.went(), "Claimed/Retiring Drained/Retiring");
+        assert_eq!(machine.take_states(), "Claimed/Retiring Drained/Retiring");
         machine.step(StartdEvent::CancelDrain { id: None });
-        let went = machine.went();
+        let went = machine.take_states();
         assert!(went.contains("Claimed/Busy") && went.ends_with("Unclaimed/Idle"), "{quirks:?}: {went}");
     }
 }
@@ -463,12 +463,12 @@ fn transitions_36_and_37_free_slots_are_drained_at_once() {
     for quirks in BOTH {
         let mut owner = machine(quirks);
         becomes(&mut owner, OWNER);
-        owner.went();
+        owner.take_states();
         drain(&mut owner);
-        assert_eq!(owner.went(), "Drained/Retiring Drained/Idle", "from Owner");
+        assert_eq!(owner.take_states(), "Drained/Retiring Drained/Idle", "from Owner");
         let mut unclaimed = machine(quirks);
         drain(&mut unclaimed);
-        assert_eq!(unclaimed.went(), "Drained/Retiring Drained/Idle", "from Unclaimed");
+        assert_eq!(unclaimed.take_states(), "Drained/Retiring Drained/Idle", "from Unclaimed");
     }
 }
 
@@ -485,7 +485,7 @@ fn a_waiting_claim_is_refused_if_a_drain_has_begun() {
         machine.measure(NO_RETIREMENT);
         machine.wait(2);
         machine.starter_ends();
-        assert!(machine.went().ends_with("Drained/Retiring Drained/Idle"));
+        assert!(machine.take_states().ends_with("Drained/Retiring Drained/Idle"));
     }
 }
 
@@ -517,13 +517,13 @@ fn startd_noclaim_shutdown_ends_an_unclaimed_machine() {
 #[test]
 fn a_desktop_slot_is_in_owner_while_its_user_types() {
     let point = Point::new()
-        .knob("SLOTS_CONNECTED_TO_CONSOLE = 1")
-        .knob("IS_OWNER = ConsoleIdle < 1000")
-        .knob("START = ConsoleIdle >= 1000")
-        .knob("POLLING_INTERVAL = 1")
-        .knob("UPDATE_INTERVAL = 1")
-        .knob("FetchWorkDelay = 300")
-        .knob("STARTD_NOCLAIM_SHUTDOWN = 4");
+        .parameter("SLOTS_CONNECTED_TO_CONSOLE = 1")
+        .parameter("IS_OWNER = ConsoleIdle < 1000")
+        .parameter("START = ConsoleIdle >= 1000")
+        .parameter("POLLING_INTERVAL = 1")
+        .parameter("UPDATE_INTERVAL = 1")
+        .parameter("FetchWorkDelay = 300")
+        .parameter("STARTD_NOCLAIM_SHUTDOWN = 4");
     let device = point.path("mouse");
     let typed = |seconds: u64| {
         let at = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
@@ -532,8 +532,9 @@ fn a_desktop_slot_is_in_owner_while_its_user_types() {
     };
     typed(10);
     let control = point.path("control").display().to_string();
-    let point =
-        point.knob(&format!("CONSOLE_DEVICES = ..{}", device.display())).arguments(["--control", &control]);
+    let point = point
+        .parameter(&format!("CONSOLE_DEVICES = ..{}", device.display()))
+        .arguments(["--control", &control]);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "start")]);
     typed(5000);
@@ -550,10 +551,12 @@ fn a_desktop_slot_is_in_owner_while_its_user_types() {
 fn benchmarks_and_a_backfill_client_run_live() {
     let point = Point::new()
         .hook("mips", "#!/bin/sh\necho Mips = 4242\n")
-        .knob("UPDATE_INTERVAL = 1\nRunBenchmarks = LastBenchmark == 0\nBENCHMARKS_JOBLIST = mips gone")
-        .knob("BENCHMARKS_MIPS_EXECUTABLE = $(CONFIG_ROOT)/hooks/mips\nBENCHMARKS_GONE_EXECUTABLE = /no/gone")
-        .knob("ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nSTART_BACKFILL = Mips == 4242")
-        .knob("BOINC_Universe = vanilla\nBOINC_Executable = /bin/true\nBOINC_InitialDir = /")
+        .parameter("UPDATE_INTERVAL = 1\nRunBenchmarks = LastBenchmark == 0\nBENCHMARKS_JOBLIST = mips gone")
+        .parameter(
+            "BENCHMARKS_MIPS_EXECUTABLE = $(CONFIG_ROOT)/hooks/mips\nBENCHMARKS_GONE_EXECUTABLE = /no/gone",
+        )
+        .parameter("ENABLE_BACKFILL = true\nBACKFILL_SYSTEM = BOINC\nSTART_BACKFILL = Mips == 4242")
+        .parameter("BOINC_Universe = vanilla\nBOINC_Executable = /bin/true\nBOINC_InitialDir = /")
         .hook("starter", "#!/bin/sh\necho \"$@\" > \"$HOME/out/starter.words\"\nexec sleep 1000\n")
         .arguments(["--idle-exit", "5"]);
     let run = point.run();
@@ -565,7 +568,7 @@ fn benchmarks_and_a_backfill_client_run_live() {
         "{states}: {}",
         run.stderr
     );
-    assert_eq!(point.told("starter.words"), ["-f -append boinc -job-keyword boinc\n"]);
+    assert_eq!(point.recorded_files("starter.words"), ["-f -append boinc -job-keyword boinc\n"]);
     assert_eq!(run.stderr.lines().filter(|line| line.contains("/no/gone")).count(), 1, "{}", run.stderr);
     assert_eq!(run.status, Some(0), "a client is no job: {}", run.stderr);
 }

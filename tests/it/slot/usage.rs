@@ -16,9 +16,9 @@ fn suspends_with(policy: &str, with: &dyn Fn(Point) -> Point) {
     // On a busy machine, the first update may come before the job has executed its program.
     let intervals = ["STARTER_INITIAL_UPDATE_INTERVAL = 1", "STARTER_UPDATE_INTERVAL = 1"];
     let lines = lines.into_iter().chain(intervals).chain(["NUM_SLOTS = 1"]);
-    let point = with(lines.fold(Point::new(), |point, line| point.knob(line)));
+    let point = with(lines.fold(Point::new(), |point, line| point.parameter(line)));
     let starter = format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run"));
-    let point = point.knob(&starter).knob(&format!("SUSPEND = {policy}")).job("busy", BUSY);
+    let point = point.parameter(&starter).parameter(&format!("SUSPEND = {policy}")).job("busy", BUSY);
     let mut child = point.start();
     point.wait_for(&mut child, &[("event", "state"), ("state", "Claimed"), ("activity", "Suspended")]);
     nix::sys::signal::kill(
@@ -44,7 +44,9 @@ fn a_slot_publishes_the_size_of_dockers_job_images() {
     let text = "#!/bin/sh\ncase $1 in images) echo htcondor.org/a/x:1 aa 3MB; echo other:1 bb 9GB;; esac\n";
     crate::support::children::write_executable(&docker, text.as_bytes());
     suspends_with("DockerCachedImageSizeMb == 3", &|point| {
-        point.knob(&format!("DOCKER = {}", docker.display())).knob("DOCKER_CACHE_ADVERTISE_INTERVAL = 1")
+        point
+            .parameter(&format!("DOCKER = {}", docker.display()))
+            .parameter("DOCKER_CACHE_ADVERTISE_INTERVAL = 1")
     });
 }
 
@@ -67,8 +69,8 @@ fn with_reference_quirks_a_slot_ignores_the_updates() {
         "STARTER_INITIAL_UPDATE_INTERVAL = 1",
         "STARTER_UPDATE_INTERVAL = 1",
     ];
-    let mut point = lines.into_iter().fold(Point::new(), |point, line| point.knob(line));
-    point = point.knob(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")));
+    let mut point = lines.into_iter().fold(Point::new(), |point, line| point.parameter(line));
+    point = point.parameter(&format!("STARTER = {}", env!("CARGO_BIN_EXE_htc-starter-run")));
     point = point.job("sleeps", &BUSY.replace("while :; do :; done", "sleep 4"));
     // If root runs the test, the starter creates the scratch directory as the job's account.
     std::fs::set_permissions(point.path("execute"), std::fs::Permissions::from_mode(0o1777)).unwrap();

@@ -274,7 +274,7 @@ fn slots_that_run_jobs_keep_them_unless_they_rank_the_new_one_higher() {
 
 #[test]
 fn the_slots_of_a_running_execution_point_are_explained_with_their_claims() {
-    let point = Point::new().knob("FetchWorkDelay = 300").knob("RANK = TARGET.Prio");
+    let point = Point::new().parameter("FetchWorkDelay = 300").parameter("RANK = TARGET.Prio");
     let control = point.path("control").display().to_string();
     let job =
         format!("{JOB}Cmd = \"/bin/sleep\"\nArgs = \"600\"\nPrio = 2\nRequestMemory = 1\nRequestDisk = 1\n");

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use nix::sys::signal::Signal;
 
 use crate::support::children::write_executable;
-use crate::support::place::{Place, Ran, heard, send, shell};
+use crate::support::place::{Place, RunResult, read_fifo, send, shell};
 
 /// Fake docker that records its arguments; the files in `state/` are its instructions. `start` runs `state/job`, and `kill`
 /// signals it.
@@ -56,7 +56,7 @@ esac
 fn double(place: &Place, name: &str, text: &str) -> String {
     let state = place.path("state");
     fs::create_dir_all(&state).unwrap();
-    place.give("state");
+    place.chown_to_nobody("state");
     let calls = place.path("iwd/calls");
     let text = text.replace("@STATE@", state.to_str().unwrap()).replace("@CALLS@", calls.to_str().unwrap());
     let path = place.path(name);
@@ -65,16 +65,16 @@ fn double(place: &Place, name: &str, text: &str) -> String {
 }
 
 pub(crate) fn with_docker() -> Place {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     let docker = double(&place, "docker", DOCKER);
     fs::write(place.path("state/job"), "exit 0\n").unwrap();
-    place.knob(&format!("DOCKER = {docker}"))
+    place.parameter(&format!("DOCKER = {docker}"))
 }
 
 pub(crate) fn with_singularity() -> Place {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     let singularity = double(&place, "singularity", SINGULARITY);
-    place.knob(&format!("SINGULARITY = {singularity}\nMOUNT_UNDER_SCRATCH ="))
+    place.parameter(&format!("SINGULARITY = {singularity}\nMOUNT_UNDER_SCRATCH ="))
 }
 
 pub(crate) const IMAGE: &str =
@@ -84,8 +84,8 @@ pub(crate) const IMAGE: &str =
 const BEFORE: &str = "prepare\ndocker images --format\ndocker tags\ndocker images --format\ndocker tags\n\
                       docker pull alpine:3\ndocker create\ndocker tag\ndocker architecture\ndocker start\n";
 
-pub(crate) fn assert_clean(ran: &Ran) {
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
+pub(crate) fn assert_clean(run: &RunResult) {
+    assert!(run.left.is_empty(), "{:?}", run.left);
 }
 
 /// An engine would create these mount points as an account of the container, and the starter could not remove them.
@@ -105,24 +105,24 @@ fn mount_points_in_mounted_directories_are_made_before_the_container() {
         "DOCKER_MOUNT_VOLUMES = STATE, FILE, ABOVE\nDOCKER_VOLUME_DIR_STATE = {state}:{top}/in/side:ro\n\
          DOCKER_VOLUME_DIR_FILE = {file}\nDOCKER_VOLUME_DIR_ABOVE = {state}:{top}/../above"
     );
-    let place = place.knob(&format!("MOUNT_UNDER_SCRATCH = {top}\n{volumes}"));
-    let ran = place.run(IMAGE);
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let place = place.parameter(&format!("MOUNT_UNDER_SCRATCH = {top}\n{volumes}"));
+    let run = place.run(IMAGE);
+    assert_eq!(run.status, 0, "{}", run.stderr);
     let points = fs::read_to_string(place.path("state/points")).unwrap();
     let points: Vec<&str> = points.lines().collect();
     assert!(points.len() == 5 && points[1].starts_with("./execute/dir_"), "{points:?}");
     assert_eq!([points[0], points[2], points[3], points[4]], ["./execute", "./in", "./in/side", "./iwd"]);
-    assert_clean(&ran);
+    assert_clean(&run);
 }
 
 #[test]
 fn a_docker_container_is_pulled_created_started_inspected_and_removed() {
     let place = with_docker();
-    let ran = place.run(IMAGE);
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let run = place.run(IMAGE);
+    assert_eq!(run.status, 0, "{}", run.stderr);
     let expected = format!("{BEFORE}docker state\nexit exit\ndocker state\ndocker rm\n");
-    assert_eq!(ran.calls, expected, "{}", ran.told);
-    assert!(ran.has("ExitCode = 0"), "{}", ran.ad);
+    assert_eq!(run.calls, expected, "{}", run.stderr);
+    assert!(run.has("ExitCode = 0"), "{}", run.ad);
     let created = fs::read_to_string(place.path("state/created")).unwrap();
     let iwd = place.path("iwd").display().to_string();
     for words in [
@@ -134,43 +134,43 @@ fn a_docker_container_is_pulled_created_started_inspected_and_removed() {
     ] {
         assert!(created.contains(words), "{words} in\n{created}");
     }
-    assert_clean(&ran);
+    assert_clean(&run);
 }
 
 #[test]
 fn an_image_of_ours_is_not_pulled_again() {
     let place = with_docker();
     fs::write(place.path("state/images"), "htcondor.org/nobody_at_example.org/alpine:3 aa 7MB\n").unwrap();
-    let ran = place.run(IMAGE);
-    assert!(!ran.calls.contains("pull") && ran.calls.contains("docker start"), "{}", ran.calls);
+    let run = place.run(IMAGE);
+    assert!(!run.calls.contains("pull") && run.calls.contains("docker start"), "{}", run.calls);
 }
 
 #[test]
 fn an_image_that_cannot_be_pulled_is_reported_and_the_starter_ends() {
     let place = with_docker();
     fs::write(place.path("state/nopull"), "").unwrap();
-    let ran = place.run(IMAGE);
-    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
-    assert!(ran.told.contains("Cannot pull image alpine:3 no suchimage"), "{}", ran.told);
-    assert!(ran.told.contains("(docker-start-hangs)"), "{}", ran.told);
-    assert!(ran.calls.ends_with("docker pull alpine:3\nexit evict\n"), "{}", ran.calls);
-    assert_clean(&ran);
+    let run = place.run(IMAGE);
+    assert_eq!((run.status, run.ad.as_str()), (1, ""), "{}", run.stderr);
+    assert!(run.stderr.contains("Cannot pull image alpine:3 no suchimage"), "{}", run.stderr);
+    assert!(run.stderr.contains("(docker-start-hangs)"), "{}", run.stderr);
+    assert!(run.calls.ends_with("docker pull alpine:3\nexit evict\n"), "{}", run.calls);
+    assert_clean(&run);
 }
 
 #[test]
 fn a_container_that_cannot_be_created_is_not_the_exit_of_the_job() {
     let place = with_docker();
     fs::write(place.path("state/nocreate"), "").unwrap();
-    let ran = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
-    assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
+    let run = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
+    assert_eq!((run.status, run.ad.as_str()), (1, ""), "{}", run.stderr);
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.starts_with("001 ") && log.contains("\n\tbad option \n"), "{log}");
-    assert!(ran.calls.ends_with("docker create\nexit evict\ndocker state\ndocker rm\n"), "{}", ran.calls);
+    assert!(run.calls.ends_with("docker create\nexit evict\ndocker state\ndocker rm\n"), "{}", run.calls);
     // In 25.14, the exit status of docker becomes that of the job.
     let place = with_docker().option(&["--quirks", "reference", "--job-output-ad", "-"]);
     fs::write(place.path("state/nocreate"), "").unwrap();
-    let ran = place.run(IMAGE);
-    assert!(ran.has("ExitCode = 125"), "{}{}", ran.ad, ran.told);
+    let run = place.run(IMAGE);
+    assert!(run.has("ExitCode = 125"), "{}{}", run.ad, run.stderr);
 }
 
 #[test]
@@ -181,12 +181,12 @@ fn a_container_that_cannot_be_removed_is_reported_with_a_command() {
         "docker",
         &DOCKER.replace("*) echo \"docker $1\"", "rm) echo busy >&2; exit 1 ;;\n*) echo \"docker $1\""),
     );
-    let ran = place.run(IMAGE);
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let run = place.run(IMAGE);
+    assert_eq!(run.status, 0, "{}", run.stderr);
     assert!(
-        ran.told.contains("could not be removed: busy; remove it with 'docker rm -f -v HTCJob"),
+        run.stderr.contains("could not be removed: busy; remove it with 'docker rm -f -v HTCJob"),
         "{}",
-        ran.told
+        run.stderr
     );
 }
 
@@ -195,13 +195,13 @@ fn exit_codes_of_docker_above_128_are_signals_except_255() {
     for (code, line) in [("255", "ExitCode = 255"), ("137", "ExitSignal = 9"), ("128", "ExitCode = 128")] {
         let place = with_docker();
         fs::write(place.path("state/code"), code).unwrap();
-        let ran = place.run(IMAGE);
-        assert!(ran.has(line), "{code}: {}{}", ran.ad, ran.told);
+        let run = place.run(IMAGE);
+        assert!(run.has(line), "{code}: {}{}", run.ad, run.stderr);
     }
     let place = with_docker().option(&["--quirks", "reference", "--job-output-ad", "-"]);
     fs::write(place.path("state/code"), "255").unwrap();
-    let ran = place.run(IMAGE);
-    assert!(ran.has("ExitCode = 0"), "{}{}", ran.ad, ran.told);
+    let run = place.run(IMAGE);
+    assert!(run.has("ExitCode = 0"), "{}{}", run.ad, run.stderr);
 }
 
 #[test]
@@ -209,10 +209,10 @@ fn a_container_out_of_memory_holds_the_job() {
     let place = with_docker();
     fs::write(place.path("state/oom"), "true").unwrap();
     fs::write(place.path("state/code"), "137").unwrap();
-    let ran = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
+    let run = place.run(&format!("{IMAGE}\nStarterUserLog = \"log\""));
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.contains("Docker job has gone over memory limit of 0 Mb"), "{log}");
-    assert!(ran.calls.ends_with("docker state\nexit hold\ndocker state\ndocker rm\n"), "{}", ran.calls);
+    assert!(run.calls.ends_with("docker state\nexit hold\ndocker state\ndocker rm\n"), "{}", run.calls);
 }
 
 /// As in a pool, transferred files are in the initial directory of the container.
@@ -224,11 +224,11 @@ fn a_transferred_executable_is_run_in_the_containers_directory() {
         if more.is_empty() {
             write_executable(&program, b"#!/bin/sh\n");
         }
-        let ran = place.run(&format!(
+        let run = place.run(&format!(
             "Cmd = \"{}\"\nWantDocker = true\nDockerImage = \"alpine:3\"\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\n{more}",
             program.display()
         ));
-        assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+        assert!(run.has("JobStatus = 4"), "{}{}", run.ad, run.stderr);
         let created = fs::read_to_string(place.path("state/created")).unwrap();
         assert_eq!(created.lines().last(), Some(command), "{created}");
     }
@@ -249,14 +249,14 @@ fn as_shadow_holds_a_job_that_docker_could_not_run() {
             fs::write(&slot, "Memory = 128\n").unwrap();
             let place = place.option(&["--slot-ads", slot.to_str().unwrap()]);
             fs::write(place.path("state").join(state), "true").unwrap();
-            let ran =
+            let run =
                 place.run(&format!("{IMAGE}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false"));
-            assert!(ran.has("JobStatus = 5"), "{state} {quirks}: {}{}", ran.ad, ran.told);
-            assert!(ran.has(&format!("HoldReasonCode = {code}")), "{state} {quirks}: {}", ran.ad);
-            assert!(ran.ad.contains(&format!(": {reason}\"\n")), "{state} {quirks}: {}", ran.ad);
+            assert!(run.has("JobStatus = 5"), "{state} {quirks}: {}{}", run.ad, run.stderr);
+            assert!(run.has(&format!("HoldReasonCode = {code}")), "{state} {quirks}: {}", run.ad);
+            assert!(run.ad.contains(&format!(": {reason}\"\n")), "{state} {quirks}: {}", run.ad);
             // A pool behaves in the same way, so the quirk is not reported.
-            assert!(!ran.told.contains("docker-create-status"), "{}", ran.told);
-            assert_clean(&ran);
+            assert!(!run.stderr.contains("docker-create-status"), "{}", run.stderr);
+            assert_clean(&run);
         }
     }
 }
@@ -273,15 +273,15 @@ fn requests_reach_the_container_through_docker_commands() {
     );
     double(&place, "docker", &DOCKER.replace("*) echo \"docker $1\"", &told));
     let child = place.start(IMAGE);
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     send(&child, Signal::SIGTSTP);
-    assert_eq!(heard(&pipe), "paused\n");
+    assert_eq!(read_fifo(&pipe), "paused\n");
     send(&child, Signal::SIGTERM);
-    let ran = place.finish(child);
+    let run = place.finish(child);
     let after =
         "docker pause\ndocker unpause\ndocker kill 15\ndocker state\nexit evict\ndocker state\ndocker rm\n";
-    assert_eq!(ran.calls, format!("{BEFORE}{after}"), "{}", ran.told);
-    assert!(ran.has("ExitCode = 5"), "{}", ran.ad);
+    assert_eq!(run.calls, format!("{BEFORE}{after}"), "{}", run.stderr);
+    assert!(run.has("ExitCode = 5"), "{}", run.ad);
 }
 
 /// Creates a fake docker that handles one command differently and reports the command through the FIFO.
@@ -301,18 +301,18 @@ fn a_container_that_docker_does_not_pause_is_reported_and_continues() {
     fs::write(place.path("state/job"), job).unwrap();
     with_docker_that(&place, "pause", &pipe, "exit 1");
     let mut child = place.start(IMAGE);
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     send(&child, Signal::SIGTSTP);
-    assert_eq!(heard(&pipe), "pause\n");
+    assert_eq!(read_fifo(&pipe), "pause\n");
     // The fake docker replies after its report.
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(told.any(|line| line.contains("docker failed to pause the container: the job continues")));
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(stderr.any(|line| line.contains("docker failed to pause the container: the job continues")));
     send(&child, Signal::SIGTERM);
-    let rest: Vec<String> = told.collect();
-    let ran = place.finish(child);
-    assert!(ran.calls.contains("docker pause\n") && ran.calls.contains("docker kill 15\n"), "{}", ran.calls);
-    assert!(!ran.calls.contains("docker unpause"), "{}", ran.calls);
-    assert!(ran.has("ExitCode = 5"), "{}{rest:?}", ran.ad);
+    let rest: Vec<String> = stderr.collect();
+    let run = place.finish(child);
+    assert!(run.calls.contains("docker pause\n") && run.calls.contains("docker kill 15\n"), "{}", run.calls);
+    assert!(!run.calls.contains("docker unpause"), "{}", run.calls);
+    assert!(run.has("ExitCode = 5"), "{}{rest:?}", run.ad);
 }
 
 #[test]
@@ -323,13 +323,13 @@ fn a_second_request_kills_the_process_of_a_container_that_remains() {
     fs::write(place.path("state/job"), job).unwrap();
     with_docker_that(&place, "kill", &pipe, "exit 0");
     let child = place.start(IMAGE);
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     send(&child, Signal::SIGQUIT);
-    assert_eq!(heard(&pipe), "kill\n");
+    assert_eq!(read_fifo(&pipe), "kill\n");
     send(&child, Signal::SIGQUIT);
-    let ran = place.finish(child);
-    assert!(ran.calls.ends_with("exit evict\ndocker state\ndocker rm\n"), "{}{}", ran.calls, ran.told);
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    let run = place.finish(child);
+    assert!(run.calls.ends_with("exit evict\ndocker state\ndocker rm\n"), "{}{}", run.calls, run.stderr);
+    assert!(run.left.is_empty(), "{:?}", run.left);
 }
 
 #[test]
@@ -339,21 +339,21 @@ fn a_job_that_must_end_during_the_pull_is_not_started() {
     let slow = DOCKER.replace("pull) ", &format!("pull) echo ready > {}; sleep 60; ", pipe.display()));
     double(&place, "docker", &slow);
     let child = place.start(IMAGE);
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     send(&child, Signal::SIGTERM);
-    let ran = place.finish(child);
-    assert_eq!(ran.status, 1, "{}", ran.told);
-    assert!(ran.calls.ends_with("exit evict\n") && !ran.calls.contains("create"), "{}", ran.calls);
-    assert_clean(&ran);
+    let run = place.finish(child);
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert!(run.calls.ends_with("exit evict\n") && !run.calls.contains("create"), "{}", run.calls);
+    assert_clean(&run);
 }
 
 #[test]
 fn singularity_prints_its_version_tests_the_image_and_runs_the_job() {
     let place = with_singularity();
-    let ran =
+    let run =
         place.run(&format!("{}\nWantSIF = true\nContainerImage = \"/img.sif\"", shell("echo job >> calls")));
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    let calls: Vec<&str> = ran.calls.lines().collect();
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let calls: Vec<&str> = run.calls.lines().collect();
     let iwd = place.path("iwd").display().to_string();
     assert_eq!(calls[..2], ["prepare", "singularity --version"]);
     assert!(calls[2].starts_with(&format!("singularity -s -q test -B {iwd} -W ")), "{}", calls[2]);
@@ -376,12 +376,12 @@ fn singularity_prints_its_version_tests_the_image_and_runs_the_job() {
 fn a_failed_image_test_is_reported_in_one_line() {
     let place = with_singularity();
     fs::write(place.path("state/untestable"), "").unwrap();
-    let ran = place
+    let run = place
         .run("Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"\nStarterUserLog = \"log\"");
-    assert_eq!(ran.status, 1, "{}", ran.told);
+    assert_eq!(run.status, 1, "{}", run.stderr);
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.contains("\n\tSingularity test failed:FATAL: no\n"), "{log}");
-    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+    assert!(run.calls.ends_with("exit evict\n"), "{}", run.calls);
 }
 
 #[test]
@@ -393,27 +393,27 @@ fn a_job_whose_image_fails_its_test_is_held_and_requeued_in_25_14() {
         let place = with_singularity().option(&["--as", "shadow", "--quirks", quirks]);
         fs::write(place.path("state/untestable"), "").unwrap();
         let job = "Cmd = \"/bin/true\"\nJobUniverse = 5\nShouldTransferFiles = \"NO\"\nUserLog = \"log\"";
-        let ran = place.run(&format!("{job}\nWantSIF = true\nContainerImage = \"/img.sif\""));
-        assert!(ran.has(status) && ran.has(code), "{quirks}: {}\n{}", ran.ad, ran.told);
-        assert_eq!(ran.told.contains("(singularity-test-requeues)"), quirks == "none", "{}", ran.told);
+        let run = place.run(&format!("{job}\nWantSIF = true\nContainerImage = \"/img.sif\""));
+        assert!(run.has(status) && run.has(code), "{quirks}: {}\n{}", run.ad, run.stderr);
+        assert_eq!(run.stderr.contains("(singularity-test-requeues)"), quirks == "none", "{}", run.stderr);
     }
 }
 
 #[test]
 fn a_job_without_an_image_does_not_run_in_an_image_named_singularityimage() {
     let place = with_singularity();
-    let ran = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
-    assert!(ran.told.contains("no image: SINGULARITY_IMAGE_EXPR"), "{}", ran.told);
-    assert!(!ran.calls.contains(" exec "), "{}", ran.calls);
+    let run = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
+    assert!(run.stderr.contains("no image: SINGULARITY_IMAGE_EXPR"), "{}", run.stderr);
+    assert!(!run.calls.contains(" exec "), "{}", run.calls);
     let place = with_singularity().option(&["--quirks", "reference"]);
-    let ran = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
-    assert!(ran.calls.contains("/iwd/SingularityImage"), "{}", ran.calls);
+    let run = place.run("Cmd = \"/bin/true\"\nWantSIF = true");
+    assert!(run.calls.contains("/iwd/SingularityImage"), "{}", run.calls);
 }
 
 #[test]
 fn scratch_dir_outside_container_is_a_path_of_the_machine() {
     let outside = |place: Place| {
-        let place = place.knob("SINGULARITY_TARGET_DIR = /srv");
+        let place = place.parameter("SINGULARITY_TARGET_DIR = /srv");
         place.run("Cmd = \"/bin/true\"\nWantSIF = true\nContainerImage = \"/img.sif\"");
         let env = fs::read_to_string(place.path("state/env")).unwrap();
         let line =
@@ -427,7 +427,7 @@ fn scratch_dir_outside_container_is_a_path_of_the_machine() {
 
 #[test]
 fn a_missing_runtime_is_reported_and_the_job_does_not_run() {
-    for (ad, knobs) in [
+    for (ad, parameters) in [
         ("WantDocker = true\nDockerImage = \"busybox\"", "DOCKER = /no/such/docker"),
         ("WantSIF = true\nContainerImage = \"x.sif\"", "SINGULARITY = /no/such/singularity"),
         (
@@ -437,11 +437,11 @@ fn a_missing_runtime_is_reported_and_the_job_does_not_run() {
         ("JobUniverse = 10", "JAVA ="),
         ("ToolDaemonCmd = \"/bin/true\"", ""),
     ] {
-        let place = Place::new().noting().knob(knobs);
-        let ran = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
-        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{ad} {knobs}: {}", ran.told);
-        assert_eq!(ran.calls, "prepare\nexit evict\n", "{ad} {knobs}: {}", ran.told);
-        assert_clean(&ran);
+        let place = Place::new().with_recording_hooks().parameter(parameters);
+        let run = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
+        assert_eq!((run.status, run.ad.as_str()), (1, ""), "{ad} {parameters}: {}", run.stderr);
+        assert_eq!(run.calls, "prepare\nexit evict\n", "{ad} {parameters}: {}", run.stderr);
+        assert_clean(&run);
     }
 }
 
@@ -455,22 +455,22 @@ fn a_job_for_which_no_container_is_configured_runs_without_one() {
         ("X = 1", "USE_DEFAULT_CONTAINER = false\nDEFAULT_CONTAINER_IMAGE = \"/img\""),
         ("WantContainer = true\nContainerImage = \"/img\"", ""),
     ];
-    for (ad, knobs) in asked {
-        let place = Place::new().noting().knob(knobs);
-        let ran = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
+    for (ad, parameters) in asked {
+        let place = Place::new().with_recording_hooks().parameter(parameters);
+        let run = place.run(&format!("{}\n{ad}", shell("echo job >> calls")));
         let expected = (0, "prepare\njob\nexit exit\n");
-        assert_eq!((ran.status, ran.calls.as_str()), expected, "{knobs}: {}", ran.told);
+        assert_eq!((run.status, run.calls.as_str()), expected, "{parameters}: {}", run.stderr);
     }
 }
 
 #[test]
 fn attributes_that_need_a_shadow_are_reported_and_the_job_runs() {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     let asks = "TransferInput = \"no-such,calls\"\nShouldTransferFiles = \"YES\"\nOnExitRemove = true\nPeriodicHold = false";
-    let ran = place.run(&format!("{}\n{asks}", shell("echo job >> calls")));
-    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
-    let lines: Vec<&str> = ran.told.lines().filter(|line| line.contains("unsupported here")).collect();
-    assert_eq!(lines.len(), 1, "{}", ran.told);
+    let run = place.run(&format!("{}\n{asks}", shell("echo job >> calls")));
+    assert_eq!((run.status, run.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", run.stderr);
+    let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains("unsupported here")).collect();
+    assert_eq!(lines.len(), 1, "{}", run.stderr);
     assert!(
         lines[0]
             .contains("ShouldTransferFiles, TransferInput are unsupported here: the shadow of a pool would"),
@@ -483,28 +483,32 @@ fn attributes_that_need_a_shadow_are_reported_and_the_job_runs() {
 #[test]
 fn only_settings_that_would_affect_this_starter_are_reported() {
     let place = Place::new()
-        .knob("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_PROCESS_GROUPS = $(NO_SUCH:true)")
-        .knob("CONSUMPTION_POLICY = true\nNEGOTIATOR_INTERVAL = 20\nSTARTER.MAX_STARTER_LOG = 5");
-    let ran = place.run(&shell("true"));
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    let told: Vec<&str> =
-        ran.told.lines().filter(|line| !line.contains("FARM") && line.contains("warning: ")).collect();
-    assert_eq!(told.len(), 2, "{}", ran.told);
+        .parameter("ENCRYPT_EXECUTE_DIRECTORY = true\nUSE_PROCESS_GROUPS = $(NO_SUCH:true)")
+        .parameter("CONSUMPTION_POLICY = true\nNEGOTIATOR_INTERVAL = 20\nSTARTER.MAX_STARTER_LOG = 5");
+    let run = place.run(&shell("true"));
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let stderr: Vec<&str> =
+        run.stderr.lines().filter(|line| !line.contains("FARM") && line.contains("warning: ")).collect();
+    assert_eq!(stderr.len(), 2, "{}", run.stderr);
     assert!(
-        told[1].contains("not encrypted although ENCRYPT_EXECUTE_DIRECTORY") && told[1].contains(", line 5)"),
-        "{told:?}"
+        stderr[1].contains("not encrypted although ENCRYPT_EXECUTE_DIRECTORY")
+            && stderr[1].contains(", line 5)"),
+        "{stderr:?}"
     );
-    assert!(told[0].contains("2 settings have no effect here"), "{told:?}");
+    assert!(stderr[0].contains("2 settings have no effect here"), "{stderr:?}");
 }
 
 #[test]
 fn an_invalid_singularity_job_has_the_references_message() {
-    let place = Place::new().noting().knob("SINGULARITY_JOB = a b").option(&["--quirks", "reference"]);
-    let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
+    let place = Place::new()
+        .with_recording_hooks()
+        .parameter("SINGULARITY_JOB = a b")
+        .option(&["--quirks", "reference"]);
+    let run = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls")));
     // After an exception, JOB_EXIT is called, but the starter does not wait for it.
-    assert_eq!(ran.status, 4, "{}", ran.told);
-    assert!(ran.calls.starts_with("prepare\n") && !ran.calls.contains("job"), "{}", ran.calls);
-    assert!(ran.told.contains("hook started JOB_EXIT"), "{}", ran.told);
+    assert_eq!(run.status, 4, "{}", run.stderr);
+    assert!(run.calls.starts_with("prepare\n") && !run.calls.contains("job"), "{}", run.calls);
+    assert!(run.stderr.contains("hook started JOB_EXIT"), "{}", run.stderr);
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.starts_with("001 ") && log.contains("\n021 "), "{log}");
     let words = "SINGULARITY_JOB in the condor configuration  is not a valid boolean (\"a b\").  Please set it to True or False";
@@ -514,11 +518,11 @@ fn an_invalid_singularity_job_has_the_references_message() {
 #[test]
 fn the_hook_of_the_examples_picks_the_image() {
     let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/pick-image");
-    let place = with_docker().knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));
-    let ran = place.run("Cmd = \"/bin/true\"\nWantSoftware = \"python3\"");
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.calls.contains("docker pull python:3-slim\n"), "{}", ran.calls);
+    let place = with_docker().parameter(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));
+    let run = place.run("Cmd = \"/bin/true\"\nWantSoftware = \"python3\"");
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    assert!(run.calls.contains("docker pull python:3-slim\n"), "{}", run.calls);
     let mut child = place.command().spawn().unwrap();
-    child.stdin.take().unwrap().write_all(place.whole(&shell("exit 3")).as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(place.complete_ad(&shell("exit 3")).as_bytes()).unwrap();
     assert!(place.finish(child).has("ExitCode = 3"), "a job that names none runs as it is");
 }

@@ -7,11 +7,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Output};
 
 use crate::support::children::LONG;
-use crate::support::place::{Place, Ran, heard, shell};
+use crate::support::place::{Place, RunResult, read_fifo, shell};
 
 /// Creates a place with a directory for the socket that only the current account can write.
 fn place() -> Place {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     fs::create_dir(place.path("own")).unwrap();
     let socket = place.path("own/control").display().to_string();
     place.option(&["--control", &socket])
@@ -22,7 +22,7 @@ fn start(place: &Place, more: &str) -> Child {
     let pipe = place.pipe();
     let script = "trap \"exit 3\" TERM; echo runs > pipe; while :; do sleep 1 & wait; done";
     let child = place.start(&format!("{}\nStarterUserLog = \"log\"\n{more}", shell(script)));
-    assert_eq!(heard(&pipe), "runs\n");
+    assert_eq!(read_fifo(&pipe), "runs\n");
     child
 }
 
@@ -44,9 +44,9 @@ fn refused(place: &Place, words: &[&str], text: &str) {
 
 fn refused_with(expected: i32, place: &Place, words: &[&str], text: &str) {
     let Output { status, stderr, .. } = ask(place, words);
-    let told = String::from_utf8_lossy(&stderr);
-    assert!(status.code() == Some(expected) && told.contains(text), "{words:?}: {status} {told}");
-    assert_eq!(told.matches("htc-starter-run:").count(), 1, "{told}");
+    let err = String::from_utf8_lossy(&stderr);
+    assert!(status.code() == Some(expected) && err.contains(text), "{words:?}: {status} {err}");
+    assert_eq!(err.matches("htc-starter-run:").count(), 1, "{err}");
 }
 
 fn exit_ad(place: &Place) -> String {
@@ -61,15 +61,15 @@ fn a_job_is_held_with_reason_and_codes_that_the_exit_hook_sees() {
     assert_eq!(mode, 0o600);
     assert_eq!(done(&place, &["status"]), "7.1 running\n");
     assert_eq!(done(&place, &["hold", "--reason", "no room", "--code", "26", "--subcode", "-2"]), "");
-    let ran = place.finish(child);
-    assert!(ran.calls.ends_with("exit hold\n"), "{}", ran.calls);
+    let run = place.finish(child);
+    assert!(run.calls.ends_with("exit hold\n"), "{}", run.calls);
     let ad = exit_ad(&place);
     assert!(
         ad.contains("VacateReason = \"no room (by user root)\"") || !nix::unistd::geteuid().is_root(),
         "{ad}"
     );
     assert!(ad.contains("VacateReasonCode = 26") && ad.contains("VacateReasonSubCode = -2"), "{ad}");
-    assert!(ran.left.is_empty() && !place.path("own/control").exists());
+    assert!(run.left.is_empty() && !place.path("own/control").exists());
 }
 
 #[test]
@@ -82,9 +82,9 @@ fn a_job_is_removed_vacated_and_killed() {
         let place = place();
         let child = start(&place, "");
         done(&place, words);
-        let ran = place.finish(child);
-        assert!(ran.calls.ends_with(said), "{words:?}: {}", ran.calls);
-        assert!(ran.has(ended), "{words:?}: {}", ran.ad);
+        let run = place.finish(child);
+        assert!(run.calls.ends_with(said), "{words:?}: {}", run.calls);
+        assert!(run.has(ended), "{words:?}: {}", run.ad);
     }
 }
 
@@ -145,9 +145,9 @@ fn an_unsafe_socket_is_one_message_and_no_job_runs() {
         fs::set_permissions(place.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
         let socket = if name == "long" { "x".repeat(110) } else { name.to_owned() };
         let path = place.path(&socket).display().to_string();
-        let ran = place.option(&["--control", &path]).run("Cmd = \"/bin/touch\"\nArguments = \"ran\"");
-        assert!(ran.told.contains(text) && ran.status == 3, "{name}: {} {}", ran.status, ran.told);
-        assert!(ran.left.is_empty());
+        let run = place.option(&["--control", &path]).run("Cmd = \"/bin/touch\"\nArguments = \"ran\"");
+        assert!(run.stderr.contains(text) && run.status == 3, "{name}: {} {}", run.status, run.stderr);
+        assert!(run.left.is_empty());
     }
     // A socket on which no process listens is replaced.
     let place = place();
@@ -170,12 +170,12 @@ fn events(place: &Place) -> Vec<String> {
     starts.map(|line| line[..3].to_owned()).filter(|number| number != "006").collect()
 }
 
-fn held(ran: &Ran, code: i64) {
+fn held(run: &RunResult, code: i64) {
     assert!(
-        ran.has("JobStatus = 5") && ran.has(&format!("HoldReasonCode = {code}")),
+        run.has("JobStatus = 5") && run.has(&format!("HoldReasonCode = {code}")),
         "{}\n{}",
-        ran.ad,
-        ran.told
+        run.ad,
+        run.stderr
     );
 }
 
@@ -184,10 +184,10 @@ fn a_job_of_a_queue_is_held_and_its_log_says_so() {
     let place = shadow("1");
     let child = start(&place, QUEUED);
     done(&place, &["hold", "--reason", "no room"]);
-    let ran = place.finish(child);
-    held(&ran, 1);
+    let run = place.finish(child);
+    held(&run, 1);
     assert_eq!(events(&place), ["000", "001", "004", "012"]);
-    assert!(ran.ad.contains("HoldReason = \"no room (by user "), "{}", ran.ad);
+    assert!(run.ad.contains("HoldReason = \"no room (by user "), "{}", run.ad);
 }
 
 #[test]
@@ -202,10 +202,10 @@ fn a_held_job_is_released_runs_again_and_is_removed() {
     refused(&place, &["hold"], "the job is already held");
     refused(&place, &["suspend"], "no job is running");
     done(&place, &["release", "--reason", "room again"]);
-    assert_eq!(heard(&place.path("iwd/pipe")), "runs\n");
+    assert_eq!(read_fifo(&place.path("iwd/pipe")), "runs\n");
     done(&place, &["remove"]);
-    let ran = place.finish(child);
-    assert!(ran.has("JobStatus = 3"), "{}\n{}", ran.ad, ran.told);
+    let run = place.finish(child);
+    assert!(run.has("JobStatus = 3"), "{}\n{}", run.ad, run.stderr);
     assert_eq!(events(&place), ["000", "001", "004", "012", "013", "001", "004", "009"]);
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.contains("\troom again (by user ") && log.contains("\tvia condor_rm (by user "), "{log}");
@@ -214,11 +214,11 @@ fn a_held_job_is_released_runs_again_and_is_removed() {
 #[test]
 fn a_request_during_a_hook_does_not_cancel_its_time_limit() {
     let place = shadow("done").hook("SHADOW_PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
-    let place = place.option(&["--hook-timeout", "3"]).knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+    let place = place.option(&["--hook-timeout", "3"]).parameter("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
     let pipe = place.pipe();
     fs::rename(&pipe, place.path("iwd/calls.pipe")).unwrap();
     let child = place.start(&format!("{}\n{QUEUED}", shell("exit 0")));
-    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    assert_eq!(read_fifo(&place.path("iwd/calls.pipe")), "up\n");
     let mut stream = UnixStream::connect(place.path("own/control")).unwrap();
     stream.write_all(b"{\"command\": \"status\"}\n").unwrap();
     let mut answer = String::new();
@@ -229,12 +229,12 @@ fn a_request_during_a_hook_does_not_cancel_its_time_limit() {
     refused(&place, &["release"], "the job is not held");
     refused(&place, &["suspend"], "no job is running");
     // The job is prepared again, and the FIFO receives a report each time.
-    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    assert_eq!(read_fifo(&place.path("iwd/calls.pipe")), "up\n");
     drop(silent);
     done(&place, &["remove"]);
-    let ran = place.finish(child);
-    assert!(ran.has("JobStatus = 3"), "{}", ran.ad);
-    assert!(ran.told.contains("the hook ran longer than its time limit"), "{}", ran.told);
+    let run = place.finish(child);
+    assert!(run.has("JobStatus = 3"), "{}", run.ad);
+    assert!(run.stderr.contains("the hook ran longer than its time limit"), "{}", run.stderr);
 }
 
 #[test]
@@ -242,14 +242,14 @@ fn the_time_limit_includes_all_runs_and_pauses() {
     let limited = |until: &str| Place::new().option(&["--as", "shadow", "--until", until, "--timeout", "1"]);
     let job = |more: &str| format!("{}\nJobUniverse = 5\n{more}", shell("exit 0"));
     let ended = |place: Place, more: &str, state: &str| {
-        let ran = place.run(&job(more));
-        assert_eq!(ran.status, 124, "{}", ran.told);
-        assert!(ran.has(&format!("JobStatus = {state}")), "{}", ran.ad);
-        assert!(ran.left.is_empty(), "{:?}", ran.left);
-        ran.told
+        let run = place.run(&job(more));
+        assert_eq!(run.status, 124, "{}", run.stderr);
+        assert!(run.has(&format!("JobStatus = {state}")), "{}", run.ad);
+        assert!(run.left.is_empty(), "{:?}", run.left);
+        run.stderr
     };
     let hook = limited("done").hook("SHADOW_PREPARE_JOB", "exec sleep 600");
-    ended(hook.knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM"), "", "1");
+    ended(hook.parameter("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM"), "", "1");
     ended(limited("done"), "OnExitHold = true\nPeriodicRelease = false", "5");
     // Each of many runs records its start in the state file.
     let told = ended(limited("1000000"), "OnExitRemove = false", "1");
@@ -260,9 +260,9 @@ fn the_time_limit_includes_all_runs_and_pauses() {
 
 #[test]
 fn a_job_without_its_parent_ends_after_the_orphan_grace() {
-    let place = Place::new().noting().option(&["--orphan-grace", "0"]);
+    let place = Place::new().with_recording_hooks().option(&["--orphan-grace", "0"]);
     let pipe = place.pipe();
-    fs::write(place.path("job.ad"), place.whole(&shell("echo runs > pipe; exec sleep 1000"))).unwrap();
+    fs::write(place.path("job.ad"), place.complete_ad(&shell("echo runs > pipe; exec sleep 1000"))).unwrap();
     let starter = place.command();
     let words: Vec<String> = starter.get_args().map(|word| format!("'{}'", word.to_string_lossy())).collect();
     // Only the starter has the writing end open, so a reader learns when the starter is gone.
@@ -283,7 +283,7 @@ fn a_job_without_its_parent_ends_after_the_orphan_grace() {
         .env("CONDOR_CONFIG", place.path("condor_config"))
         .spawn()
         .unwrap();
-    assert_eq!(heard(&ended), "");
+    assert_eq!(read_fifo(&ended), "");
     assert!(parent.wait().unwrap().success());
     let calls = fs::read_to_string(place.path("iwd/calls")).unwrap();
     assert!(calls.ends_with("exit evict\n"), "{calls}");
@@ -299,11 +299,11 @@ fn the_log_of_a_job_is_read_as_ads_in_each_format() {
     let mut told = Vec::new();
     for form in ["", "UserLogUseXML = 1", "UserLogUseXML = 2"] {
         let place = Place::new().option(&["--as", "shadow"]);
-        let ran = place.run(&format!(
+        let run = place.run(&format!(
             "{}\n{QUEUED}\nJobAdInformationAttrs = \"Cmd,ClusterId\"\n{form}",
             shell("exit 3")
         ));
-        assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
+        assert!(run.has("ExitCode = 3"), "{}\n{}", run.ad, run.stderr);
         let read = |words: &[&str]| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
             command.arg("--events-of").arg(place.path("iwd/log")).args(words).output().unwrap()
@@ -351,10 +351,10 @@ fn a_damaged_log_is_read_partly_and_its_error_is_reported() {
             .arg(&log)
             .output()
             .unwrap();
-        let (ads, told) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
-        assert!(read.status.code().is_some_and(|code| code <= 3), "{text:?}: {told}");
+        let (ads, output) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
+        assert!(read.status.code().is_some_and(|code| code <= 3), "{text:?}: {output}");
         if !said.is_empty() {
-            assert!(told.contains(said) && read.status.code() == Some(3), "{text:?}: {told}");
+            assert!(output.contains(said) && read.status.code() == Some(3), "{text:?}: {output}");
             assert_eq!(ads.matches("EventTypeNumber = ").count(), events, "{text:?}: {ads}");
         }
     }
@@ -401,8 +401,8 @@ fn json_output_is_valid_with_every_option() {
     };
     assert_eq!(array(&["--classad", "--json"])[0]["HasFileTransfer"], true);
     assert!(array(&["--clean", "--json"]).is_empty());
-    let ran = Place::new().option(&["--json"]).run("Cmd = \"/no/such/program\"");
-    assert_eq!((ran.status, ran.ad.as_str()), (1, "[\n]\n"), "{}", ran.told);
+    let run = Place::new().option(&["--json"]).run("Cmd = \"/no/such/program\"");
+    assert_eq!((run.status, run.ad.as_str()), (1, "[\n]\n"), "{}", run.stderr);
 }
 
 #[test]
@@ -412,8 +412,8 @@ fn the_exit_hook_of_a_queued_job_gets_the_users_request() {
             let place = place().option(&["--as", "shadow", "--until", "1", "--quirks", quirks]);
             let child = start(&place, "ShouldTransferFiles = \"NO\"\nJobUniverse = 5");
             done(&place, &[ask]);
-            let ran = place.finish(child);
-            assert!(ran.calls.ends_with(&format!("exit {word}\n")), "{ask}: {}\n{}", ran.calls, ran.told);
+            let run = place.finish(child);
+            assert!(run.calls.ends_with(&format!("exit {word}\n")), "{ask}: {}\n{}", run.calls, run.stderr);
         }
     }
 }

@@ -27,13 +27,13 @@ esac
 "#;
 
 fn place() -> Place {
-    let place = Place::new().hook("JOB_EXIT", "cat > $CALLS.exit").knob("POLLING_INTERVAL = 1");
+    let place = Place::new().hook("JOB_EXIT", "cat > $CALLS.exit").parameter("POLLING_INTERVAL = 1");
     fs::create_dir(place.path("state")).unwrap();
     fs::set_permissions(place.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
     let text = DOCKER.replace("@STATE@", place.path("state").to_str().unwrap());
     write_executable(&place.path("docker"), text.as_bytes());
-    let knob = format!("DOCKER = {}", place.path("docker").display());
-    let mut place = place.knob(&knob);
+    let parameter = format!("DOCKER = {}", place.path("docker").display());
+    let mut place = place.parameter(&parameter);
     let host = format!("unix://{}", place.path("docker.sock").display());
     place.environment.push(("DOCKER_HOST".to_owned(), host));
     place
@@ -75,8 +75,8 @@ fn usage_and_service_ports_of_a_container_are_in_the_job_ad() {
     let much = r#"{"memory_stats":{"stats":{"rss":8388608}},"networks":{"e":{"rx_bytes":2500000,"tx_bytes":1500000}},"u":{"usage_in_usermode":3000000000,"usage_in_kernelmode":1000000000}}"#;
     let less = r#"{"memory_stats":{"stats":{"rss":4096}},"networks":{"e":{"rx_bytes":3500000,"tx_bytes":1500000}},"u":{"usage_in_usermode":4000000000,"usage_in_kernelmode":1000000000}}"#;
     let server = serve(&place, vec![ports, much, "garbage", less]);
-    let ran = place.run(&format!("{JOB}\nContainerServiceNames = \"web\"\nweb_ContainerPort = 80"));
-    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let run = place.run(&format!("{JOB}\nContainerServiceNames = \"web\"\nweb_ContainerPort = 80"));
+    assert_eq!(run.status, 0, "{}\n{}", run.stderr, run.ad);
     let asked = server.join().unwrap();
     assert!(asked[0].starts_with("GET /containers/HTCJob7_1_"), "{asked:?}");
     assert_eq!(asked.len(), 4);
@@ -89,23 +89,23 @@ fn usage_and_service_ports_of_a_container_are_in_the_job_ad() {
         "RemoteUserCpu = 4",
         "RemoteSysCpu = 1",
     ] {
-        assert!(ran.has(line), "{line}\n{}", ran.ad);
+        assert!(run.has(line), "{line}\n{}", run.ad);
     }
-    assert!(ran.has("web_HostPort = undefined"), "{}", ran.ad);
-    assert!(ran.left.is_empty());
+    assert!(run.has("web_HostPort = undefined"), "{}", run.ad);
+    assert!(run.left.is_empty());
 }
 
 #[test]
 fn a_missing_or_silent_docker_socket_blocks_nothing() {
     let place = place();
     fs::write(place.path("state/end"), "").unwrap();
-    let ran = place.run(JOB);
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let run = place.run(JOB);
+    assert_eq!(run.status, 0, "{}", run.stderr);
     let mut place = self::place();
     place.environment.retain(|(name, _)| name != "DOCKER_HOST");
     place.environment.push(("DOCKER_HOST".to_owned(), "tcp://127.0.0.1:1".to_owned()));
     fs::write(place.path("state/end"), "").unwrap();
-    let ran = place.run(JOB);
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("DOCKER_HOST (tcp://127.0.0.1:1) is not a unix socket"), "{}", ran.told);
+    let run = place.run(JOB);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("DOCKER_HOST (tcp://127.0.0.1:1) is not a unix socket"), "{}", run.stderr);
 }

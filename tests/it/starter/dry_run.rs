@@ -1,15 +1,15 @@
 //! Tests of `htc-starter-run --dry-run`, which shows what would be run for any job, whether it can run on this machine or not.
 
-use crate::support::place::{Place, Ran, shell};
+use crate::support::place::{Place, RunResult, shell};
 
 /// Rehearses a job, and returns the result. The output is lines instead of an ad.
-fn rehearsed(place: Place, ad: &str) -> Ran {
+fn rehearsed(place: Place, ad: &str) -> RunResult {
     place.option(&["--dry-run", "--quiet"]).run(ad)
 }
 
 /// Returns the only object that `--json` prints.
-fn story(ran: &Ran) -> serde_json::Value {
-    let rows: serde_json::Value = serde_json::from_str(&ran.ad).unwrap();
+fn story(run: &RunResult) -> serde_json::Value {
+    let rows: serde_json::Value = serde_json::from_str(&run.ad).unwrap();
     rows[0].clone()
 }
 
@@ -17,8 +17,8 @@ const DOCKER: &str = "Cmd = \"/bin/work\"\nArguments = \"a b\"\nWantDocker = tru
 
 #[test]
 fn dry_run_shows_a_docker_job_without_docker() {
-    let ran = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER);
-    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
+    let run = rehearsed(Place::new().with_recording_hooks().parameter("DOCKER = /no/such/docker"), DOCKER);
+    assert_eq!((run.status, run.calls.as_str()), (0, ""), "{}{}", run.ad, run.stderr);
     for part in [
         "call PREPARE_JOB ",
         "the job is run in a docker container: WantDocker",
@@ -34,38 +34,38 @@ fn dry_run_shows_a_docker_job_without_docker() {
         "ask /no/such/docker rm -f -v HTCJob7_1__PID",
         "call JOB_EXIT ",
     ] {
-        assert!(ran.ad.contains(part), "{part} in\n{}", ran.ad);
+        assert!(run.ad.contains(part), "{part} in\n{}", run.ad);
     }
-    assert!(ran.left.is_empty());
+    assert!(run.left.is_empty());
 }
 
 #[test]
 fn a_job_that_a_pool_would_refuse_ends_with_status_1_and_the_reason() {
-    let ran = rehearsed(Place::new(), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
-    assert_eq!(ran.status, 1, "{}{}", ran.ad, ran.told);
-    assert!(ran.ad.contains("Docker job requested network lab not allowed"), "{}", ran.ad);
-    let ran = rehearsed(Place::new().option(&["--json"]), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
-    let story = story(&ran);
+    let run = rehearsed(Place::new(), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
+    assert_eq!(run.status, 1, "{}{}", run.ad, run.stderr);
+    assert!(run.ad.contains("Docker job requested network lab not allowed"), "{}", run.ad);
+    let run = rehearsed(Place::new().option(&["--json"]), &format!("{DOCKER}\nDockerNetworkType = \"lab\""));
+    let story = story(&run);
     assert_eq!(story["started"], false);
     assert_eq!(
         (&story["refused"]["reason"], &story["refused"]["hold_code"]),
         (&"Unable to Launch Container".into(), &35.into())
     );
-    let ran = rehearsed(Place::new().knob("DOCKER ="), DOCKER);
-    assert_eq!(ran.status, 1, "{}{}", ran.ad, ran.told);
-    assert!(ran.ad.contains("DOCKER is undefined"), "{}", ran.ad);
+    let run = rehearsed(Place::new().parameter("DOCKER ="), DOCKER);
+    assert_eq!(run.status, 1, "{}{}", run.ad, run.stderr);
+    assert!(run.ad.contains("DOCKER is undefined"), "{}", run.ad);
 }
 
 #[test]
 fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
-    let place = Place::new().noting().option(&["--json"]).knob(
+    let place = Place::new().with_recording_hooks().option(&["--json"]).parameter(
         "SINGULARITY = /no/such/apptainer\nSINGULARITY_JOB = true\nSINGULARITY_IMAGE_EXPR = \"/img.sif\"\n\
          SINGULARITY_BIND_EXPR = \"/etc /no/such/dir\"\nMOUNT_UNDER_SCRATCH = \"/tmp\"",
     );
     let iwd = place.path("iwd").display().to_string();
-    let ran = rehearsed(place, &shell("true"));
-    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
-    let story = story(&ran);
+    let run = rehearsed(place, &shell("true"));
+    assert_eq!(run.status, 0, "{}{}", run.ad, run.stderr);
+    let story = story(&run);
     assert_eq!(story["runtime"], "singularity");
     assert_eq!(story["runtime_because"], "SINGULARITY_JOB");
     assert_eq!(story["image"], "/img.sif");
@@ -90,20 +90,21 @@ fn json_holds_command_line_environment_mounts_limits_user_and_hooks() {
 #[test]
 fn a_job_without_a_slot_ad_has_the_configured_networks() {
     let job = format!("{DOCKER}\nDockerNetworkType = \"lab\"");
-    let ran = rehearsed(Place::new().option(&["--explain"]).knob("DOCKER_NETWORKS = x, lab"), &job);
+    let run = rehearsed(Place::new().option(&["--explain"]).parameter("DOCKER_NETWORKS = x, lab"), &job);
     let line = "why: --network=lab <- DockerNetworkType, which DOCKER_NETWORKS offers";
-    assert!(ran.ad.lines().any(|one| one == line), "{}{}", ran.ad, ran.told);
+    assert!(run.ad.lines().any(|one| one == line), "{}{}", run.ad, run.stderr);
     let reference = ["--explain", "--quirks", "reference"];
-    let ran = rehearsed(Place::new().option(&reference).knob("DOCKER_NETWORKS = x, lab"), &job);
-    assert!(!ran.ad.contains("--network=lab"), "{}{}", ran.ad, ran.told);
+    let run = rehearsed(Place::new().option(&reference).parameter("DOCKER_NETWORKS = x, lab"), &job);
+    assert!(!run.ad.contains("--network=lab"), "{}{}", run.ad, run.stderr);
 }
 
 #[test]
 fn explain_shows_the_cause_of_each_word_and_unused_settings() {
-    let place =
-        Place::new().option(&["--explain"]).knob("DOCKER_EXTRA_ARGUMENTS = --foo=1\nDOCKER_NETWORKS = x");
-    let ran = rehearsed(place, DOCKER);
-    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    let place = Place::new()
+        .option(&["--explain"])
+        .parameter("DOCKER_EXTRA_ARGUMENTS = --foo=1\nDOCKER_NETWORKS = x");
+    let run = rehearsed(place, DOCKER);
+    assert_eq!(run.status, 0, "{}{}", run.ad, run.stderr);
     for line in [
         "why: docker: WantDocker",
         "why: --init <- DOCKER_RUN_UNDER_INIT",
@@ -115,20 +116,20 @@ fn explain_shows_the_cause_of_each_word_and_unused_settings() {
         "why: not used: DockerNetworkType the job requests none: the default network of the runtime",
     ] {
         let line = line.replace("'a' 'b'", "a b");
-        assert!(ran.ad.lines().any(|one| one == line), "{line} in\n{}", ran.ad);
+        assert!(run.ad.lines().any(|one| one == line), "{line} in\n{}", run.ad);
     }
 }
 
 #[test]
 fn a_plain_job_is_shown_with_its_limits() {
-    let place = Place::new().knob("JOB_RENICE_INCREMENT = 7\nSTARTER_RLIMIT_AS = 64");
-    let ran = rehearsed(place, "Cmd = \"/no/such/program\"\nCoreSize = 5");
-    assert_eq!(ran.status, 0, "{}{}", ran.ad, ran.told);
+    let place = Place::new().parameter("JOB_RENICE_INCREMENT = 7\nSTARTER_RLIMIT_AS = 64");
+    let run = rehearsed(place, "Cmd = \"/no/such/program\"\nCoreSize = 5");
+    assert_eq!(run.status, 0, "{}{}", run.ad, run.stderr);
     for part in ["run /no/such/program", "nice 7", "limit AddressSpace 67108864 bytes", "limit Core 5 bytes"]
     {
-        assert!(ran.ad.contains(part), "{part} in\n{}", ran.ad);
+        assert!(run.ad.contains(part), "{part} in\n{}", run.ad);
     }
-    assert!(ran.ad.contains("there is no '/no/such/program' on this machine"), "{}", ran.ad);
+    assert!(run.ad.contains("there is no '/no/such/program' on this machine"), "{}", run.ad);
 }
 
 #[test]
@@ -136,19 +137,19 @@ fn directories_that_are_not_mounted_are_reported() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
-    let place = Place::new().knob("MOUNT_UNDER_SCRATCH = /opt,opt,/nosuch,/etc/hostname,/tmp");
+    let place = Place::new().parameter("MOUNT_UNDER_SCRATCH = /opt,opt,/nosuch,/etc/hostname,/tmp");
     for options in [&["--dry-run"][..], &[]] {
         let place =
             Place { options: options.iter().map(|word| (*word).to_owned()).collect(), ..place_like(&place) };
-        let ran = place.run(&shell("exit 0"));
-        let all = format!("{}{}", ran.ad, ran.told);
-        for (target, why) in [
+        let run = place.run(&shell("exit 0"));
+        let all = format!("{}{}", run.ad, run.stderr);
+        for (target, reason) in [
             ("opt", "it is not an absolute path"),
             ("/nosuch", "there is no such directory"),
             ("/etc/hostname", "there is no such directory"),
             ("/tmp", "the scratch directory is below it"),
         ] {
-            let line = format!("the job sees the machine's own {target} (MOUNT_UNDER_SCRATCH): {why}");
+            let line = format!("the job sees the machine's own {target} (MOUNT_UNDER_SCRATCH): {reason}");
             assert_eq!(all.matches(&line).count(), 1, "{all}");
         }
         assert!(!all.contains("is its /nosuch"), "{all}");
@@ -157,16 +158,17 @@ fn directories_that_are_not_mounted_are_reported() {
 
 /// Creates another place with the same parameters.
 fn place_like(place: &Place) -> Place {
-    Place::new().knob(&place.knobs)
+    Place::new().parameter(&place.knobs)
 }
 
 #[test]
 fn jobs_with_an_encrypted_directory_have_private_temporary_directories() {
     let asked = "EncryptExecuteDirectory = true";
-    for (knob, more) in [("ENCRYPT_EXECUTE_DIRECTORY = true", ""), ("", asked)] {
-        let place = Place::new().knob("MOUNT_UNDER_SCRATCH =").knob(knob).option(&["--dry-run"]);
-        let ran = place.run(&format!("{}\n{more}", shell("exit 0")));
-        let all = format!("{}{}", ran.ad, ran.told);
+    for (parameter, more) in [("ENCRYPT_EXECUTE_DIRECTORY = true", ""), ("", asked)] {
+        let place =
+            Place::new().parameter("MOUNT_UNDER_SCRATCH =").parameter(parameter).option(&["--dry-run"]);
+        let run = place.run(&format!("{}\n{more}", shell("exit 0")));
+        let all = format!("{}{}", run.ad, run.stderr);
         if nix::unistd::geteuid().is_root() {
             assert!(all.contains("is its /var/tmp"), "{all}");
         }
@@ -176,26 +178,27 @@ fn jobs_with_an_encrypted_directory_have_private_temporary_directories() {
 
 #[test]
 fn dry_run_does_not_predict_the_success_of_hooks() {
-    let place = Place::new().noting().hook("PREPARE_JOB", "echo called >> $CALLS; exit 3");
-    let ran = rehearsed(place, &shell("exit 0"));
-    assert_eq!((ran.status, ran.calls.as_str()), (0, ""), "{}{}", ran.ad, ran.told);
+    let place = Place::new().with_recording_hooks().hook("PREPARE_JOB", "echo called >> $CALLS; exit 3");
+    let result = rehearsed(place, &shell("exit 0"));
+    assert_eq!((result.status, result.calls.as_str()), (0, ""), "{}{}", result.ad, result.stderr);
     for claim in ["succeeded", "verdict", "exited with status"] {
-        assert!(!ran.ad.contains(claim), "{claim} in\n{}", ran.ad);
+        assert!(!result.ad.contains(claim), "{claim} in\n{}", result.ad);
     }
-    let mut lines = ran.ad.lines().skip_while(|line| !line.contains("call PREPARE_JOB "));
+    let mut lines = result.ad.lines().skip_while(|line| !line.contains("call PREPARE_JOB "));
     let assumed = lines.nth(1).unwrap_or_default();
     assert!(
         assumed.ends_with("assumed to exit with status 0 and to print nothing; it is not called"),
         "{assumed}"
     );
-    let run = ran.ad.lines().find(|line| line.contains("run /bin/sh")).unwrap();
+    let run = result.ad.lines().find(|line| line.contains("run /bin/sh")).unwrap();
     assert!(run.ends_with("(PREPARE_JOB may change this)"), "{run}");
 }
 
 /// Only lines that depend on a hook are marked, because hooks are not called.
 #[test]
 fn values_that_a_hook_may_change_are_marked() {
-    let docker = rehearsed(Place::new().noting().knob("DOCKER = /no/such/docker"), DOCKER).ad;
+    let docker =
+        rehearsed(Place::new().with_recording_hooks().parameter("DOCKER = /no/such/docker"), DOCKER).ad;
     for begin in
         ["the job is run in", "image alpine", "ask /no/such/docker create", "run /no/such/docker start"]
     {
@@ -205,7 +208,7 @@ fn values_that_a_hook_may_change_are_marked() {
     assert!(!docker.lines().any(|line| line.contains("create /") && line.contains("may change")), "{docker}");
     let plain = rehearsed(Place::new(), &shell("exit 0")).ad;
     assert!(!plain.contains("may change this"), "{plain}");
-    let hooks = story(&rehearsed(Place::new().noting().option(&["--json"]), &shell("exit 0")));
+    let hooks = story(&rehearsed(Place::new().with_recording_hooks().option(&["--json"]), &shell("exit 0")));
     assert_eq!(hooks["assumed_hooks"], serde_json::json!(["PREPARE_JOB"]));
     let none = story(&rehearsed(Place::new().option(&["--json"]), &shell("exit 0")));
     assert_eq!(none["assumed_hooks"], serde_json::json!([]));
@@ -215,8 +218,8 @@ fn values_that_a_hook_may_change_are_marked() {
 #[test]
 fn a_limit_of_the_address_space_with_a_unit_is_reported() {
     let told = |value: &str| {
-        let place = || Place::new().knob(&format!("STARTER_RLIMIT_AS = {value}"));
-        (rehearsed(place(), &shell("true")).ad, place().run(&shell("true")).told)
+        let place = || Place::new().parameter(&format!("STARTER_RLIMIT_AS = {value}"));
+        (rehearsed(place(), &shell("true")).ad, place().run(&shell("true")).stderr)
     };
     let (plan, told_of) = told("100G");
     assert!(plan.contains("limit AddressSpace 104857600 bytes"), "{plan}");
@@ -233,17 +236,17 @@ fn a_limit_of_the_address_space_with_a_unit_is_reported() {
 #[test]
 fn a_script_before_the_job_is_shown_with_its_path_or_said_not_to_run() {
     let ad = "Cmd = \"/bin/true\"\nPreCmd = \"/bin/echo\"\nPreArguments = \"a b\"\nPostCmd = \"post.sh\"";
-    let allowed = Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true");
-    let ran = rehearsed(allowed, ad);
-    assert!(ran.ad.contains("run script /bin/echo a b\n"), "{}{}", ran.ad, ran.told);
-    assert!(!ran.ad.contains("not run"), "{}", ran.ad);
-    for place in [Place::new(), Place::new().knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = false")] {
-        let ran = place.option(&["--dry-run"]).run(ad);
-        let told = format!("{}{}", ran.ad, ran.told);
+    let allowed = Place::new().parameter("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = true");
+    let run = rehearsed(allowed, ad);
+    assert!(run.ad.contains("run script /bin/echo a b\n"), "{}{}", run.ad, run.stderr);
+    assert!(!run.ad.contains("not run"), "{}", run.ad);
+    for place in [Place::new(), Place::new().parameter("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = false")] {
+        let run = place.option(&["--dry-run"]).run(ad);
+        let stderr = format!("{}{}", run.ad, run.stderr);
         assert!(
-            told.contains("PreCmd and PostCmd are not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true"),
-            "{told}"
+            stderr.contains("PreCmd and PostCmd are not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true"),
+            "{stderr}"
         );
-        assert!(!told.contains("run script"), "{told}");
+        assert!(!stderr.contains("run script"), "{stderr}");
     }
 }

@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 
 use crate::support::children::write_executable;
 use crate::support::dice::Dice;
-use crate::support::place::{Place, heard, send};
+use crate::support::place::{Place, read_fifo, send};
 
 /// Source of the static program in the image.
 const PROGRAM: &str = r#"
@@ -56,7 +56,7 @@ fn unavailable() -> Option<&'static String> {
     MADE.get_or_init(|| make().err()).as_ref()
 }
 
-fn said(what: &str, output: Output) -> Result<(), String> {
+fn check_success(what: &str, output: Output) -> Result<(), String> {
     match output.status.success() {
         true => Ok(()),
         false => Err(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())),
@@ -67,7 +67,7 @@ fn said(what: &str, output: Output) -> Result<(), String> {
 fn archive(place: &Path) -> Result<String, String> {
     let run = |program: &str, words: &[&str]| {
         let output = Command::new(program).args(words).current_dir(place).output();
-        said(program, output.map_err(|error| format!("{program}: {error}"))?)
+        check_success(program, output.map_err(|error| format!("{program}: {error}"))?)
     };
     run("podman", &["--version"])?;
     fs::write(place.join("job.c"), PROGRAM).unwrap();
@@ -85,22 +85,22 @@ fn make() -> Result<(), String> {
     for id in old.lines() {
         let _ = Command::new("podman").args(["rmi", "--force", id]).output();
     }
-    said("import", engine(&["import", &image, IMAGE]))?;
+    check_success("import", engine(&["import", &image, IMAGE]))?;
     let name = format!("htc-hooks-trial-{}", std::process::id());
-    let made = said("create", engine(&["create", "--name", &name, IMAGE, "/job", "exit", "0"]));
-    let ran = made.and_then(|()| said("start", engine(&["start", "-a", &name])));
+    let made = check_success("create", engine(&["create", "--name", &name, IMAGE, "/job", "exit", "0"]));
+    let run = made.and_then(|()| check_success("start", engine(&["start", "-a", &name])));
     engine(&["rm", "-f", &name]);
-    ran
+    run
 }
 
 /// Creates a place whose docker is podman, or returns `None` if podman is not available.
 fn place() -> Option<Place> {
-    if let Some(why) = unavailable() {
-        println!("skipped: no container engine here: {why}");
+    if let Some(reason) = unavailable() {
+        println!("skipped: no container engine here: {reason}");
         return None;
     }
     let home = std::env::var("HOME").unwrap_or_default();
-    let mut place = Place::new().noting().knob(&format!("DOCKER = {}", script()));
+    let mut place = Place::new().with_recording_hooks().parameter(&format!("DOCKER = {}", script()));
     place.environment.push(("HOME".to_owned(), home));
     place.environment.push(("PATH".to_owned(), std::env::var("PATH").unwrap_or_default()));
     Some(place)
@@ -122,17 +122,17 @@ fn left(name: &str) -> String {
 fn a_job_runs_in_a_real_container_that_is_removed() {
     let Some(place) = place() else { return };
     // Other tests run their own containers in parallel.
-    let ran = place.run(&format!("{}\nProcId = 41", job("x")));
+    let run = place.run(&format!("{}\nProcId = 41", job("x")));
     let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
     let err = fs::read_to_string(place.path("iwd/err")).unwrap_or_default();
-    assert_eq!(ran.status, 0, "{out}{err}{}", ran.told);
+    assert_eq!(run.status, 0, "{out}{err}{}", run.stderr);
     let uid = if nix::unistd::geteuid().is_root() { 65534 } else { nix::unistd::geteuid().as_raw() };
-    assert_eq!(out, format!("in {} as {uid} with 1\n", place.path("iwd").display()), "{err}{}", ran.told);
+    assert_eq!(out, format!("in {} as {uid} with 1\n", place.path("iwd").display()), "{err}{}", run.stderr);
     assert!(!left("HTCJob7_41__PID").contains("HTCJob"), "{}", left("HTCJob7_41__PID"));
-    assert!(ran.left.is_empty());
-    let ran = place.run(&job("exit 3"));
-    assert!(ran.has("ExitCode = 3"), "{}{}", ran.ad, ran.told);
-    assert_eq!(ran.status, 1);
+    assert!(run.left.is_empty());
+    let run = place.run(&job("exit 3"));
+    assert!(run.has("ExitCode = 3"), "{}{}", run.ad, run.stderr);
+    assert_eq!(run.status, 1);
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn a_job_in_a_real_container_is_ended_by_its_signal() {
     let Some(place) = place() else { return };
     let pipe = place.pipe();
     let child = place.start(&job(&format!("wait {}", pipe.display())));
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     send(&child, Signal::SIGTERM);
-    let ran = place.finish(child);
-    assert!(ran.has("ExitCode = 5"), "{}{}", ran.ad, ran.told);
-    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+    let run = place.finish(child);
+    assert!(run.has("ExitCode = 5"), "{}{}", run.ad, run.stderr);
+    assert!(run.calls.ends_with("exit evict\n"), "{}", run.calls);
 }
 
 #[test]
@@ -152,16 +152,16 @@ fn cleaning_removes_the_real_container_of_a_starter_that_was_killed() {
     let Some(place) = place() else { return };
     let pipe = place.pipe();
     let mut child = place.start(&format!("{}\nProcId = 43", job(&format!("wait {}", pipe.display()))));
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
     assert!(left("HTCJob7_43__PID").contains("HTCJob"), "nothing was left");
     let output = place.clean_command().output().unwrap();
-    let told =
+    let text =
         format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-    assert!(told.contains("removed the container 'HTCJob7_43__PID"), "{told}");
-    assert!(!left("HTCJob7_43__PID").contains("HTCJob"), "{told}");
-    assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{told}");
+    assert!(text.contains("removed the container 'HTCJob7_43__PID"), "{text}");
+    assert!(!left("HTCJob7_43__PID").contains("HTCJob"), "{text}");
+    assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{text}");
 }
 
 /// Jobs in containers are asked to end, or killed with or without their starter, at random times: while the image is checked, or
@@ -182,7 +182,7 @@ fn clean_finds_all_leftovers_of_killed_containers() {
     let name = "HTCJob7_45__PID";
     let clock = std::time::Instant::now();
     let child = place.start(&ad);
-    assert_eq!(heard(&pipe), "ready\n");
+    assert_eq!(read_fifo(&pipe), "ready\n");
     let whole = u64::try_from(clock.elapsed().as_millis()).unwrap();
     send(&child, Signal::SIGTERM);
     assert!(place.finish(child).has("ExitCode = 5"));
@@ -205,11 +205,11 @@ fn clean_finds_all_leftovers_of_killed_containers() {
         }
         child.wait().unwrap();
         let output = place.clean_command().output().unwrap();
-        let told =
+        let report =
             format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-        assert_eq!(output.status.code(), Some(0), "{trial}, {signal}: {told}");
-        assert!(!left(name).contains("HTCJob"), "{trial}, {signal}: {told}{}", left(name));
-        assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{trial}, {signal}: {told}");
+        assert_eq!(output.status.code(), Some(0), "{trial}, {signal}: {report}");
+        assert!(!left(name).contains("HTCJob"), "{trial}, {signal}: {report}{}", left(name));
+        assert_eq!(fs::read_dir(place.path("execute")).unwrap().count(), 0, "{trial}, {signal}: {report}");
         drop(reader);
     }
     println!("TERM, QUIT, KILL, TERM and KILL: {counts:?}");
@@ -219,19 +219,19 @@ fn clean_finds_all_leftovers_of_killed_containers() {
 #[test]
 fn a_command_missing_in_the_image_is_reported_and_nothing_is_left() {
     let Some(place) = place() else { return };
-    let ran = place.run(&job("x").replace("/job", "/no/such/job"));
-    assert_eq!(ran.status, 1, "{}", ran.told);
-    assert!(ran.left.is_empty() && ran.calls.contains("exit "), "{}", ran.calls);
+    let run = place.run(&job("x").replace("/job", "/no/such/job"));
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert!(run.left.is_empty() && run.calls.contains("exit "), "{}", run.calls);
 }
 
 #[test]
 fn the_job_runs_in_the_image_that_the_example_hook_chooses() {
     let Some(place) = place() else { return };
     let hook = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/containers/pick-image");
-    let place = place.knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));
+    let place = place.parameter(&format!("FARM_HOOK_PREPARE_JOB = {hook}"));
     let ad = format!("Cmd = \"/job\"\nArguments = \"exit 4\"\nWantSoftware = \"{IMAGE}\"");
-    let ran = place.run(&ad);
-    assert!(ran.has("ExitCode = 4"), "{}{}", ran.ad, ran.told);
+    let run = place.run(&ad);
+    assert!(run.has("ExitCode = 4"), "{}{}", run.ad, run.stderr);
 }
 
 /// Uid and gid of `nobody`.
@@ -245,20 +245,20 @@ struct User {
 impl User {
     /// Creates the user, with the image of the tests.
     fn new() -> Result<Self, String> {
-        let place = Place::new().noting();
+        let place = Place::new().with_recording_hooks();
         // The home directory of the account does not exist, so another one is set.
         let docker = format!("#!/bin/sh\nHOME={} exec {} \"$@\"\n", place.path("home").display(), script());
         write_executable(&place.path("docker"), docker.as_bytes());
-        let knob = format!("DOCKER = {}", place.path("docker").display());
-        let user = User { place: place.knob(&knob) };
+        let parameter = format!("DOCKER = {}", place.path("docker").display());
+        let user = User { place: place.parameter(&parameter) };
         for name in ["home", "run"] {
             fs::create_dir(user.place.path(name)).unwrap();
-            user.place.give(name);
+            user.place.chown_to_nobody(name);
         }
-        user.place.give("execute");
+        user.place.chown_to_nobody("execute");
         let image = archive(user.place.home.path())?;
         let output = user.of(Command::new(script()).args(["import", &image, IMAGE])).output().unwrap();
-        said("import", output).map(|()| user)
+        check_success("import", output).map(|()| user)
     }
 
     fn of<'c>(&self, command: &'c mut Command) -> &'c mut Command {
@@ -290,33 +290,38 @@ fn an_ordinary_user_runs_jobs_in_containers_of_a_real_engine() {
     }
     let user = match User::new() {
         Ok(user) => user,
-        Err(why) => return println!("skipped: no container engine for an ordinary user: {why}"),
+        Err(reason) => return println!("skipped: no container engine for an ordinary user: {reason}"),
     };
     let name = "htc-hooks-trial";
     let trial =
         [&["create", "--name", name, IMAGE, "/job", "exit", "0"][..], &["start", "-a", name], &["rm", name]];
     for words in trial {
         let output = user.of(Command::new(script()).args(words)).output().unwrap();
-        if let Err(why) = said(words[0], output) {
-            return println!("skipped: no container engine for an ordinary user: {why}");
+        if let Err(reason) = check_success(words[0], output) {
+            return println!("skipped: no container engine for an ordinary user: {reason}");
         }
     }
     let run = |arguments: &str| {
         let mut command = user.place.command();
         user.of(&mut command);
         let mut child = command.spawn().unwrap();
-        let ad = user.place.whole(&job(arguments));
+        let ad = user.place.complete_ad(&job(arguments));
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), ad.as_bytes()).unwrap();
         user.place.finish(child)
     };
-    let ran = run("x");
+    let result = run("x");
     let out = fs::read_to_string(user.place.path("iwd/out")).unwrap_or_default();
-    assert_eq!(ran.status, 0, "{out}{}", ran.told);
+    assert_eq!(result.status, 0, "{out}{}", result.stderr);
     let iwd = user.place.path("iwd").display().to_string();
     // In the container, the job has the user's own uid.
     let is_himself = |uid: &str| out == format!("in {iwd} as {uid} with 1\n");
-    assert!(is_himself("0") || is_himself("65534"), "{out}{}", ran.told);
-    assert!(ran.left.is_empty() && ran.calls == "prepare\nexit exit\n", "{}{:?}", ran.calls, ran.left);
-    let ran = run("exit 3");
-    assert!(ran.has("ExitCode = 3") && ran.status == 1, "{}{}", ran.ad, ran.told);
+    assert!(is_himself("0") || is_himself("65534"), "{out}{}", result.stderr);
+    assert!(
+        result.left.is_empty() && result.calls == "prepare\nexit exit\n",
+        "{}{:?}",
+        result.calls,
+        result.left
+    );
+    let result = run("exit 3");
+    assert!(result.has("ExitCode = 3") && result.status == 1, "{}{}", result.ad, result.stderr);
 }

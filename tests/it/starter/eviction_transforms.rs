@@ -1,13 +1,14 @@
 //! Tests of transforms of a job that would be held (`TransformOnEvict`), as condor_submit makes them for retry_request_memory
 //! (`unit_test_transform_undo.run` of the reference).
 
-use crate::support::place::{Place, Ran, shell};
+use crate::support::place::{Place, RunResult, shell};
 
-fn run(job: &str) -> (Ran, String) {
+fn run(job: &str) -> (RunResult, String) {
     let place =
-        Place::new().option(&["--as", "shadow", "--until", "done"]).knob("PERIODIC_EXPR_INTERVAL = 1");
-    let ran = place.run(&format!("JobUniverse = 5\nShouldTransferFiles = \"NO\"\nUserLog = \"log\"\n{job}"));
-    (ran, std::fs::read_to_string(place.path("iwd/log")).unwrap_or_default())
+        Place::new().option(&["--as", "shadow", "--until", "done"]).parameter("PERIODIC_EXPR_INTERVAL = 1");
+    let result =
+        place.run(&format!("JobUniverse = 5\nShouldTransferFiles = \"NO\"\nUserLog = \"log\"\n{job}"));
+    (result, std::fs::read_to_string(place.path("iwd/log")).unwrap_or_default())
 }
 
 fn count(log: &str, number: &str) -> usize {
@@ -21,19 +22,24 @@ fn a_job_that_would_be_held_is_run_again_with_a_larger_request_up_to_its_maximum
                 TransformOnEvict = \"Other RequestMemory\"\nTransformBody_Other = \"REQUIREMENTS false\x1eSET RequestCpus 9\"\n\
                 TransformBody_RequestMemory = \"REQUIREMENTS HoldReasonCode == 3\x1eEVALSET RequestMemory MIN({NextRequestMemory, MaxRequestMemory})\"\n\
                 OnExitHold = RequestMemory < 1000";
-    let (ran, log) = run(&format!("{}\n{more}", shell("exit 3")));
+    let (result, log) = run(&format!("{}\n{more}", shell("exit 3")));
     // The request is 100, 200, then 300. At this maximum, the job is held.
     for line in ["JobStatus = 5", "RequestMemory = 300", "NumJobStarts = 3", "NumHolds = 1"] {
-        assert!(ran.has(line), "{line}: {}\n{}", ran.ad, ran.told);
+        assert!(result.has(line), "{line}: {}\n{}", result.ad, result.stderr);
     }
     assert_eq!((count(&log, "001 ("), count(&log, "012 (")), (3, 1), "{log}");
-    assert!(!ran.ad.contains("RequestCpus = 9"), "{}", ran.ad);
-    assert!(ran.told.contains("runs it again with RequestMemory = 200"), "{}", ran.told);
+    assert!(!result.ad.contains("RequestCpus = 9"), "{}", result.ad);
+    assert!(result.stderr.contains("runs it again with RequestMemory = 200"), "{}", result.stderr);
 
     // If the larger request is sufficient, the job is not held.
     let more = more.replace("RequestMemory < 1000", "RequestMemory < 200");
-    let (ran, log) = run(&format!("{}\n{more}", shell("exit 3")));
-    assert!(ran.has("JobStatus = 4") && ran.has("RequestMemory = 200"), "{}\n{}", ran.ad, ran.told);
+    let (result, log) = run(&format!("{}\n{more}", shell("exit 3")));
+    assert!(
+        result.has("JobStatus = 4") && result.has("RequestMemory = 200"),
+        "{}\n{}",
+        result.ad,
+        result.stderr
+    );
     assert_eq!(count(&log, "012 ("), 0, "{log}");
 }
 
@@ -45,10 +51,10 @@ fn a_transform_that_changes_no_request_or_cannot_be_applied_leaves_the_job_held(
         ("error : stop", "TransformOnEvict: X is not applied: "),
     ] {
         let more = format!("TransformOnEvict = \"X\"\nTransformBody_X = \"{body}\"\nOnExitHold = true");
-        let (ran, log) = run(&format!("{}\n{more}", shell("exit 3")));
-        assert!(ran.has("JobStatus = 5") && ran.has("NumJobStarts = 1"), "{body}: {}", ran.ad);
-        assert!(ran.told.contains(told), "{body}: {}", ran.told);
-        assert_eq!(ran.has("Note = 1"), body == "SET Note 1", "{body}: {}", ran.ad);
+        let (result, log) = run(&format!("{}\n{more}", shell("exit 3")));
+        assert!(result.has("JobStatus = 5") && result.has("NumJobStarts = 1"), "{body}: {}", result.ad);
+        assert!(result.stderr.contains(told), "{body}: {}", result.stderr);
+        assert_eq!(result.has("Note = 1"), body == "SET Note 1", "{body}: {}", result.ad);
         assert_eq!(count(&log, "012 ("), 1, "{body}: {log}");
     }
 }

@@ -42,12 +42,16 @@ fn a_wrapper_error_file_is_read_safely() {
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     let file = "$_CONDOR_SCRATCH_DIR/.job_wrapper_failure";
     for command in [format!("ln -s {}", secret.display()), "mkfifo".to_owned(), "mkdir".to_owned()] {
-        let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell(&format!("{command} {file}"))));
-        assert_eq!(ran.status, 1, "{command}: {}", ran.told);
-        assert!(ran.told.contains("The job wrapper failed to execute the job: "), "{command}: {}", ran.told);
+        let run = place.run(&format!("{}\nStarterUserLog = \"log\"", shell(&format!("{command} {file}"))));
+        assert_eq!(run.status, 1, "{command}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("The job wrapper failed to execute the job: "),
+            "{command}: {}",
+            run.stderr
+        );
         let log = fs::read_to_string(place.path("iwd/log")).unwrap();
-        assert!(!ran.told.contains("the secret") && !log.contains("the secret"), "{}\n{log}", ran.told);
-        assert!(ran.left.is_empty());
+        assert!(!run.stderr.contains("the secret") && !log.contains("the secret"), "{}\n{log}", run.stderr);
+        assert!(run.left.is_empty());
     }
 }
 
@@ -57,13 +61,13 @@ fn hooks_with_much_output_run_to_their_end() {
     let prepare = format!("cat >/dev/null; {much} >&2 || exit 9; echo prepare >> $CALLS");
     let exit = format!("cat >/dev/null; {much} | tee $CALLS.exit || exit 9; echo exit >> $CALLS");
     let place = Place::new().hook("PREPARE_JOB", &prepare).hook("JOB_EXIT", &exit);
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit\n"), "{}", ran.told);
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((run.status, run.calls.as_str()), (0, "prepare\nexit\n"), "{}", run.stderr);
     assert_eq!(fs::metadata(place.path("iwd/calls.exit")).unwrap().len(), 300_000);
     // A hook that writes without an end is stopped.
-    let ran = Place::new().hook("PREPARE_JOB", "exec cat /dev/zero >&2").run("Cmd = \"/bin/true\"");
-    assert_eq!(ran.status, 1, "{}", ran.told);
-    assert!(ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (died with signal 13"), "{}", ran.told);
+    let run = Place::new().hook("PREPARE_JOB", "exec cat /dev/zero >&2").run("Cmd = \"/bin/true\"");
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("PREPARE_JOB (PREPARE_JOB) failed (died with signal 13"), "{}", run.stderr);
 }
 
 #[test]
@@ -76,14 +80,14 @@ fn a_job_waits_for_the_other_end_of_a_fifo() {
     until_it_waits(&child);
     fs::write(place.path("iwd/in"), "hello\n").unwrap();
     assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "hello\nend\n");
-    let ran = place.finish(child);
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.left.is_empty());
+    let run = place.finish(child);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    assert!(run.left.is_empty());
 }
 
 #[test]
 fn a_job_that_waits_for_a_fifo_can_be_ended() {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     fifo(&place, "iwd/in");
     let mut child = place.start("Cmd = \"/bin/cat\"\nIn = \"in\"");
     // Messages are read until the job has its process id.
@@ -98,32 +102,32 @@ fn a_job_that_waits_for_a_fifo_can_be_ended() {
     until_it_waits(&child);
     send(&child, Signal::SIGTERM);
     let rest = std::thread::spawn(move || stderr.read_to_end(&mut told).map(|_| told));
-    let ran = place.finish(child);
+    let run = place.finish(child);
     let told = rest.join().unwrap().unwrap();
-    assert_eq!(ran.status, 1, "{}", String::from_utf8_lossy(&told));
-    assert_eq!(ran.calls, "prepare\nexit evict\n");
-    assert!(ran.left.is_empty());
+    assert_eq!(run.status, 1, "{}", String::from_utf8_lossy(&told));
+    assert_eq!(run.calls, "prepare\nexit evict\n");
+    assert!(run.left.is_empty());
 }
 
 #[test]
 fn other_errors_are_reported_before_and_after_the_wait_for_a_fifo() {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     fifo(&place, "iwd/in");
-    let ran = place.run("Cmd = \"/bin/cat\"\nIn = \"in\"\nOut = \"/no/such/place\"");
-    assert_eq!((ran.status, ran.calls.as_str()), (1, "prepare\nexit evict\n"), "{}", ran.told);
-    assert!(ran.told.contains("Failed to open '/no/such/place' as standard output"), "{}", ran.told);
-    let ran = place.run("Cmd = \"/no/such/program\"\nIn = \"in\"");
-    assert_eq!(ran.status, 1, "{}", ran.told);
-    assert!(ran.told.contains("Failed to execute '/no/such/program'"), "{}", ran.told);
+    let run = place.run("Cmd = \"/bin/cat\"\nIn = \"in\"\nOut = \"/no/such/place\"");
+    assert_eq!((run.status, run.calls.as_str()), (1, "prepare\nexit evict\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("Failed to open '/no/such/place' as standard output"), "{}", run.stderr);
+    let run = place.run("Cmd = \"/no/such/program\"\nIn = \"in\"");
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("Failed to execute '/no/such/program'"), "{}", run.stderr);
     // The kernel reports a missing interpreter only when the file is executed.
     crate::support::children::write_executable(&place.path("iwd/job"), b"#!/no/such/interpreter\n");
     let child = place.start("Cmd = \"job\"\nIn = \"in\"");
     // Opening the other end of the FIFO lets the job start; nothing is read.
     drop(fs::File::options().write(true).open(place.path("iwd/in")).unwrap());
-    let ran = place.finish(child);
-    assert_eq!(ran.status, 1, "{}", ran.told);
-    assert!(ran.told.contains("/no/such/interpreter"), "{}", ran.told);
-    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+    let run = place.finish(child);
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("/no/such/interpreter"), "{}", run.stderr);
+    assert!(run.calls.ends_with("exit evict\n"), "{}", run.calls);
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn the_status_of_a_job_does_not_depend_on_who_reads_its_ad() {
     let place = Place::new();
     let with = |stdout: Stdio, script: &str| {
         let mut child = place.command().stdout(stdout).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(place.whole(&shell(script)).as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(place.complete_ad(&shell(script)).as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -144,9 +148,9 @@ fn the_status_of_a_job_does_not_depend_on_who_reads_its_ad() {
     assert_eq!(with(gone(), "exit 0").0, Some(0));
     if Path::new("/dev/full").exists() {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let (status, told) = with(full.into(), "exit 0");
-        assert_eq!(status, Some(125), "{told}");
-        assert!(told.contains("cannot write the job's ad to standard output"), "{told}");
+        let (status, stderr) = with(full.into(), "exit 0");
+        assert_eq!(status, Some(125), "{stderr}");
+        assert!(stderr.contains("cannot write the job's ad to standard output"), "{stderr}");
     }
 }
 
@@ -176,16 +180,16 @@ fn universe_and_command_set_by_the_prepare_hook_apply() {
     for universe in [1, 7, 9, 11, 13] {
         let prepare = format!("cat >/dev/null; echo 'JobUniverse = {universe}'");
         let place = Place::new().hook("PREPARE_JOB", &prepare);
-        let ran = place.run(&shell("echo ran >> calls"));
-        assert_eq!((ran.status, ran.calls.as_str()), (1, ""), "{universe}: {}", ran.told);
-        assert!(ran.told.contains(&format!("doesn't support universe {universe} (")), "{}", ran.told);
+        let run = place.run(&shell("echo ran >> calls"));
+        assert_eq!((run.status, run.calls.as_str()), (1, ""), "{universe}: {}", run.stderr);
+        assert!(run.stderr.contains(&format!("doesn't support universe {universe} (")), "{}", run.stderr);
     }
     let place = Place::new().hook("PREPARE_JOB", "cat >/dev/null; echo 'Cmd = \"\"'");
-    let ran = place.run("Cmd = \"/bin/true\"\nArguments = \"one two\"");
-    assert_eq!(ran.status, 1, "{}", ran.told);
+    let run = place.run("Cmd = \"/bin/true\"\nArguments = \"one two\"");
+    assert_eq!(run.status, 1, "{}", run.stderr);
     // The first argument takes the place of argv[0].
     let text = "Failed to execute '' with arguments two: (errno=2: 'No such file or directory')";
-    assert!(ran.told.contains(text), "{}", ran.told);
+    assert!(run.stderr.contains(text), "{}", run.stderr);
 }
 
 #[test]
@@ -194,10 +198,10 @@ fn a_link_in_the_scratch_directory_is_removed_and_not_what_it_leads_to() {
     fs::create_dir(place.path("outside")).unwrap();
     fs::write(place.path("outside/file"), "keep").unwrap();
     symlink(place.path("outside"), place.path("iwd/link")).unwrap();
-    let ran = place.run(&shell(
+    let run = place.run(&shell(
         "cp -P link $_CONDOR_SCRATCH_DIR/a; mkdir $_CONDOR_SCRATCH_DIR/b; chmod 0 $_CONDOR_SCRATCH_DIR/b",
     ));
-    assert_eq!((ran.status, ran.left.len()), (0, 0), "{}", ran.told);
+    assert_eq!((run.status, run.left.len()), (0, 0), "{}", run.stderr);
     assert_eq!(fs::read_to_string(place.path("outside/file")).unwrap(), "keep");
 }
 
@@ -217,10 +221,11 @@ fn files_of_a_job_have_the_modes_of_daemons_whatever_the_umask_of_the_caller() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = caller.spawn().unwrap();
-    let ad = place.whole(&format!("{}\nOut = \"out\"\nStarterUserLog = \"log\"", shell("echo x; : > made")));
+    let ad =
+        place.complete_ad(&format!("{}\nOut = \"out\"\nStarterUserLog = \"log\"", shell("echo x; : > made")));
     child.stdin.take().unwrap().write_all(ad.as_bytes()).unwrap();
-    let ran = place.finish(child);
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let run = place.finish(child);
+    assert_eq!(run.status, 0, "{}", run.stderr);
     for name in ["log", "out", "made"] {
         let mode = fs::metadata(place.path("iwd").join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o644, "{name}");

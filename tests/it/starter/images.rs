@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 
 use crate::starter::containers::{IMAGE, assert_clean, with_docker, with_singularity};
 use crate::support::children::{is_alive, write_executable};
-use crate::support::place::{Place, heard, send};
+use crate::support::place::{Place, read_fifo, send};
 
 /// Typical hook of a pilot. It keeps images in a separate directory tree, which several slots share under a lock; reads the ads
 /// that the starter provides; returns a status with a message; and leaves helper processes in the scratch directory.
@@ -34,30 +34,30 @@ fn a_job_runs_in_the_image_that_a_hook_with_a_lock_fetches() {
     for name in ["pilot", "pilot/job", "pilot/images", "pilot/store"] {
         fs::create_dir(place.path(name)).unwrap();
     }
-    place.give("pilot/images");
+    place.chown_to_nobody("pilot/images");
     fs::write(place.path("pilot/store/r.example__el9__1"), "an image\n").unwrap();
     write_executable(&place.path("pilot/job/prepare"), PILOT.as_bytes());
     let slot = place.path("slot.ad");
     let hook = place.path("pilot/job/prepare").display().to_string();
     let place = place
-        .knob(&format!("FARM_HOOK_PREPARE_JOB = {hook}\nSINGULARITY_JOB = true"))
+        .parameter(&format!("FARM_HOOK_PREPARE_JOB = {hook}\nSINGULARITY_JOB = true"))
         .option(&["--slot-ads", slot.to_str().unwrap()]);
     fs::write(&slot, "ALLOW_DOWNLOADS = true\n").unwrap();
     let ad = |image: &str| format!("Cmd = \"/bin/true\"\nContainerImage = \"docker://{image}\"");
-    let ran = place.run(&ad("r.example/el9:1"));
+    let run = place.run(&ad("r.example/el9:1"));
     let picked = place.path("pilot/images/r.example__el9__1").display().to_string();
-    assert!(ran.has(&format!("ContainerImage = \"{picked}\"")), "{}{}", ran.ad, ran.told);
-    assert!(ran.has(&format!("HookStatusMessage = \"Using image {picked}\"")), "{}", ran.ad);
-    assert!(ran.calls.contains(&format!(" {picked} /bin/true\n")), "{}", ran.calls);
-    assert_clean(&ran);
-    let ran = place.run(&ad("r.example/none:1"));
-    assert!(ran.told.contains("Unable to fetch docker://r.example/none:1"), "{}", ran.told);
-    assert!(ran.status == 1 && !ran.calls.contains("/bin/true\nexit exit\nsing"), "{}", ran.calls);
+    assert!(run.has(&format!("ContainerImage = \"{picked}\"")), "{}{}", run.ad, run.stderr);
+    assert!(run.has(&format!("HookStatusMessage = \"Using image {picked}\"")), "{}", run.ad);
+    assert!(run.calls.contains(&format!(" {picked} /bin/true\n")), "{}", run.calls);
+    assert_clean(&run);
+    let run = place.run(&ad("r.example/none:1"));
+    assert!(run.stderr.contains("Unable to fetch docker://r.example/none:1"), "{}", run.stderr);
+    assert!(run.status == 1 && !run.calls.contains("/bin/true\nexit exit\nsing"), "{}", run.calls);
     fs::write(&slot, "ALLOW_DOWNLOADS = false\n").unwrap();
-    let ran = place.run(&ad("r.example/el9:1"));
+    let run = place.run(&ad("r.example/el9:1"));
     // A code from 300 on sends a job back to the queue. Without a queue, the job is not started.
-    assert!(ran.told.contains("305") && ran.told.contains("no images may be fetched"), "{}", ran.told);
-    assert_clean(&ran);
+    assert!(run.stderr.contains("305") && run.stderr.contains("no images may be fetched"), "{}", run.stderr);
+    assert_clean(&run);
 }
 
 /// Tests `CONDOR_get_docker_creds` (NTreceivers.cpp) and `DockerProc::StartJob` (docker_proc.cpp).
@@ -67,43 +67,43 @@ fn docker_uses_the_credentials_of_the_access_points_program() {
         let place = with_docker().option(&["--as", "shadow"]);
         let producer = place.path("producer");
         write_executable(&producer, format!("#!/bin/sh\n{script}\n").as_bytes());
-        place.knob(&format!("DOCKER_PAT_PRODUCER = {}", producer.display()))
+        place.parameter(&format!("DOCKER_PAT_PRODUCER = {}", producer.display()))
     };
     let ad = format!("{IMAGE}\nShouldTransferFiles = \"NO\"\nDockerSendCredentials = true");
     let good = place("echo '{\"auths\": {\"r.example\": {\"auth\": \"c2VjcmV0\"}}}'");
-    let ran = good.run(&ad);
-    assert!(ran.has("JobStatus = 4"), "{}{}", ran.ad, ran.told);
+    let run = good.run(&ad);
+    assert!(run.has("JobStatus = 4"), "{}{}", run.ad, run.stderr);
     for call in ["pull", "create"] {
         let text = fs::read_to_string(good.path(&format!("state/{call}.config"))).unwrap();
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["auths"]["r.example"]["auth"], "c2VjcmV0", "{call}: {text}");
     }
-    assert_clean(&ran);
-    for (script, why) in [
+    assert_clean(&run);
+    for (script, reason) in [
         ("echo '{\"HTCondorError\": \"expired\"}'; exit 1", "expired"),
         ("exit 0", "Cannot parse json emitted by docker pat producer"),
     ] {
-        let ran = place(script).run(&ad);
+        let run = place(script).run(&ad);
         assert!(
-            ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 35"),
+            run.has("JobStatus = 5") && run.has("HoldReasonCode = 35"),
             "{script}: {}{}",
-            ran.ad,
-            ran.told
+            run.ad,
+            run.stderr
         );
-        assert!(ran.ad.contains(why) && !ran.calls.contains("docker"), "{}{}", ran.ad, ran.calls);
-        assert_clean(&ran);
+        assert!(run.ad.contains(reason) && !run.calls.contains("docker"), "{}{}", run.ad, run.calls);
+        assert_clean(&run);
     }
-    let ran = with_docker().knob("DOCKER_PAT_PRODUCER =").option(&["--as", "shadow"]).run(&ad);
+    let run = with_docker().parameter("DOCKER_PAT_PRODUCER =").option(&["--as", "shadow"]).run(&ad);
     assert!(
-        ran.ad.contains("No DOCKER_PAT_PRODUCER configured on the access point"),
+        run.ad.contains("No DOCKER_PAT_PRODUCER configured on the access point"),
         "{}{}",
-        ran.ad,
-        ran.told
+        run.ad,
+        run.stderr
     );
     // Without an access point, there are no credentials.
     let alone = with_docker();
-    let ran = alone.run(&ad);
-    assert!(ran.status == 0 && ran.told.contains("docker has no credentials"), "{}", ran.told);
+    let run = alone.run(&ad);
+    assert!(run.status == 0 && run.stderr.contains("docker has no credentials"), "{}", run.stderr);
     let text = fs::read_to_string(alone.path("state/create.config")).unwrap();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), serde_json::json!({}));
 }
@@ -122,7 +122,7 @@ fn killed_while_pulling(images: &str) -> (Place, i32) {
     let pipe = place.pipe();
     fs::rename(pipe, place.path("state/pipe")).unwrap();
     let mut child = place.start(IMAGE);
-    let pid = heard(&place.path("state/pipe")).trim().parse().unwrap();
+    let pid = read_fifo(&place.path("state/pipe")).trim().parse().unwrap();
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
     (place, pid)
@@ -143,13 +143,13 @@ fn clean_removes_only_the_image_that_a_killed_starter_pulled() {
     let (place, pid) = killed_while_pulling("");
     // When --clean runs, the pull has produced this image.
     fs::write(place.path("state/images"), "alpine:3 aa 7MB\n").unwrap();
-    let (told, calls) = clean(&place);
+    let (text, calls) = clean(&place);
     until_gone(pid);
-    assert!(told.contains("removed the image 'alpine:3', which was being pulled"), "{told}");
+    assert!(text.contains("removed the image 'alpine:3', which was being pulled"), "{text}");
     assert!(calls.ends_with("docker images --format\ndocker rmi alpine:3\n"), "{calls}");
     let (place, pid) = killed_while_pulling("alpine:3 aa 7MB\n");
-    let (told, calls) = clean(&place);
+    let (text, calls) = clean(&place);
     until_gone(pid);
-    assert!(!told.contains("image"), "{told}");
+    assert!(!text.contains("image"), "{text}");
     assert!(!calls.contains("rmi"), "{calls}");
 }

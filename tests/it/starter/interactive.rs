@@ -8,30 +8,30 @@ use crate::support::place::Place;
 
 fn ad(place: &Place) -> std::path::PathBuf {
     let path = place.path("job.ad");
-    let ad = place.whole("Cmd = \"/bin/false\"\nEnvironment = \"COLOUR=blue\"");
+    let ad = place.complete_ad("Cmd = \"/bin/false\"\nEnvironment = \"COLOUR=blue\"");
     fs::write(&path, ad).unwrap();
     path
 }
 
 #[test]
 fn a_shell_has_the_directory_environment_and_account_of_the_job_and_the_hooks_are_called() {
-    let mut place = Place::new().noting();
+    let mut place = Place::new().with_recording_hooks();
     place.environment.push(("SHELL".to_owned(), "/bin/sh".to_owned()));
     let path = ad(&place);
     let mut child = place.command().arg("--interactive").arg("--ads").arg(path).spawn().unwrap();
     let script = "pwd; echo $COLOUR; id -u; ls -A; exit 7\n";
     child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    let ran = place.finish(child);
-    let lines: Vec<&str> = ran.ad.lines().collect();
+    let run = place.finish(child);
+    let lines: Vec<&str> = run.ad.lines().collect();
     let scratch = place.path("execute").display().to_string();
-    assert!(lines[0].starts_with(&scratch) && lines[1] == "blue", "{}\n{}", ran.ad, ran.told);
+    assert!(lines[0].starts_with(&scratch) && lines[1] == "blue", "{}\n{}", run.ad, run.stderr);
     if nix::unistd::geteuid().is_root() {
         assert_eq!(lines[2], "65534");
     }
-    assert!(lines.contains(&".job.ad"), "{}", ran.ad);
-    assert!(ran.has("ExitCode = 7"), "{}\n{}", ran.ad, ran.told);
-    assert_eq!(ran.calls, "prepare\nexit exit\n");
-    assert!(ran.left.is_empty());
+    assert!(lines.contains(&".job.ad"), "{}", run.ad);
+    assert!(run.has("ExitCode = 7"), "{}\n{}", run.ad, run.stderr);
+    assert_eq!(run.calls, "prepare\nexit exit\n");
+    assert!(run.left.is_empty());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_shell_takes_over_the_terminal_and_returns_it() {
 #[test]
 fn standard_input_cannot_serve_both_the_ad_and_the_shell() {
     let place = Place::new().option(&["--interactive"]);
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!(ran.status, 2, "{}", ran.told);
-    assert!(ran.told.contains("--ads FILE"), "{}", ran.told);
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(run.status, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("--ads FILE"), "{}", run.stderr);
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
-use crate::support::place::{Place, Ran, heard, send, shell};
+use crate::support::place::{Place, RunResult, read_fifo, send, shell};
 
 /// Returns true if the test can create namespaces and change accounts.
 fn may() -> bool {
@@ -19,15 +19,15 @@ fn may() -> bool {
 }
 
 /// Creates a place without control groups, so that the other ways to find processes are tested.
-fn place(knobs: &str) -> Place {
-    Place::new().noting().knob("BASE_CGROUP =").knob(knobs)
+fn place(parameters: &str) -> Place {
+    Place::new().with_recording_hooks().parameter("BASE_CGROUP =").parameter(parameters)
 }
 
 /// Runs a job, and returns its result and its output.
-fn run(place: &Place, script: &str) -> (Ran, String) {
-    let ran = place.run(&format!("{}\nOut = \"out\"", shell(script)));
+fn run(place: &Place, script: &str) -> (RunResult, String) {
+    let result = place.run(&format!("{}\nOut = \"out\"", shell(script)));
     let out = fs::read_to_string(place.path("iwd/out")).unwrap_or_default();
-    (ran, out)
+    (result, out)
 }
 
 const NAMESPACE: &str = "USE_PID_NAMESPACES = true";
@@ -37,18 +37,18 @@ fn a_job_in_a_namespace_sees_only_itself_and_its_exit_is_exact() {
     if !may() {
         return;
     }
-    let (ran, out) = run(&place(NAMESPACE), "echo pid $$ of $PPID; ls -d /proc/[0-9]* | wc -l; exit 5");
+    let (result, out) = run(&place(NAMESPACE), "echo pid $$ of $PPID; ls -d /proc/[0-9]* | wc -l; exit 5");
     // The namespace has three processes: the job, its init, and the process that counts them.
-    assert!(out.starts_with("pid 2 of 1\n"), "{out}{}", ran.told);
+    assert!(out.starts_with("pid 2 of 1\n"), "{out}{}", result.stderr);
     assert!(out.lines().nth(1).unwrap().parse::<u32>().unwrap() <= 5, "{out}");
-    assert!(ran.has("ExitCode = 5") && ran.has("ExitBySignal = false"), "{}", ran.ad);
+    assert!(result.has("ExitCode = 5") && result.has("ExitBySignal = false"), "{}", result.ad);
     let (killed, _) = run(&place(NAMESPACE), "kill -9 $$");
-    assert!(killed.has("ExitSignal = 9"), "{}{}", killed.ad, killed.told);
+    assert!(killed.has("ExitSignal = 9"), "{}{}", killed.ad, killed.stderr);
     let (first, out) =
         run(&place(&format!("{NAMESPACE}\nUSE_PID_NAMESPACE_INIT = false")), "echo $$; exit 3");
-    assert_eq!((out.as_str(), first.has("ExitCode = 3")), ("1\n", true), "{}", first.told);
+    assert_eq!((out.as_str(), first.has("ExitCode = 3")), ("1\n", true), "{}", first.stderr);
     let (flat, out) = run(&place(&format!("{NAMESPACE}\nSTARTER_NESTED_SCRATCH = false")), "echo $$");
-    assert_eq!(out, "2\n", "{}", flat.told);
+    assert_eq!(out, "2\n", "{}", flat.stderr);
     assert!(flat.left.is_empty(), "{:?}", flat.left);
 }
 
@@ -67,11 +67,11 @@ fn a_job_in_a_namespace_gets_the_signals_that_its_starter_sends_it() {
         let script =
             format!("trap \"exit 7\" TERM; echo runs > {}; while :; do sleep 0.05; done", pipe.display());
         let child = place.start(&format!("{}\n{kill_sig}", shell(&script)));
-        assert_eq!(heard(&pipe), "runs\n");
+        assert_eq!(read_fifo(&pipe), "runs\n");
         send(&child, signal);
-        let ran = place.finish(child);
-        assert!(ran.has(line), "{line}: {}{}", ran.ad, ran.told);
-        assert!(ran.left.is_empty() && ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+        let run = place.finish(child);
+        assert!(run.has(line), "{line}: {}{}", run.ad, run.stderr);
+        assert!(run.left.is_empty() && run.calls.ends_with("exit evict\n"), "{}", run.calls);
     }
 }
 
@@ -82,18 +82,18 @@ fn a_missing_program_is_reported_from_inside_a_namespace() {
     }
     let place = place(NAMESPACE);
     let log = place.path("iwd/log");
-    let ran = place.run(&format!("Cmd = \"/no/such\"\nStarterUserLog = \"{}\"", log.display()));
+    let run = place.run(&format!("Cmd = \"/no/such\"\nStarterUserLog = \"{}\"", log.display()));
     assert!(
-        ran.told.contains("Failed to execute '/no/such': (errno=2: 'No such file or directory')"),
+        run.stderr.contains("Failed to execute '/no/such': (errno=2: 'No such file or directory')"),
         "{}",
-        ran.told
+        run.stderr
     );
     let log = fs::read_to_string(log).unwrap();
     assert!(log.starts_with("001 ") && log.contains("\n021 "), "{log}");
-    assert_eq!(ran.calls, "prepare\nexit evict\n");
-    let reference = self::place(NAMESPACE).option(&["--quirks", "reference"]).knob("LIBEXEC = /no/such");
-    let ran = reference.run("Cmd = \"/bin/true\"");
-    assert!(ran.told.contains("condor_pid_ns_init"), "{}", ran.told);
+    assert_eq!(run.calls, "prepare\nexit evict\n");
+    let reference = self::place(NAMESPACE).option(&["--quirks", "reference"]).parameter("LIBEXEC = /no/such");
+    let run = reference.run("Cmd = \"/bin/true\"");
+    assert!(run.stderr.contains("condor_pid_ns_init"), "{}", run.stderr);
 }
 
 #[test]
@@ -104,9 +104,15 @@ fn a_wrapper_runs_the_first_process_of_the_namespace() {
     let place = place(NAMESPACE);
     let wrapper = place.path("wrapper");
     crate::support::children::write_executable(&wrapper, b"#!/bin/sh\necho \"$1\" > words\nexec \"$@\"\n");
-    let place = place.knob(&format!("USER_JOB_WRAPPER = {}", wrapper.display()));
-    let (ran, out) = run(&place, "echo pid $$; exit 4");
-    assert_eq!((out.as_str(), ran.has("ExitCode = 4")), ("pid 2\n", true), "{}{}", ran.told, ran.ad);
+    let place = place.parameter(&format!("USER_JOB_WRAPPER = {}", wrapper.display()));
+    let (result, out) = run(&place, "echo pid $$; exit 4");
+    assert_eq!(
+        (out.as_str(), result.has("ExitCode = 4")),
+        ("pid 2\n", true),
+        "{}{}",
+        result.stderr,
+        result.ad
+    );
     let words = fs::read_to_string(place.path("iwd/words")).unwrap();
     assert!(words.ends_with("/htcondor/condor_pid_ns_init\n"), "{words}");
 }
@@ -117,12 +123,12 @@ fn a_job_without_a_network_has_a_loopback_device_that_is_down() {
         return;
     }
     let devices = "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d \" \\n\"";
-    for knobs in ["NO_JOB_NETWORKING = true", "NO_JOB_NETWORKING = true\nUSE_PID_NAMESPACES = true"] {
-        let (ran, out) = run(&place(knobs), devices);
-        assert_eq!(out, "lo", "{knobs}: {}", ran.told);
+    for parameters in ["NO_JOB_NETWORKING = true", "NO_JOB_NETWORKING = true\nUSE_PID_NAMESPACES = true"] {
+        let (result, out) = run(&place(parameters), devices);
+        assert_eq!(out, "lo", "{parameters}: {}", result.stderr);
     }
     let lost = place("NO_JOB_NETWORKING = true").option(&["--quirks", "reference"]);
-    assert!(run(&lost, "exit 0").0.told.contains("Unable to write into pipe."));
+    assert!(run(&lost, "exit 0").0.stderr.contains("Unable to write into pipe."));
 }
 
 /// Returns the sleep time of the hidden process, a number that no other run of these tests uses.
@@ -160,7 +166,7 @@ fn start_apart(place: &Place, ad: &str) -> std::process::Child {
     command.envs(alone.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let piped = std::process::Stdio::piped;
     let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), place.whole(ad).as_bytes()).unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), place.complete_ad(ad).as_bytes()).unwrap();
     child
 }
 
@@ -176,46 +182,51 @@ fn a_process_without_marks_is_found_by_each_tracking_method() {
     if !may() {
         return;
     }
-    for knobs in [
+    for parameters in [
         NAMESPACE,
         "USE_GID_PROCESS_TRACKING = true\nMIN_TRACKING_GID = 61751\nMAX_TRACKING_GID = 61759",
         "DEDICATED_EXECUTE_ACCOUNT_REGEXP = nob.*",
     ] {
         // The hidden process could also be a child of a hook that still runs.
-        let place = place(knobs).hook("UPDATE_JOB_INFO", "exec sleep 60");
+        let place = place(parameters).hook("UPDATE_JOB_INFO", "exec sleep 60");
         let (ad, pipe) = hiding(&place);
         let child = start_apart(&place, &ad);
-        assert_eq!(heard(&pipe), "hidden\n");
+        assert_eq!(read_fifo(&pipe), "hidden\n");
         // A shell sends the report, and executes the sleep program a moment later.
         let begun = std::time::Instant::now();
         while !hidden() {
-            assert!(begun.elapsed().as_secs() < 60, "{knobs}");
+            assert!(begun.elapsed().as_secs() < 60, "{parameters}");
             std::thread::yield_now();
         }
         fs::write(place.path("iwd/pipe.go"), "go\n").unwrap();
-        let ran = place.finish(child);
-        assert!(ran.has("ExitCode = 0"), "{knobs}: {}{}", ran.ad, ran.told);
+        let run = place.finish(child);
+        assert!(run.has("ExitCode = 0"), "{parameters}: {}{}", run.ad, run.stderr);
         let left = fs::read_to_string(place.path("left")).unwrap();
-        assert!(left.contains("/proc/") && !left.contains(&long()), "{knobs}: {left}");
-        assert!(ran.left.is_empty(), "{:?}", ran.left);
+        assert!(left.contains("/proc/") && !left.contains(&long()), "{parameters}: {left}");
+        assert!(run.left.is_empty(), "{:?}", run.left);
     }
 }
 
 #[test]
 fn chroots_are_reported_as_no_longer_supported() {
-    for (knob, ad) in [("NAMED_CHROOT = /a=/b", ""), ("", "RequestedChroot = \"/a\"")] {
-        let ran = place(knob).run(&format!("{}\n{ad}", shell("exit 0")));
+    for (parameter, ad) in [("NAMED_CHROOT = /a=/b", ""), ("", "RequestedChroot = \"/a\"")] {
+        let run = place(parameter).run(&format!("{}\n{ad}", shell("exit 0")));
         let lines =
-            ran.told.lines().filter(|line| line.contains("HTCondor 25.14 no longer supports chroots"));
-        assert_eq!((ran.status, lines.count()), (0, 1), "{}", ran.told);
+            run.stderr.lines().filter(|line| line.contains("HTCondor 25.14 no longer supports chroots"));
+        assert_eq!((run.status, lines.count()), (0, 1), "{}", run.stderr);
     }
 }
 
 #[test]
 fn the_last_tracking_method_is_reported_to_miss_processes() {
     let place = place("").option(&["--dry-run"]);
-    let ran = place.run(&shell("exit 0"));
-    assert!(ran.ad.contains("may be missed") || ran.told.contains("may be missed"), "{}{}", ran.ad, ran.told);
+    let run = place.run(&shell("exit 0"));
+    assert!(
+        run.ad.contains("may be missed") || run.stderr.contains("may be missed"),
+        "{}{}",
+        run.ad,
+        run.stderr
+    );
 }
 
 #[test]
@@ -229,22 +240,22 @@ fn jobs_get_the_first_free_group_and_none_left_is_an_exception() {
         let pipe = place.pipe();
         let script = format!("id -G > groups; echo runs > {}; exec sleep 600", pipe.display());
         let child = place.start(&shell(&script));
-        assert_eq!(heard(&pipe), "runs\n");
+        assert_eq!(read_fifo(&pipe), "runs\n");
         let groups = fs::read_to_string(place.path("iwd/groups")).unwrap();
         (child, groups.trim().to_owned())
     };
     let (one, two) = (held(&first), held(&second));
     assert!(one.1.ends_with("61761") && two.1.ends_with("61762"), "{}, {}", one.1, two.1);
-    let ran = third.run(&shell("exit 0"));
-    assert!(ran.told.contains("all groups from 61761 to 61762 are in use"), "{}", ran.told);
-    assert_eq!(ran.calls, "prepare\nexit evict\n", "{}", ran.told);
+    let run = third.run(&shell("exit 0"));
+    assert!(run.stderr.contains("all groups from 61761 to 61762 are in use"), "{}", run.stderr);
+    assert_eq!(run.calls, "prepare\nexit evict\n", "{}", run.stderr);
     for (place, (child, _)) in [(&first, one), (&second, two)] {
         send(&child, Signal::SIGQUIT);
         place.finish(child);
     }
     let wrong = place("USE_GID_PROCESS_TRACKING = true\nMIN_TRACKING_GID = 9\nMAX_TRACKING_GID = 8")
         .run(&shell("exit 0"));
-    assert!(wrong.told.contains("invalid tracking gid range: 9 - 8"), "{}", wrong.told);
+    assert!(wrong.stderr.contains("invalid tracking gid range: 9 - 8"), "{}", wrong.stderr);
 }
 
 #[test]
@@ -252,8 +263,8 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
     if !may() {
         return;
     }
-    let owned = |knobs: &str, more: &str| {
-        let place = Place::new().knob("BASE_CGROUP =").knob(knobs).option(&[
+    let owned = |parameters: &str, more: &str| {
+        let place = Place::new().parameter("BASE_CGROUP =").parameter(parameters).option(&[
             "--as",
             "shadow",
             "--slot-name",
@@ -262,13 +273,13 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
         fs::set_permissions(place.path("iwd"), fs::Permissions::from_mode(0o777)).unwrap();
         let out = place.path("iwd/who");
         let script = format!("id -un > {}", out.display());
-        let ran = place.run(&format!(
+        let run = place.run(&format!(
             "{}\nOwner = \"daemon\"\nUser = \"daemon@x\"\nShouldTransferFiles = \"NO\"\n{more}",
             shell(&script)
         ));
-        (fs::read_to_string(out).unwrap_or_default().trim().to_owned(), ran.told)
+        (fs::read_to_string(out).unwrap_or_default().trim().to_owned(), run.stderr)
     };
-    for (knobs, more, who) in [
+    for (parameters, more, who) in [
         ("", "", "daemon"),
         ("UID_DOMAIN = a", "UidDomain = \"b\"", "nobody"),
         ("UID_DOMAIN = a", "UidDomain = \"A\"", "daemon"),
@@ -283,18 +294,18 @@ fn a_job_that_does_not_run_as_its_owner_runs_as_the_account_of_its_slot_or_nobod
         ("SLOT1_USER = games", "RunAsOwner = false", "nobody"),
         ("SLOT1_USER = games\nNOBODY_SLOT_USER = daemon", "RunAsOwner = false", "daemon"),
     ] {
-        let (found, told) = owned(knobs, more);
-        assert_eq!(found, who, "{knobs} {more}: {told}");
-        assert!(!told.contains("owner-ignored"), "{told}");
+        let (found, stderr) = owned(parameters, more);
+        assert_eq!(found, who, "{parameters} {more}: {stderr}");
+        assert!(!stderr.contains("owner-ignored"), "{stderr}");
     }
-    let (none, told) = owned("NOBODY_SLOT_USER = no-such-account", "RunAsOwner = false");
+    let (none, stderr) = owned("NOBODY_SLOT_USER = no-such-account", "RunAsOwner = false");
     assert!(
         none.is_empty()
-            && told.contains("the account 'no-such-account' that NOBODY_SLOT_USER names does not exist"),
-        "{told}"
+            && stderr.contains("the account 'no-such-account' that NOBODY_SLOT_USER names does not exist"),
+        "{stderr}"
     );
-    let (none, told) = owned("SOFT_UID_DOMAIN = true", "OsUser = \"no-such-account\"");
-    assert!(none.is_empty() && told.contains("SOFT_UID_DOMAIN does not help"), "{told}");
+    let (none, stderr) = owned("SOFT_UID_DOMAIN = true", "OsUser = \"no-such-account\"");
+    assert!(none.is_empty() && stderr.contains("SOFT_UID_DOMAIN does not help"), "{stderr}");
 }
 
 /// If a private directory of the job hides a directory of the machine, the job's standard files are still those of the machine,
@@ -307,27 +318,27 @@ fn standard_files_below_a_private_directory_are_those_of_the_machine() {
     let mut place = place("");
     let covered = place.path("covered");
     fs::create_dir_all(covered.join("deep")).unwrap();
-    place.give("covered");
+    place.chown_to_nobody("covered");
     fs::write(covered.join("in"), "given\n").unwrap();
-    place = place.knob(&format!("MOUNT_UNDER_SCRATCH = {}", covered.display()));
+    place = place.parameter(&format!("MOUNT_UNDER_SCRATCH = {}", covered.display()));
     let files = |names: &[(&str, &str)]| {
         let line = |(name, file): &(&str, &str)| format!("\n{name} = \"{}\"", covered.join(file).display());
         names.iter().map(line).collect::<String>()
     };
     let script = format!("cat; ls {} >&2", covered.display());
-    let ran = place.run(&(shell(&script) + &files(&[("In", "in"), ("Out", "out"), ("Err", "err")])));
+    let run = place.run(&(shell(&script) + &files(&[("In", "in"), ("Out", "out"), ("Err", "err")])));
     let read = |name: &str| fs::read_to_string(covered.join(name)).unwrap_or_default();
-    assert_eq!((read("out").as_str(), read("err").as_str()), ("given\n", ""), "{}", ran.told);
+    assert_eq!((read("out").as_str(), read("err").as_str()), ("given\n", ""), "{}", run.stderr);
     // The files are opened as the job's account, not as root.
     fs::write(covered.join("roots"), "").unwrap();
     fs::set_permissions(covered.join("roots"), fs::Permissions::from_mode(0o600)).unwrap();
-    let ran = place.run(&(shell("echo no") + &files(&[("Out", "roots")])));
-    assert!(ran.told.contains("roots' as standard output: Permission denied (errno 13)"), "{}", ran.told);
+    let run = place.run(&(shell("echo no") + &files(&[("Out", "roots")])));
+    assert!(run.stderr.contains("roots' as standard output: Permission denied (errno 13)"), "{}", run.stderr);
     // The initial working directory is looked up in the file system as the job sees it.
     let iwd = format!("\nIwd = \"{}\"", covered.join("deep").display());
-    let ran = place.run(&(shell("exit 0") + &iwd + &files(&[("Out", "made")])));
-    assert!(ran.told.contains("Cannot access initial working directory"), "{}", ran.told);
-    assert!(covered.join("made").exists(), "{}", ran.told);
+    let run = place.run(&(shell("exit 0") + &iwd + &files(&[("Out", "made")])));
+    assert!(run.stderr.contains("Cannot access initial working directory"), "{}", run.stderr);
+    assert!(covered.join("made").exists(), "{}", run.stderr);
 }
 
 /// The job runs in a user namespace whose limit of PID namespaces is 0.
@@ -337,8 +348,8 @@ fn a_job_runs_without_a_pid_namespace_and_a_warning_says_so() {
         eprintln!("skipped: needs root");
         return;
     }
-    let place = Place::new().knob("USE_PID_NAMESPACES = True").noting();
-    let ad = place.whole(&shell("exit 5"));
+    let place = Place::new().parameter("USE_PID_NAMESPACES = True").with_recording_hooks();
+    let ad = place.complete_ad(&shell("exit 5"));
     std::fs::write(place.path("job.ad"), ad).unwrap();
     let configured = place.command();
     let script = "read mapped; echo 0 > /proc/sys/user/max_pid_namespaces || exit 99; exec \"$@\"";
@@ -366,14 +377,14 @@ fn a_job_runs_without_a_pid_namespace_and_a_warning_says_so() {
     }
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"yes\n").unwrap();
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(99) {
         eprintln!("skipped: the limit cannot be set here");
         return;
     }
     let ad = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("the job runs without a PID namespace (USE_PID_NAMESPACES)"), "{told}");
-    assert!(ad.contains("ExitCode = 5\n"), "{ad}\n{told}");
+    assert!(stderr.contains("the job runs without a PID namespace (USE_PID_NAMESPACES)"), "{stderr}");
+    assert!(ad.contains("ExitCode = 5\n"), "{ad}\n{stderr}");
 }
 
 /// In a chroot whose `/` is an ordinary directory, the job's mounts must not be visible outside.
@@ -398,7 +409,8 @@ fn a_starter_in_a_chroot_without_a_mount_at_its_root_has_private_mounts_too() {
         exit $ended";
     let configured = place.command();
     let ad = place.path("job.ad");
-    fs::write(&ad, place.whole(&shell(&format!("touch {probe} && test -e {probe} && exit 7")))).unwrap();
+    fs::write(&ad, place.complete_ad(&shell(&format!("touch {probe} && test -e {probe} && exit 7"))))
+        .unwrap();
     let mut command = std::process::Command::new("unshare");
     command.args(["--mount", "/bin/sh", "-c", script, "sh", env!("CARGO_BIN_EXE_htc-starter-run"), "--ads"]);
     command.arg(ad).current_dir(place.home.path()).env_clear();
@@ -406,14 +418,14 @@ fn a_starter_in_a_chroot_without_a_mount_at_its_root_has_private_mounts_too() {
         command.env(name, value.unwrap_or_default());
     });
     let output = command.env("ROOT", &root).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.code() == Some(99) {
         println!("skipped: / is no mount point here");
         return;
     }
     let ad = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(ad.contains("ExitCode = 7"), "{ad}{told}");
-    assert!(!std::path::Path::new(&probe).exists(), "{told}");
+    assert!(ad.contains("ExitCode = 7"), "{ad}{stderr}");
+    assert!(!std::path::Path::new(&probe).exists(), "{stderr}");
     let mounts = |name: &str| fs::read_to_string(place.path(name)).unwrap();
-    assert_eq!(mounts("root.before"), mounts("root.after"), "{told}");
+    assert_eq!(mounts("root.before"), mounts("root.after"), "{stderr}");
 }

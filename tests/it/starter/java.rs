@@ -75,9 +75,9 @@ fn place() -> Option<Place> {
     let lib = place.path("lib").display().to_string();
     Some(
         place
-            .knob("JAVA = /usr/bin/java")
-            .knob(&format!("LIB = {lib}"))
-            .knob("JAVA_EXTRA_ARGUMENTS = -Xshare:auto"),
+            .parameter("JAVA = /usr/bin/java")
+            .parameter(&format!("LIB = {lib}"))
+            .parameter("JAVA_EXTRA_ARGUMENTS = -Xshare:auto"),
     )
 }
 
@@ -91,14 +91,14 @@ fn ad(words: &str, more: &str) -> String {
 #[test]
 fn a_java_job_gets_its_arguments_and_the_exit_of_main() {
     let Some(place) = place() else { return };
-    let ran = place.run(&ad("Job one 'two three'", ""));
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let run = place.run(&ad("Job one 'two three'", ""));
+    assert_eq!(run.status, 0, "{}", run.stderr);
     let out = fs::read_to_string(place.path("iwd/out")).unwrap();
     assert!(out.ends_with("/scratch/chirp.config b c one|two three\n"), "{out}");
-    assert!(ran.has("ExitCode = 0") && !ran.ad.contains("Exception"), "{}", ran.ad);
-    let ran = place.run(&ad("Job exit", ""));
-    assert!(ran.has("ExitCode = 7"), "{}", ran.ad);
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    assert!(run.has("ExitCode = 0") && !run.ad.contains("Exception"), "{}", run.ad);
+    let run = place.run(&ad("Job exit", ""));
+    assert!(run.has("ExitCode = 7"), "{}", run.ad);
+    assert!(run.left.is_empty(), "{:?}", run.left);
 }
 
 /// Fake singularity that runs the command after the image.
@@ -115,36 +115,36 @@ fn a_java_job_in_a_container_ends_like_any_other() {
     let Some(place) = place() else { return };
     let double = place.path("singularity");
     crate::support::children::write_executable(&double, SINGULARITY.as_bytes());
-    let knobs = format!(
+    let parameters = format!(
         "SINGULARITY = {}\nSINGULARITY_JOB = True\nSINGULARITY_IMAGE_EXPR = \"/img.sif\"\nMOUNT_UNDER_SCRATCH =",
         double.display()
     );
-    let place = place.knob(&knobs);
-    let ran = place.run(&ad("Job one 'two three'", ""));
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let place = place.parameter(&parameters);
+    let run = place.run(&ad("Job one 'two three'", ""));
+    assert_eq!(run.status, 0, "{}", run.stderr);
     assert!(fs::read_to_string(place.path("iwd/out")).unwrap().ends_with("one|two three\n"));
-    let ran = place.run(&ad("Job exit", ""));
-    assert!(ran.has("ExitCode = 7"), "{}\n{}", ran.ad, ran.told);
-    let ran = place.run(&ad("Job", ""));
-    assert!(ran.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", ran.ad, ran.told);
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    let run = place.run(&ad("Job exit", ""));
+    assert!(run.has("ExitCode = 7"), "{}\n{}", run.ad, run.stderr);
+    let run = place.run(&ad("Job", ""));
+    assert!(run.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", run.ad, run.stderr);
+    assert!(run.left.is_empty(), "{:?}", run.left);
 }
 
 #[test]
 fn java_exceptions_are_reported_and_system_errors_requeue_the_job() {
     let Some(place) = place() else { return };
-    let ran = place.run(&ad("Job", ""));
-    assert!(ran.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", ran.ad, ran.told);
-    assert!(ran.has("ExceptionType = \"java.lang.Exception\"") && ran.has("ExitSignal = 15"), "{}", ran.ad);
-    let ran = place.run(&ad("NoSuchClass", ""));
-    assert!(ran.has("ExceptionName = \"java.lang.ClassNotFoundException\""), "{}", ran.ad);
+    let run = place.run(&ad("Job", ""));
+    assert!(run.has("ExceptionName = \"java.io.FileNotFoundException\""), "{}\n{}", run.ad, run.stderr);
+    assert!(run.has("ExceptionType = \"java.lang.Exception\"") && run.has("ExitSignal = 15"), "{}", run.ad);
+    let run = place.run(&ad("NoSuchClass", ""));
+    assert!(run.has("ExceptionName = \"java.lang.ClassNotFoundException\""), "{}", run.ad);
     fs::remove_file(place.path("iwd/log")).unwrap();
-    let ran = place.run(&ad("Job memory", ""));
-    assert!(ran.has("ExceptionType = \"java.lang.Error\""), "{}\n{}", ran.ad, ran.told);
+    let run = place.run(&ad("Job memory", ""));
+    assert!(run.has("ExceptionType = \"java.lang.Error\""), "{}\n{}", run.ad, run.stderr);
     assert!(
-        ran.told.contains("the job is put back into the queue as if it had been evicted"),
+        run.stderr.contains("the job is put back into the queue as if it had been evicted"),
         "{}",
-        ran.told
+        run.stderr
     );
     assert!(fs::read_to_string(place.path("iwd/log")).unwrap().contains("\n004 ("), "event 004");
 }
@@ -153,13 +153,13 @@ fn java_exceptions_are_reported_and_system_errors_requeue_the_job() {
 fn a_job_without_the_java_wrapper_is_requeued_with_a_hint() {
     let Some(place) = place() else { return };
     fs::remove_file(place.path("lib/CondorJavaWrapper.class")).unwrap();
-    let ran = place.run(&ad("Job one", ""));
-    assert!(ran.told.contains("did not start CondorJavaWrapper"), "{}", ran.told);
+    let run = place.run(&ad("Job one", ""));
+    assert!(run.stderr.contains("did not start CondorJavaWrapper"), "{}", run.stderr);
     assert!(
-        ran.told.contains("java-system-error-as-zero") && ran.has("ExitCode = 1"),
+        run.stderr.contains("java-system-error-as-zero") && run.has("ExitCode = 1"),
         "{}\n{}",
-        ran.told,
-        ran.ad
+        run.stderr,
+        run.ad
     );
 }
 
@@ -169,33 +169,33 @@ fn records_that_are_links_or_pipes_are_not_read() {
     let double = place.path("hooks/java");
     let script = "#!/bin/sh\nfor word; do case $word in */jvm.start) : > $word;; */jvm.end) mkfifo $word;; esac; done\nexit 3\n";
     crate::support::children::write_executable(&double, script.as_bytes());
-    let place = place.knob(&format!("JAVA = {}", double.display()));
-    let ran = place.run(&ad("Job one", ""));
-    assert!(ran.has("ExitCode = 3"), "{}\n{}", ran.ad, ran.told);
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    let place = place.parameter(&format!("JAVA = {}", double.display()));
+    let run = place.run(&ad("Job one", ""));
+    assert!(run.has("ExitCode = 3"), "{}\n{}", run.ad, run.stderr);
+    assert!(run.left.is_empty(), "{:?}", run.left);
 }
 
 #[test]
 fn a_virtual_machine_is_described_and_not_run() {
-    let place = Place::new().knob("VM_GAHP_SERVER = /bin/sh");
+    let place = Place::new().parameter("VM_GAHP_SERVER = /bin/sh");
     let ad = "JobUniverse = 13\nCmd = \"vm\"\nJobVMType = \"kvm\"\nJobVMMemory = 256\n";
-    let ran = place.run(ad);
+    let run = place.run(ad);
     assert!(
-        ran.told.contains("needs the vm gahp of an execution point; --dry-run describes"),
+        run.stderr.contains("needs the vm gahp of an execution point; --dry-run describes"),
         "{}",
-        ran.told
+        run.stderr
     );
-    let ran = place.option(&["--dry-run"]).run(ad);
-    assert!(ran.ad.contains("run /bin/sh -f -M 3\n") && ran.ad.contains("memory in MB: 256"), "{}", ran.ad);
+    let run = place.option(&["--dry-run"]).run(ad);
+    assert!(run.ad.contains("run /bin/sh -f -M 3\n") && run.ad.contains("memory in MB: 256"), "{}", run.ad);
 }
 
 #[test]
 fn a_grid_job_is_refused_with_the_daemon_that_would_run_it() {
-    let ran = Place::new().run("JobUniverse = 9\nCmd = \"/bin/true\"\nGridResource = \"batch slurm\"\n");
-    assert_ne!(ran.status, 0);
+    let run = Place::new().run("JobUniverse = 9\nCmd = \"/bin/true\"\nGridResource = \"batch slurm\"\n");
+    assert_ne!(run.status, 0);
     assert!(
-        ran.told.contains("(Grid) is submitted elsewhere by the gridmanager of a schedd"),
+        run.stderr.contains("(Grid) is submitted elsewhere by the gridmanager of a schedd"),
         "{}",
-        ran.told
+        run.stderr
     );
 }

@@ -13,40 +13,40 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::children::{is_alive, write_executable};
-use crate::support::place::{Place, heard, send, shell, taken};
+use crate::support::place::{Place, read_fifo, send, shell, wait_for_delivery};
 
 #[test]
 fn a_job_runs_between_its_hooks_and_its_ad_has_the_outcome() {
-    let place = Place::new().noting();
-    let ran =
+    let place = Place::new().with_recording_hooks();
+    let run =
         place.run(&format!("{}\nOut = \"out\"\nSiteNote = x + 1", shell("pwd; echo job >> calls; exit 3")));
-    assert_eq!(ran.status, 1, "{}", ran.told);
-    assert_eq!(ran.calls, "prepare\njob\nexit exit\n");
+    assert_eq!(run.status, 1, "{}", run.stderr);
+    assert_eq!(run.calls, "prepare\njob\nexit exit\n");
     for line in
         ["ExitCode = 3", "ExitBySignal = false", "JobState = \"Exited\"", "SiteNote = x + 1", "NumPids = 0"]
     {
-        assert!(ran.has(line), "{line} in\n{}", ran.ad);
+        assert!(run.has(line), "{line} in\n{}", run.ad);
     }
     // The exit hook got the same ad, but without the JobStatus that it has in a queue, and with ExitReason.
     let reason = "ExitReason = \"exited normally with status 3\"\n";
     let exit = fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
     assert!(exit.contains(reason), "{exit}");
-    assert_eq!(exit.replace(reason, "") + "\n", ran.ad.replace("JobStatus = 4\n", ""));
+    assert_eq!(exit.replace(reason, "") + "\n", run.ad.replace("JobStatus = 4\n", ""));
     assert_eq!(
         fs::read_to_string(place.path("iwd/out")).unwrap().trim(),
         place.path("iwd").to_str().unwrap()
     );
-    assert!(ran.left.is_empty(), "{:?}", ran.left);
+    assert!(run.left.is_empty(), "{:?}", run.left);
 }
 
 #[test]
 fn image_size_is_never_smaller_than_resident_set_size() {
     // One job ends before its usage is measured again; the other has mapped its libraries by then.
     for command in ["true", "sleep 0.3"] {
-        let ran = Place::new().noting().run(&shell(command));
+        let run = Place::new().with_recording_hooks().run(&shell(command));
         let number = |name: &str| -> u64 {
-            let line = ran.ad.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-            line.unwrap_or_else(|| panic!("{name} in\n{}", ran.ad)).parse().unwrap()
+            let line = run.ad.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.unwrap_or_else(|| panic!("{name} in\n{}", run.ad)).parse().unwrap()
         };
         let (image, resident) = (number("ImageSize"), number("ResidentSetSize"));
         assert!(resident > 0 && image >= resident, "{command}: {image} < {resident}");
@@ -55,25 +55,25 @@ fn image_size_is_never_smaller_than_resident_set_size() {
 
 #[test]
 fn output_of_the_prepare_hook_changes_the_job_and_its_status_decides() {
-    let place = Place::new().noting().hook(
+    let place = Place::new().with_recording_hooks().hook(
         "PREPARE_JOB",
         "cat >/dev/null; echo 'Arguments = \"changed\"'; echo 'HookStatusCode = 0'; exit 9",
     );
     let job = "Cmd = \"/bin/echo\"\nArguments = \"first\"\nOut = \"out\"";
-    let ran = place.run(job);
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let run = place.run(job);
+    assert_eq!(run.status, 0, "{}", run.stderr);
     assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "changed\n");
 
-    let place = Place::new().noting().hook(
+    let place = Place::new().with_recording_hooks().hook(
         "PREPARE_JOB",
         "cat >/dev/null; echo 'HookStatusCode = 5'; echo 'HookStatusMessage = \"no licence\"'",
     );
-    let ran = place.run(job);
-    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""));
+    let run = place.run(job);
+    assert_eq!((run.status, run.calls.as_str(), run.ad.as_str()), (1, "exit evict\n", ""));
     assert!(
-        ran.told.contains("PREPARE_JOB (PREPARE_JOB) failed (reported status 005): no licence"),
+        run.stderr.contains("PREPARE_JOB (PREPARE_JOB) failed (reported status 005): no licence"),
         "{}",
-        ran.told
+        run.stderr
     );
     assert!(!place.path("iwd/out").exists());
 }
@@ -86,31 +86,31 @@ fn the_ad_file_has_the_prepare_hooks_changes_except_in_25_14() {
     place.run(&format!("{job}\nOut = \"out\""));
     assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "1\n");
     let place = Place::new().hook("PREPARE_JOB", hook).option(&["--quirks", "reference"]);
-    let ran = place.run(&format!("{job}\nOut = \"out\""));
-    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "0\n", "{}", ran.told);
+    let run = place.run(&format!("{job}\nOut = \"out\""));
+    assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "0\n", "{}", run.stderr);
 }
 
 #[test]
 fn sigterm_sends_the_kill_signal_and_the_exit_hook_gets_evict() {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     let pipe = place.pipe();
     let script = "trap 'kill $!; exit 4' USR2; echo up > pipe; sleep 600 & wait";
     let child = place.start(&format!("{}\nKillSig = \"SIGUSR2\"", shell(script)));
-    assert_eq!(heard(&pipe), "up\n");
+    assert_eq!(read_fifo(&pipe), "up\n");
     send(&child, Signal::SIGTERM);
-    let ran = place.finish(child);
-    assert!(ran.has("ExitCode = 4"), "{}\n{}", ran.ad, ran.told);
-    assert_eq!(ran.calls, "prepare\nexit evict\n");
-    assert!(ran.left.is_empty());
+    let run = place.finish(child);
+    assert!(run.has("ExitCode = 4"), "{}\n{}", run.ad, run.stderr);
+    assert_eq!(run.calls, "prepare\nexit evict\n");
+    assert!(run.left.is_empty());
 }
 
 #[test]
 fn a_job_that_ignores_sigterm_dies_at_the_second_one_with_all_its_children() {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     let pipe = place.pipe();
     let child =
         place.start(&shell("trap '' TERM; setsid sleep 600 & echo $! > pipe; while :; do wait; done"));
-    let orphan: i32 = heard(&pipe).trim().parse().unwrap();
+    let orphan: i32 = read_fifo(&pipe).trim().parse().unwrap();
     assert!(is_alive(orphan));
     send(&child, Signal::SIGTERM);
     send(&child, Signal::SIGTERM);
@@ -119,28 +119,32 @@ fn a_job_that_ignores_sigterm_dies_at_the_second_one_with_all_its_children() {
         let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
         std::thread::yield_now();
     }
-    let ran = place.finish(child);
-    assert!(ran.has("ExitSignal = 9") && ran.has("ExitReason = \"died on signal 9 (Killed)\""), "{}", ran.ad);
+    let run = place.finish(child);
+    assert!(run.has("ExitSignal = 9") && run.has("ExitReason = \"died on signal 9 (Killed)\""), "{}", run.ad);
     assert!(!is_alive(orphan));
 }
 
 #[test]
 fn an_exit_hook_that_hangs_is_not_waited_for_longer_than_its_time_out() {
-    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("ran longer than its time limit"), "{}", ran.told);
+    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").parameter("FARM_HOOK_JOB_EXIT_TIMEOUT = 1");
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("ran longer than its time limit"), "{}", run.stderr);
 }
 
 #[test]
 fn a_negative_time_out_has_passed_and_an_invalid_one_refuses_the_job() {
-    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = -5");
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert!(ran.has("ExitCode = 0") && ran.told.contains("ran longer than its time limit"), "{}", ran.told);
-    let place = Place::new().hook("JOB_EXIT", "exit 0").knob("FARM_HOOK_JOB_EXIT_TIMEOUT = abc");
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!((ran.status, ran.ad.as_str()), (1, ""));
-    assert!(ran.told.contains("FARM_HOOK_JOB_EXIT_TIMEOUT cannot be used: 'abc'"), "{}", ran.told);
+    let place = Place::new().hook("JOB_EXIT", "exec sleep 600").parameter("FARM_HOOK_JOB_EXIT_TIMEOUT = -5");
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert!(
+        run.has("ExitCode = 0") && run.stderr.contains("ran longer than its time limit"),
+        "{}",
+        run.stderr
+    );
+    let place = Place::new().hook("JOB_EXIT", "exit 0").parameter("FARM_HOOK_JOB_EXIT_TIMEOUT = abc");
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((run.status, run.ad.as_str()), (1, ""));
+    assert!(run.stderr.contains("FARM_HOOK_JOB_EXIT_TIMEOUT cannot be used: 'abc'"), "{}", run.stderr);
 }
 
 #[test]
@@ -148,18 +152,18 @@ fn after_sighup_the_references_hooks_start_in_the_log_directory() {
     for (quirks, directory) in [("reference", "log"), ("none", "scratch")] {
         let place = Place::new()
             .hook("JOB_EXIT", "pwd >> $CALLS")
-            .knob("LOG = $(LOCAL_DIR)/log")
+            .parameter("LOG = $(LOCAL_DIR)/log")
             .option(&["--quirks", quirks]);
         fs::create_dir(place.path("log")).unwrap();
         fs::set_permissions(place.path("log"), fs::Permissions::from_mode(0o755)).unwrap();
         let pipe = place.pipe();
         let child = place.start(&shell("echo up > pipe; sleep 600"));
-        assert_eq!(heard(&pipe), "up\n");
+        assert_eq!(read_fifo(&pipe), "up\n");
         send(&child, Signal::SIGHUP);
-        taken(&child, Signal::SIGHUP);
+        wait_for_delivery(&child, Signal::SIGHUP);
         send(&child, Signal::SIGTERM);
-        let ran = place.finish(child);
-        assert!(ran.calls.trim().ends_with(directory), "{quirks}: {}\n{}", ran.calls, ran.told);
+        let run = place.finish(child);
+        assert!(run.calls.trim().ends_with(directory), "{quirks}: {}\n{}", run.calls, run.stderr);
     }
 }
 
@@ -167,9 +171,9 @@ fn after_sighup_the_references_hooks_start_in_the_log_directory() {
 fn cases_in_which_25_14_waits_forever_end_here() {
     for quirks in ["none", "reference"] {
         let ended = |place: Place, ad: &str, quirk: &str| {
-            let ran = place.option(&["--quirks", quirks]).run(ad);
-            assert!(ran.told.contains(quirk), "{quirks}: {}", ran.told);
-            ran
+            let run = place.option(&["--quirks", quirks]).run(ad);
+            assert!(run.stderr.contains(quirk), "{quirks}: {}", run.stderr);
+            run
         };
         let place = Place::new().hook("JOB_EXIT", "");
         write_executable(&place.path("hooks/JOB_EXIT"), b"#!/no/such/interpreter\n");
@@ -183,10 +187,12 @@ fn cases_in_which_25_14_waits_forever_end_here() {
 
 #[test]
 fn a_hanging_prepare_hook_is_killed_after_hook_timeout() {
-    let place =
-        Place::new().noting().hook("PREPARE_JOB", "exec sleep 600").option(&["--hook-timeout", "0.2"]);
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!((ran.status, ran.calls.as_str()), (1, "exit evict\n"), "{}", ran.told);
+    let place = Place::new()
+        .with_recording_hooks()
+        .hook("PREPARE_JOB", "exec sleep 600")
+        .option(&["--hook-timeout", "0.2"]);
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert_eq!((run.status, run.calls.as_str()), (1, "exit evict\n"), "{}", run.stderr);
 }
 
 #[test]
@@ -201,11 +207,11 @@ fn the_worst_jobs_leave_nothing_behind() {
         "head -c 30000000 /dev/zero >&2; exit 0",
     ];
     for script in jobs {
-        let place = Place::new().noting();
-        let ran = place.run(&format!("{}\nErr = \"/dev/null\"", shell(script)));
-        assert!(ran.has("JobState = \"Exited\""), "{script}: {}\n{}", ran.ad, ran.told);
-        assert!(ran.left.is_empty(), "{script}: {:?}", ran.left);
-        assert!(ran.calls.ends_with("exit exit\n"), "{script}: {}", ran.calls);
+        let place = Place::new().with_recording_hooks();
+        let run = place.run(&format!("{}\nErr = \"/dev/null\"", shell(script)));
+        assert!(run.has("JobState = \"Exited\""), "{script}: {}\n{}", run.ad, run.stderr);
+        assert!(run.left.is_empty(), "{script}: {:?}", run.left);
+        assert!(run.calls.ends_with("exit exit\n"), "{script}: {}", run.calls);
     }
     assert!(fs::read_to_string("/etc/passwd").unwrap().contains("root"));
 }
@@ -237,23 +243,23 @@ fn jobs_that_cannot_start_have_the_references_message() {
         ("Cmd = \"/bin/true\"\nJobUniverse = 7".to_owned(), "JobUniverse 7"),
     ];
     for (ad, text) in cases {
-        let place = Place::new().noting();
-        let ran = place.run(&ad);
-        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{ad}: {}", ran.told);
-        assert!(ran.told.contains(text), "{ad}: {}", ran.told);
-        assert!(ran.calls.ends_with("exit evict\n"), "{ad}: {}\n{}", ran.calls, ran.told);
-        assert!(ran.left.is_empty(), "{ad}");
+        let place = Place::new().with_recording_hooks();
+        let run = place.run(&ad);
+        assert_eq!((run.status, run.ad.as_str()), (1, ""), "{ad}: {}", run.stderr);
+        assert!(run.stderr.contains(text), "{ad}: {}", run.stderr);
+        assert!(run.calls.ends_with("exit evict\n"), "{ad}: {}\n{}", run.calls, run.stderr);
+        assert!(run.left.is_empty(), "{ad}");
     }
 }
 
 #[test]
 fn a_job_whose_keyword_has_an_unusable_hook_does_not_start() {
     let plain = |name: &str, mode: u32| {
-        let place = Place::new().noting();
+        let place = Place::new().with_recording_hooks();
         fs::write(place.path("hooks/bad"), "#!/bin/sh\n").unwrap();
         fs::set_permissions(place.path("hooks/bad"), fs::Permissions::from_mode(mode)).unwrap();
         let path = place.path("hooks/bad");
-        place.knob(&format!("OWN_HOOK_{name} = {}", path.display()))
+        place.parameter(&format!("OWN_HOOK_{name} = {}", path.display()))
     };
     let job = "Cmd = \"/bin/true\"\nHookKeyword = \"Own\"";
     for name in ["PREPARE_JOB", "PREPARE_JOB_BEFORE_TRANSFER", "UPDATE_JOB_INFO", "JOB_EXIT"] {
@@ -261,57 +267,64 @@ fn a_job_whose_keyword_has_an_unusable_hook_does_not_start() {
             [(0o644, "its owner has no execute permission"), (0o757, "the file is world-writable")]
         {
             for quirks in ["none", "reference"] {
-                let ran = plain(name, mode).option(&["--quirks", quirks]).run(job);
-                assert_eq!((ran.status, ran.ad.as_str(), ran.calls.as_str()), (1, "", ""), "{}", ran.told);
+                let run = plain(name, mode).option(&["--quirks", quirks]).run(job);
+                assert_eq!((run.status, run.ad.as_str(), run.calls.as_str()), (1, "", ""), "{}", run.stderr);
                 assert!(
-                    ran.told.contains(&format!("Own_HOOK_{name} cannot be used: ")),
+                    run.stderr.contains(&format!("Own_HOOK_{name} cannot be used: ")),
                     "{name}: {}",
-                    ran.told
+                    run.stderr
                 );
-                assert!(ran.told.contains(reason) && ran.left.is_empty(), "{name}: {}", ran.told);
+                assert!(run.stderr.contains(reason) && run.left.is_empty(), "{name}: {}", run.stderr);
             }
         }
         let missing = format!("OWN_HOOK_{name} = /no/such");
-        let ran = Place::new().noting().knob(&missing).run(job);
-        assert_eq!((ran.status, ran.ad.as_str()), (1, ""), "{}", ran.told);
-        assert!(ran.told.contains("No such file or directory"), "{}", ran.told);
+        let run = Place::new().with_recording_hooks().parameter(&missing).run(job);
+        assert_eq!((run.status, run.ad.as_str()), (1, ""), "{}", run.stderr);
+        assert!(run.stderr.contains("No such file or directory"), "{}", run.stderr);
     }
     // Without any starter hook, the configuration's own keyword is used, as the manual says.
-    let ran = plain("FETCH_WORK", 0o644).run(job);
-    assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\nexit exit\n"), "{}", ran.told);
+    let run = plain("FETCH_WORK", 0o644).run(job);
+    assert_eq!((run.status, run.calls.as_str()), (0, "prepare\nexit exit\n"), "{}", run.stderr);
 }
 
 #[test]
 fn bad_input_is_reported_and_skipped_or_refused() {
     let place = Place::new();
-    let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
-    assert_eq!(ran.status, 3, "{}", ran.told);
-    assert!(ran.told.contains("2 lines of the job ad cannot be read"), "{}", ran.told);
+    let run = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
+    assert_eq!(run.status, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("2 lines of the job ad cannot be read"), "{}", run.stderr);
     let place = Place::new().option(&["--quirks", "reference"]);
-    let ran = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
-    assert_eq!(ran.status, 0, "{}", ran.told);
-    assert!(ran.told.contains("the line is skipped"), "{}", ran.told);
+    let run = place.run("garbage\nCmd = \"/bin/true\"\nX = (");
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("the line is skipped"), "{}", run.stderr);
     let place = Place::new().option(&["--strict-input"]);
-    let ran = place.run("garbage\nCmd = \"/bin/true\"");
-    assert_eq!(ran.status, 3, "{}", ran.told);
+    let run = place.run("garbage\nCmd = \"/bin/true\"");
+    assert_eq!(run.status, 3, "{}", run.stderr);
     let place = Place::new().option(&["--ads", "/dev/null"]);
-    let ran = place.run("");
-    assert_eq!(ran.status, 3, "{}", ran.told);
+    let run = place.run("");
+    assert_eq!(run.status, 3, "{}", run.stderr);
     let place = Place::new().hook("PREPARE_JOB", "exit 0");
     fs::set_permissions(place.path("hooks/PREPARE_JOB"), fs::Permissions::from_mode(0o757)).unwrap();
-    let ran = place.run("Cmd = \"/bin/true\"");
-    assert_eq!(ran.status, 1);
-    assert!(ran.told.contains("FARM_HOOK_PREPARE_JOB cannot be used"), "{}", ran.told);
+    let run = place.run("Cmd = \"/bin/true\"");
+    assert_eq!(run.status, 1);
+    assert!(run.stderr.contains("FARM_HOOK_PREPARE_JOB cannot be used"), "{}", run.stderr);
 }
 
 #[test]
 fn as_condor_starter_options_statuses_and_output_are_the_daemons() {
-    let mut place =
-        Place::new().noting().option(&["-f", "-a", "slot2", "-job-input-ad", "-", "-job-output-ad", "-"]);
+    let mut place = Place::new().with_recording_hooks().option(&[
+        "-f",
+        "-a",
+        "slot2",
+        "-job-input-ad",
+        "-",
+        "-job-output-ad",
+        "-",
+    ]);
     place.tool = true;
-    let ran = place.run(&format!("{}\nOut = \"out\"", shell("echo $_CONDOR_SLOT; exit 3")));
-    assert_eq!((ran.status, ran.told.as_str()), (0, ""));
-    assert!(ran.has("ExitCode = 3") && !ran.ad.contains("Cmd"), "{}", ran.ad);
+    let run = place.run(&format!("{}\nOut = \"out\"", shell("echo $_CONDOR_SLOT; exit 3")));
+    assert_eq!((run.status, run.stderr.as_str()), (0, ""));
+    assert!(run.has("ExitCode = 3") && !run.ad.contains("Cmd"), "{}", run.ad);
     assert_eq!(fs::read_to_string(place.path("iwd/out")).unwrap(), "slot2\n");
     place.options = vec!["-f".to_owned(), "-job-nonsense".to_owned()];
     assert_eq!(place.run("").status, 1);
@@ -331,7 +344,7 @@ fn order(path: &Path, line: &str) {
 
 #[test]
 fn requests_that_arrive_before_the_starter_listens_are_handled() {
-    let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
+    let mut place = Place::new().with_recording_hooks().option(&["-f", "-job-input-ad", "-"]);
     place.tool = true;
     fs::create_dir(place.path("private")).unwrap();
     let socket = inherited_socket(&place.path("private/control"));
@@ -347,27 +360,27 @@ fn requests_that_arrive_before_the_starter_listens_are_handled() {
         ("_HTC_STARTER_DIR".to_owned(), place.path("private").display().to_string()),
         ("_HTC_STARTER_OPTIONS".to_owned(), format!("--control fd:{}", socket.as_raw_fd())),
     ];
-    let ran = place.finish(place.start(&shell("exec sleep 600")));
-    assert!(ran.left.is_empty());
+    let run = place.finish(place.start(&shell("exec sleep 600")));
+    assert!(run.left.is_empty());
     // PREPARE_JOB runs in parallel, and its line may be the last one.
-    assert!(ran.calls.lines().any(|call| call == "exit evict"), "{} {}", ran.calls, ran.told);
+    assert!(run.calls.lines().any(|call| call == "exit evict"), "{} {}", run.calls, run.stderr);
 }
 
 #[test]
 fn a_descriptor_that_is_not_a_listening_socket_is_one_message() {
-    for (number, why) in
+    for (number, reason) in
         [("99", "Bad file descriptor"), ("0", "operation on non-socket"), ("x", "expected fd:N")]
     {
         let place = Place::new().option(&["--control", &format!("fd:{number}")]);
-        let ran = place.run(&shell("exit 0"));
-        assert_eq!(ran.status, 3, "{}", ran.told);
-        assert!(ran.told.to_lowercase().contains(&why.to_lowercase()), "{number}: {}", ran.told);
+        let run = place.run(&shell("exit 0"));
+        assert_eq!(run.status, 3, "{}", run.stderr);
+        assert!(run.stderr.to_lowercase().contains(&reason.to_lowercase()), "{number}: {}", run.stderr);
     }
 }
 
 #[test]
 fn the_slot_runner_passes_options_slot_ad_and_vacate_reason() {
-    let mut place = Place::new().noting().option(&["-f", "-job-input-ad", "-"]);
+    let mut place = Place::new().with_recording_hooks().option(&["-f", "-job-input-ad", "-"]);
     let pipe = place.pipe();
     place.tool = true;
     fs::create_dir(place.path("private")).unwrap();
@@ -382,11 +395,11 @@ fn the_slot_runner_passes_options_slot_ad_and_vacate_reason() {
         ),
     ];
     let child = place.start(&shell("echo $OMP_NUM_THREADS ${_HTC_STARTER_DIR-unset} > pipe; exec sleep 600"));
-    assert_eq!(heard(&pipe), "3 unset\n");
+    assert_eq!(read_fifo(&pipe), "3 unset\n");
     order(&place.path("private/control"), r#"{"command":"soft","reason":"PREEMPT","code":1011,"subcode":0}"#);
-    let ran = place.finish(child);
-    assert_eq!(ran.status, 0);
-    assert!(ran.has("VacateReasonCode = 1011") && ran.has("ExitSignal = 15"), "{}", ran.ad);
+    let run = place.finish(child);
+    assert_eq!(run.status, 0);
+    assert!(run.has("VacateReasonCode = 1011") && run.has("ExitSignal = 15"), "{}", run.ad);
     let lines = fs::read_to_string(events).unwrap();
     assert!(lines.lines().all(|line| line.contains("\"slot\":\"slot1_2\"")), "{lines}");
     assert!(lines.contains("\"verdict\":\"evict\""), "{lines}");
@@ -394,17 +407,17 @@ fn the_slot_runner_passes_options_slot_ad_and_vacate_reason() {
 
 #[test]
 fn a_job_that_must_end_during_its_prepare_hook_never_starts() {
-    let place = Place::new().noting();
+    let place = Place::new().with_recording_hooks();
     let pipe = place.pipe();
     let place = place.hook("PREPARE_JOB", "echo up > $CALLS.pipe; exec sleep 600");
     fs::rename(&pipe, place.path("iwd/calls.pipe")).unwrap();
     let child = place.start("Cmd = \"/bin/true\"");
-    assert_eq!(heard(&place.path("iwd/calls.pipe")), "up\n");
+    assert_eq!(read_fifo(&place.path("iwd/calls.pipe")), "up\n");
     send(&child, Signal::SIGTERM);
-    let ran = place.finish(child);
-    assert_eq!((ran.status, ran.calls.as_str(), ran.ad.as_str()), (1, "exit evict\n", ""), "{}", ran.told);
-    assert!(ran.told.contains("not started: the job was asked to end before it started"), "{}", ran.told);
-    assert!(ran.left.is_empty());
+    let run = place.finish(child);
+    assert_eq!((run.status, run.calls.as_str(), run.ad.as_str()), (1, "exit evict\n", ""), "{}", run.stderr);
+    assert!(run.stderr.contains("not started: the job was asked to end before it started"), "{}", run.stderr);
+    assert!(run.left.is_empty());
 }
 
 #[test]
@@ -412,7 +425,7 @@ fn a_job_is_suspended_and_continued() {
     let place = Place::new();
     let pipe = place.pipe();
     let child = place.start(&shell("echo $$ > pipe; read line < pipe; exit 6"));
-    let job: i32 = heard(&pipe).trim().parse().unwrap();
+    let job: i32 = read_fifo(&pipe).trim().parse().unwrap();
     let is_stopped =
         || htc_hooks::os::process_table::read_process(job).is_some_and(|process| process.state == b'T');
     send(&child, Signal::SIGTSTP);
@@ -420,16 +433,16 @@ fn a_job_is_suspended_and_continued() {
     send(&child, Signal::SIGCONT);
     crate::support::waiting::wait_until("the job runs again", || !is_stopped());
     fs::write(&pipe, "go\n").unwrap();
-    let ran = place.finish(child);
-    assert!(ran.has("ExitCode = 6"), "{}", ran.told);
-    assert!(ran.told.contains("suspended") && ran.told.contains("continued"), "{}", ran.told);
+    let run = place.finish(child);
+    assert!(run.has("ExitCode = 6"), "{}", run.stderr);
+    assert!(run.stderr.contains("suspended") && run.stderr.contains("continued"), "{}", run.stderr);
 }
 
 #[test]
 fn the_jobs_own_log_has_the_events_of_the_reference() {
     let place = Place::new();
-    let ran = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("exit 2")));
-    assert_eq!(ran.status, 1, "{}", ran.told);
+    let run = place.run(&format!("{}\nStarterUserLog = \"log\"", shell("exit 2")));
+    assert_eq!(run.status, 1, "{}", run.stderr);
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert!(log.starts_with("001 (007.001.000) "), "{log}");
     assert!(log.contains("\n...\n005 (007.001.000) "), "{log}");
@@ -438,9 +451,9 @@ fn the_jobs_own_log_has_the_events_of_the_reference() {
 
 #[test]
 fn a_time_limit_ends_the_job_with_its_own_status() {
-    let place = Place::new().noting().option(&["--timeout", "0.3"]);
-    let ran = place.run("Cmd = \"/bin/sleep\"\nArguments = \"600\"");
-    assert_eq!((ran.status, ran.calls.as_str()), (124, "prepare\nexit evict\n"), "{}", ran.told);
+    let place = Place::new().with_recording_hooks().option(&["--timeout", "0.3"]);
+    let run = place.run("Cmd = \"/bin/sleep\"\nArguments = \"600\"");
+    assert_eq!((run.status, run.calls.as_str()), (124, "prepare\nexit evict\n"), "{}", run.stderr);
 }
 
 /// Some editors begin a file with a byte order mark (BOM), and a comment may precede an ad in any form.

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 
 use crate::support::children::{LONG, is_alive, write_executable};
 use crate::support::dice::Dice;
-use crate::support::place::{Place, heard, send, shell};
+use crate::support::place::{Place, read_fifo, send, shell};
 
 /// Returns the existing control groups below a base.
 pub(crate) fn groups(base: &str) -> Vec<PathBuf> {
@@ -44,8 +44,8 @@ fn clean_with_ads(place: &Place) -> (i32, String, String) {
 }
 
 fn clean(place: &Place) -> (i32, String) {
-    let (status, said, _) = clean_with_ads(place);
-    (status, said)
+    let (status, output, _) = clean_with_ads(place);
+    (status, output)
 }
 
 fn in_execute(place: &Place) -> Vec<String> {
@@ -56,7 +56,7 @@ fn in_execute(place: &Place) -> Vec<String> {
 /// Creates a place with a base for the control groups of this test only.
 fn with_base(name: &str) -> (Place, String) {
     let base = format!("htc-hooks-left-{}-{name}", std::process::id());
-    (Place::new().knob(&format!("BASE_CGROUP = {base}")), base)
+    (Place::new().parameter(&format!("BASE_CGROUP = {base}")), base)
 }
 
 /// Waits until a file contains a text. The job may be faster than its starter, which records that the job runs.
@@ -74,26 +74,26 @@ fn leftovers_of_a_killed_starter_are_found_and_removed_once() {
     let pipe = place.pipe();
     let hidden = format!("setsid sh -c 'echo $$ > {}; exec sleep 600' & sleep 600", pipe.display());
     let mut child = place.start(&shell(&hidden));
-    let pid: i32 = heard(&pipe).trim().parse().unwrap();
+    let pid: i32 = read_fifo(&pipe).trim().parse().unwrap();
     let state = in_execute(&place).into_iter().find(|name| name.ends_with(".left")).unwrap();
     let mode = fs::metadata(place.path("execute").join(&state)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    let (status, said) = clean(&place);
-    assert_eq!((status, said.as_str()), (0, ""), "a starter that lives is left alone");
+    let (status, output) = clean(&place);
+    assert_eq!((status, output.as_str()), (0, ""), "a starter that lives is left alone");
     assert!(is_alive(pid));
     until_it_says(&place.path("execute").join(&state), "running");
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
-    let (status, said, ads) = clean_with_ads(&place);
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("job 7.1 was running when its starter was killed"), "{said}");
+    let (status, output, ads) = clean_with_ads(&place);
+    assert_eq!(status, 0, "{output}");
+    assert!(output.contains("job 7.1 was running when its starter was killed"), "{output}");
     assert!(ads.contains("ClusterId = 7\n") && ads.contains("Cmd = \"/bin/sh\"\n"), "{ads}");
-    assert!(!is_alive(pid), "{said}");
-    assert!(said.contains("removed '") && said.contains("dir_"), "{said}");
-    assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
-    assert_eq!(groups(&base), Vec::<PathBuf>::new(), "{said}");
-    let (status, said) = clean(&place);
-    assert_eq!((status, said.as_str()), (0, ""), "nothing is left to be said");
+    assert!(!is_alive(pid), "{output}");
+    assert!(output.contains("removed '") && output.contains("dir_"), "{output}");
+    assert_eq!(in_execute(&place), Vec::<String>::new(), "{output}");
+    assert_eq!(groups(&base), Vec::<PathBuf>::new(), "{output}");
+    let (status, output) = clean(&place);
+    assert_eq!((status, output.as_str()), (0, ""), "nothing is left to be said");
     remove_base(&base);
 }
 
@@ -109,7 +109,7 @@ fn the_slot_runner_removes_leftovers_of_starters_at_its_start() {
     let place = Place::new();
     let pipe = place.pipe();
     let mut child = place.start(&shell(&format!("echo $$ > {}; exec sleep 600", pipe.display())));
-    let pid: i32 = heard(&pipe).trim().parse().unwrap();
+    let pid: i32 = read_fifo(&pipe).trim().parse().unwrap();
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
     let config = place.path("condor_config");
@@ -126,11 +126,11 @@ fn the_slot_runner_removes_leftovers_of_starters_at_its_start() {
         .env("PATH", "/usr/bin:/bin")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!is_alive(pid), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!is_alive(pid), "{stderr}");
     // The starter may have been killed before it recorded the process that it created.
-    assert!(said.contains("killed ") || said.contains("removed the control group"), "{said}");
-    assert_eq!(in_execute(&place), Vec::<String>::new(), "{said}");
+    assert!(stderr.contains("killed ") || stderr.contains("removed the control group"), "{stderr}");
+    assert_eq!(in_execute(&place), Vec::<String>::new(), "{stderr}");
 }
 
 /// Writes a state file as a starter that is gone would have left it.
@@ -157,7 +157,7 @@ fn starter(place: &Place) -> LeftoverRecord {
 
 #[test]
 fn entries_of_a_state_file_are_verified() {
-    let place = Place::new().knob("BASE_CGROUP = htc-hooks-no-such-base");
+    let place = Place::new().parameter("BASE_CGROUP = htc-hooks-no-such-base");
     let own = std::process::id().cast_signed();
     let victim = place.path("victim");
     fs::create_dir(&victim).unwrap();
@@ -177,23 +177,23 @@ fn entries_of_a_state_file_are_verified() {
             LeftoverRecord::Container { name: "web".into() },
         ],
     );
-    let (status, said) = clean(&place);
-    assert_eq!(status, 1, "{said}");
-    assert!(victim.is_dir() && is_alive(own), "{said}");
+    let (status, output) = clean(&place);
+    assert_eq!(status, 1, "{output}");
+    assert!(victim.is_dir() && is_alive(own), "{output}");
     assert!(
-        said.contains("the path contains a symbolic link") && said.contains("below BASE_CGROUP"),
-        "{said}"
+        output.contains("the path contains a symbolic link") && output.contains("below BASE_CGROUP"),
+        "{output}"
     );
-    assert!(said.contains("'web' is not a container of the starter"), "{said}");
+    assert!(output.contains("'web' is not a container of the starter"), "{output}");
     assert!(path.exists(), "what could not be done is not forgotten");
     // A file behind a link, or a file that other accounts could have written, is not even read.
     fs::remove_file(&path).unwrap();
     let elsewhere = place.path("elsewhere");
     fs::write(&elsewhere, encode_record(&starter(&place)).unwrap()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
-    let (status, said) = clean(&place);
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("is not used") && said.contains("it is a link"), "{said}");
+    let (status, output) = clean(&place);
+    assert_eq!(status, 1, "{output}");
+    assert!(output.contains("is not used") && output.contains("it is a link"), "{output}");
     // In a file that is cut in the middle, the complete records count.
     fs::remove_file(&path).unwrap();
     let path = forge(&place, NOBODY, &[starter(&place)]);
@@ -201,8 +201,8 @@ fn entries_of_a_state_file_are_verified() {
     let mut torn = fs::read(&path).unwrap();
     torn.extend_from_slice(b"00000");
     fs::write(&path, torn).unwrap();
-    let (status, said) = clean(&place);
-    assert_eq!((status, in_execute(&place)), (0, Vec::new()), "{said}");
+    let (status, output) = clean(&place);
+    assert_eq!((status, in_execute(&place)), (0, Vec::new()), "{output}");
 }
 
 /// The parent of a starter whose runner was killed may be slow to wait for it. What the starter left must be removed even so.
@@ -222,10 +222,10 @@ fn leftovers_of_a_zombie_starter_are_removed() {
         pid,
         &[LeftoverRecord::Starter { pid, started, directory, uid, pid_namespace: None }, job],
     );
-    let (status, said, ads) = clean_with_ads(&place);
-    assert_eq!(status, 0, "{said}");
-    assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
-    assert!(!path.exists(), "{said}");
+    let (status, output, ads) = clean_with_ads(&place);
+    assert_eq!(status, 0, "{output}");
+    assert!(output.contains("job 7.1") && ads.contains("ClusterId = 7"), "{output}");
+    assert!(!path.exists(), "{output}");
     zombie.wait().unwrap();
 }
 
@@ -259,11 +259,11 @@ fn leftovers_of_a_starter_are_removed_although_its_execute_is_missing() {
     }
     drop(gone);
     let other = Place::new();
-    let (status, said, ads) = clean_with_ads(&other);
-    assert_eq!((status, said.as_str(), ads.as_str()), (0, "", ""), "its job is nobody's here");
+    let (status, output, ads) = clean_with_ads(&other);
+    assert_eq!((status, output.as_str(), ads.as_str()), (0, "", ""), "its job is nobody's here");
     assert!(!file.exists() && there.exists());
-    let (_, said, ads) = clean_with_ads(&place);
-    assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
+    let (_, output, ads) = clean_with_ads(&place);
+    assert!(output.contains("job 7.1") && ads.contains("ClusterId = 7"), "{output}");
     // Another test may run --clean at the same time, and remove the content first.
     assert_eq!(fs::read(&there).unwrap_or_default(), b"");
 }
@@ -290,17 +290,17 @@ fn only_containers_with_our_label_are_removed() {
     for (label, goes) in [("True", true), ("<no value>", false)] {
         let mut place = Place::new();
         let docker = docker(&place, label);
-        place = place.knob(&format!("DOCKER = {}", docker.display()));
+        place = place.parameter(&format!("DOCKER = {}", docker.display()));
         forge(&place, NOBODY, &[starter(&place), LeftoverRecord::Container { name: name.clone() }]);
-        let (status, said) = clean(&place);
-        assert_eq!(status, i32::from(!goes), "{said}");
+        let (status, output) = clean(&place);
+        assert_eq!(status, i32::from(!goes), "{output}");
         assert_eq!(
             docker_calls(&place).contains(&format!("rm -f -v {name}")),
             goes,
             "{}",
             docker_calls(&place)
         );
-        assert_eq!(said.contains(&format!("removed the container '{name}'")), goes, "{said}");
+        assert_eq!(output.contains(&format!("removed the container '{name}'")), goes, "{output}");
     }
 }
 
@@ -308,13 +308,13 @@ fn only_containers_with_our_label_are_removed() {
 fn the_file_that_25_14_leaves_names_a_container_as_well() {
     let mut place = Place::new();
     let docker = docker(&place, "True");
-    place = place.knob(&format!("DOCKER = {}", docker.display()));
+    place = place.parameter(&format!("DOCKER = {}", docker.display()));
     let name = format!("HTCJob1_0__PID{NOBODY}");
     let recovery = place.path(&format!("execute/dir_{NOBODY}.recover"));
     fs::write(&recovery, format!("DockerContainerName = \"{name}\"\n")).unwrap();
-    let (status, said) = clean(&place);
-    assert_eq!(status, 0, "{said}");
-    assert!(docker_calls(&place).contains(&format!("rm -f -v {name}")), "{}{said}", docker_calls(&place));
+    let (status, output) = clean(&place);
+    assert_eq!(status, 0, "{output}");
+    assert!(docker_calls(&place).contains(&format!("rm -f -v {name}")), "{}{output}", docker_calls(&place));
     assert_eq!(in_execute(&place), Vec::<String>::new());
 }
 
@@ -337,7 +337,7 @@ fn jobs_with_random_ends_leave_nothing() {
         let told = pipe.display();
         let job = format!("setsid sleep 600 & env -i setsid sleep 600 & echo $$ $! > {told}; {last}");
         let mut child = place.start(&shell(&job));
-        let started = heard(&pipe);
+        let started = read_fifo(&pipe);
         let of_job: Vec<i32> = started.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
         match ENDS[end] {
             "TERM" => send(&child, Signal::SIGTERM),
@@ -348,8 +348,8 @@ fn jobs_with_random_ends_leave_nothing() {
             "KILL of the starter" => {
                 send(&child, Signal::SIGKILL);
                 child.wait().unwrap();
-                let (status, said) = clean(&place);
-                assert_eq!(status, 0, "{said}");
+                let (status, output) = clean(&place);
+                assert_eq!(status, 0, "{output}");
             }
             _ => {}
         }
@@ -378,18 +378,18 @@ fn is_root() -> bool {
 fn clean_finds_all_leftovers_of_killed_starters_and_names_their_jobs() {
     let count = std::env::var("HTC_HOOKS_KILL_TRIALS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
     let (place, base) = with_base("moments");
-    let mut place = place.noting().option(&["--as", "shadow"]);
+    let mut place = place.with_recording_hooks().option(&["--as", "shadow"]);
     fs::create_dir(place.path("tmp")).unwrap();
     place.environment.push(("TMPDIR".to_owned(), place.path("tmp").display().to_string()));
     fs::write(place.path("iwd/in"), vec![b'x'; 1 << 16]).unwrap();
-    place.give("iwd/in");
+    place.chown_to_nobody("iwd/in");
     let ad = format!(
         "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferInput = \"in\"\nTransferExecutable = false\nStreamOut = false",
         shell("cp in out1; cp in out2; exit 4")
     );
     let clock = std::time::Instant::now();
-    let ran = place.run(&ad);
-    assert!(ran.has("ExitCode = 4"), "{}\n{}", ran.ad, ran.told);
+    let run = place.run(&ad);
+    assert!(run.has("ExitCode = 4"), "{}\n{}", run.ad, run.stderr);
     let whole = u64::try_from(clock.elapsed().as_millis()).unwrap().max(20);
     let mut dice = Dice(11);
     let (mut ended, mut cleaned, mut before) = (0, 0, 0);
@@ -400,10 +400,10 @@ fn clean_finds_all_leftovers_of_killed_starters_and_names_their_jobs() {
         let _ = child.kill();
         let output = child.wait_with_output().unwrap();
         let own = String::from_utf8_lossy(&output.stdout).contains("JobStatus = 4");
-        let (status, said, ads) = clean_with_ads(&place);
-        assert_eq!(status, 0, "{trial}: {said}");
-        assert_eq!(in_execute(&place), Vec::<String>::new(), "{trial}: {said}");
-        assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0, "{trial}: {said}");
+        let (status, message, ads) = clean_with_ads(&place);
+        assert_eq!(status, 0, "{trial}: {message}");
+        assert_eq!(in_execute(&place), Vec::<String>::new(), "{trial}: {message}");
+        assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0, "{trial}: {message}");
         let told = ads.matches("ClusterId = 7\n").count();
         assert!(told <= 1, "{trial}: {ads}");
         match (own, told) {
@@ -412,7 +412,7 @@ fn clean_finds_all_leftovers_of_killed_starters_and_names_their_jobs() {
             // The starter was killed before it created anything for the job.
             _ => {
                 before += 1;
-                assert!(!said.contains("removed"), "{trial}: {said}");
+                assert!(!message.contains("removed"), "{trial}: {message}");
             }
         }
     }

@@ -10,7 +10,7 @@ use htc_hooks::os::cgroup::ControlGroup;
 use htc_hooks::process::ControlGroupSpec;
 use nix::sys::signal::Signal;
 
-use crate::support::place::{Place, heard, send, shell};
+use crate::support::place::{Place, read_fifo, send, shell};
 
 /// Base of this test's control groups, which is removed when dropped.
 struct Base {
@@ -39,15 +39,15 @@ impl Base {
         });
         match held {
             Ok(trial) => Some(Base { name: base, trial: Some(trial) }),
-            Err(why) => {
-                println!("skipped: no control groups here: {why}");
+            Err(reason) => {
+                println!("skipped: no control groups here: {reason}");
                 None
             }
         }
     }
 
     fn place(&self) -> Place {
-        Place::new().noting().knob(&format!("BASE_CGROUP = {}", self.name))
+        Place::new().with_recording_hooks().parameter(&format!("BASE_CGROUP = {}", self.name))
     }
 
     /// Returns the existing directories of the base, one in each hierarchy.
@@ -103,26 +103,26 @@ const EATS: &str = "x=a; while :; do x=$x$x; done";
 fn a_job_that_exceeds_its_memory_is_held_and_leaves_nothing() {
     let Some(base) = Base::new("eats") else { return };
     let place = base.place();
-    let ran = place.run(&format!("{}\nRequestMemory = 32", shell(EATS)));
+    let run = place.run(&format!("{}\nRequestMemory = 32", shell(EATS)));
     let sentence = "Job has gone over cgroup memory limit of 32 megabytes. Last measured usage: 32 megabytes.  Consider \
                     resubmitting with a higher request_memory.";
-    assert!(ran.has(&format!("VacateReason = \"{sentence}\"")), "{}{}", ran.ad, ran.told);
-    assert!(ran.has("VacateReasonCode = 34") && ran.has("VacateReasonSubCode = 102"), "{}", ran.ad);
-    assert!(ran.has("CgroupEnforced = true"), "{}", ran.ad);
-    assert!(ran.told.contains("limited: memory 32 MiB"), "{}", ran.told);
-    assert!(ran.calls.ends_with("exit hold\n"), "{}", ran.calls);
-    assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}{:?}", ran.left, base.groups());
+    assert!(run.has(&format!("VacateReason = \"{sentence}\"")), "{}{}", run.ad, run.stderr);
+    assert!(run.has("VacateReasonCode = 34") && run.has("VacateReasonSubCode = 102"), "{}", run.ad);
+    assert!(run.has("CgroupEnforced = true"), "{}", run.ad);
+    assert!(run.stderr.contains("limited: memory 32 MiB"), "{}", run.stderr);
+    assert!(run.calls.ends_with("exit hold\n"), "{}", run.calls);
+    assert!(run.left.is_empty() && base.groups().is_empty(), "{:?}{:?}", run.left, base.groups());
 }
 
 #[test]
 fn a_job_is_requeued_if_the_machine_has_no_memory_left() {
     let Some(base) = Base::new("machine") else { return };
     base.limit(["memory.max", "memory.limit_in_bytes"], "33554432");
-    let place = base.place().knob("STARTER_ALWAYS_HOLD_ON_OOM = false");
-    let ran = place.run(&format!("{}\nRequestMemory = 4096", shell(&format!("sleep 0.3; {EATS}"))));
-    assert!(ran.has("VacateReason = \"Worker node is out of memory\""), "{}{}", ran.ad, ran.told);
-    assert!(ran.has("VacateReasonCode = 0"), "{}", ran.ad);
-    assert!(ran.calls.ends_with("exit evict\n"), "{}", ran.calls);
+    let place = base.place().parameter("STARTER_ALWAYS_HOLD_ON_OOM = false");
+    let run = place.run(&format!("{}\nRequestMemory = 4096", shell(&format!("sleep 0.3; {EATS}"))));
+    assert!(run.has("VacateReason = \"Worker node is out of memory\""), "{}{}", run.ad, run.stderr);
+    assert!(run.has("VacateReasonCode = 0"), "{}", run.ad);
+    assert!(run.calls.ends_with("exit evict\n"), "{}", run.calls);
     assert!(base.groups().is_empty(), "{:?}", base.groups());
 }
 
@@ -131,10 +131,10 @@ fn a_job_that_forks_endlessly_is_stopped_and_reported() {
     let Some(base) = Base::new("forks") else { return };
     base.limit(["pids.max", "pids.max"], "200");
     let storm = "n=0; while [ $n -lt 100 ]; do sleep 600 & n=$((n+1)); done; wait";
-    let ran = base.place().run(&shell(storm));
-    assert!(ran.told.contains("the job reached its limit of 30 processes"), "{}", ran.told);
-    assert_ne!(ran.status, 0, "{}", ran.told);
-    assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}", base.groups());
+    let run = base.place().run(&shell(storm));
+    assert!(run.stderr.contains("the job reached its limit of 30 processes"), "{}", run.stderr);
+    assert_ne!(run.status, 0, "{}", run.stderr);
+    assert!(run.left.is_empty() && base.groups().is_empty(), "{:?}", base.groups());
 }
 
 #[test]
@@ -150,14 +150,14 @@ fn a_job_that_hides_from_its_starter_is_found_in_its_group() {
     fs::write(&script, format!("#!/bin/sh\n{hidden}\nsleep 600\n")).unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let child = place.start(&format!("Cmd = \"{}\"", script.display()));
-    assert_eq!(heard(&pipe), "hidden\n");
+    assert_eq!(read_fifo(&pipe), "hidden\n");
     let group = base.groups().into_iter().next().unwrap();
     let members = members(&group);
     // The job may not have started its own sleep process yet.
     assert!(members.len() >= 2, "{members:?}");
     send(&child, Signal::SIGQUIT);
-    let ran = place.finish(child);
-    assert!(ran.left.is_empty() && base.groups().is_empty(), "{:?}{}", base.groups(), ran.told);
+    let run = place.finish(child);
+    assert!(run.left.is_empty() && base.groups().is_empty(), "{:?}{}", base.groups(), run.stderr);
     for pid in members {
         assert!(!crate::support::children::is_alive(pid), "{pid}");
     }
@@ -177,18 +177,18 @@ fn words_that_set_no_limit_are_reported() {
         "{}\nRequestMemory = 4",
         shell(EATS.replace("while :;", "while [ ${#x} -lt 9000000 ];").as_str())
     );
-    let sfot = base.place().knob("CGROUP_MEMORY_LIMIT_POLICY = sfot").run(&ad);
+    let sfot = base.place().parameter("CGROUP_MEMORY_LIMIT_POLICY = sfot").run(&ad);
     let line = "CGROUP_MEMORY_LIMIT_POLICY: 'sfot' means no memory limit; the valid values are hard, soft, custom and none";
-    assert!(sfot.told.contains(line), "{}", sfot.told);
-    assert_eq!(sfot.status, 0, "{}", sfot.told);
+    assert!(sfot.stderr.contains(line), "{}", sfot.stderr);
+    assert_eq!(sfot.status, 0, "{}", sfot.stderr);
     let custom =
         "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.RequestMemory * ";
-    let none = base.place().knob(&format!("{custom} -1")).run(&ad);
-    assert!(none.told.contains("TARGET.RequestMemory *  -1 is -4: no memory limit"), "{}", none.told);
-    assert_eq!(none.status, 0, "{}", none.told);
-    let held = base.place().knob(&format!("{custom} 1.5")).run(&ad);
-    assert!(held.told.contains("limited: memory 6 MiB"), "{}", held.told);
-    assert!(held.has("VacateReasonCode = 34"), "{}{}", held.ad, held.told);
+    let none = base.place().parameter(&format!("{custom} -1")).run(&ad);
+    assert!(none.stderr.contains("TARGET.RequestMemory *  -1 is -4: no memory limit"), "{}", none.stderr);
+    assert_eq!(none.status, 0, "{}", none.stderr);
+    let held = base.place().parameter(&format!("{custom} 1.5")).run(&ad);
+    assert!(held.stderr.contains("limited: memory 6 MiB"), "{}", held.stderr);
+    assert!(held.has("VacateReasonCode = 34"), "{}{}", held.ad, held.stderr);
 }
 
 /// 25.14 ends with an exception when it creates the group (`param_longlong`).
@@ -196,35 +196,37 @@ fn words_that_set_no_limit_are_reported() {
 fn an_invalid_limit_prevents_the_start_of_a_job_with_control_groups() {
     let custom = "CGROUP_MEMORY_LIMIT_POLICY = custom\nCGROUP_HARD_MEMORY_LIMIT_EXPR = TARGET.No";
     let least = i64::MIN;
-    for (knobs, words) in [
+    for (parameters, words) in [
         ("CGROUP_LOW_MEMORY_LIMIT = foo(", "Invalid expression for CGROUP_LOW_MEMORY_LIMIT (foo() in condor configuration.  Please set it to an integer expression in the range 0 to 9223372036854775807 (default 0).".to_owned()),
         (custom, format!("Invalid result (not an integer) for CGROUP_HARD_MEMORY_LIMIT_EXPR (TARGET.No) in condor configuration.  Please set it to an integer expression in the range {least} to 9223372036854775807 (default 0).")),
     ] {
         let job = format!("{}\nStarterUserLog = \"log\"", shell("echo job >> calls"));
         if let Some(base) = Base::new("numbers") {
-            let place = base.place().knob(knobs);
-            let ran = place.run(&job);
-            assert_eq!((ran.status, ran.calls.as_str()), (1, "prepare\nexit evict\n"), "{}", ran.told);
-            assert!(ran.told.contains(&format!("{words} (")) && ran.told.contains(", line "), "{}", ran.told);
+            let place = base.place().parameter(parameters);
+            let run = place.run(&job);
+            assert_eq!((run.status, run.calls.as_str()), (1, "prepare\nexit evict\n"), "{}", run.stderr);
+            assert!(run.stderr.contains(&format!("{words} (")) && run.stderr.contains(", line "), "{}", run.stderr);
             let log = fs::read_to_string(place.path("iwd/log")).unwrap();
             assert!(!log.contains("001 ") && log.contains(&words), "{log}");
         }
         // Without control groups, their limits are not evaluated.
-        let place = Place::new().noting().knob(&format!("BASE_CGROUP =\n{knobs}"));
-        let ran = place.run(&job);
-        assert_eq!((ran.status, ran.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", ran.told);
+        let place = Place::new().with_recording_hooks().parameter(&format!("BASE_CGROUP =\n{parameters}"));
+        let run = place.run(&job);
+        assert_eq!((run.status, run.calls.as_str()), (0, "prepare\njob\nexit exit\n"), "{}", run.stderr);
     }
 }
 
 #[test]
 fn one_line_says_why_no_control_group_can_be_created() {
-    let place = Place::new().noting().knob(&format!("BASE_CGROUP = {}", "x".repeat(5000)));
-    let ran = place.run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
-    let lines = ran.told.lines().filter(|line| line.contains("control group")).count();
-    assert_eq!((ran.status, lines), (0, 1), "{}", ran.told);
-    let none =
-        Place::new().noting().knob("BASE_CGROUP =").run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
-    assert!(!none.told.contains("control group") && !none.ad.contains("CgroupEnforced"), "{}", none.told);
+    let place = Place::new().with_recording_hooks().parameter(&format!("BASE_CGROUP = {}", "x".repeat(5000)));
+    let run = place.run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
+    let lines = run.stderr.lines().filter(|line| line.contains("control group")).count();
+    assert_eq!((run.status, lines), (0, 1), "{}", run.stderr);
+    let none = Place::new()
+        .with_recording_hooks()
+        .parameter("BASE_CGROUP =")
+        .run(&format!("{}\nRequestMemory = 4", shell("exit 0")));
+    assert!(!none.stderr.contains("control group") && !none.ad.contains("CgroupEnforced"), "{}", none.stderr);
 }
 
 /// The rehearsal shows the limits, whether or not control groups are available.
@@ -232,7 +234,7 @@ fn one_line_says_why_no_control_group_can_be_created() {
 fn a_soft_limit_is_the_memory_of_all_slots_and_25_14_sets_none() {
     let run = |quirks: &str, slot: &str| {
         let place = Place::new()
-            .knob("CGROUP_MEMORY_LIMIT_POLICY = soft\nCREATE_CGROUP_WITHOUT_ROOT = true")
+            .parameter("CGROUP_MEMORY_LIMIT_POLICY = soft\nCREATE_CGROUP_WITHOUT_ROOT = true")
             .option(&["--dry-run", "--json", "--slot-ads", "slot.ad", "--quirks", quirks]);
         fs::write(place.path("slot.ad"), format!("Name = \"slot1@h\"\nMemory = 64\n{slot}")).unwrap();
         place.run("Cmd = \"/bin/true\"\nRequestMemory = 64\nJobUniverse = 5")
@@ -243,20 +245,20 @@ fn a_soft_limit_is_the_memory_of_all_slots_and_25_14_sets_none() {
     assert!(
         limits.contains("\"memory reserved for the job\"") && limits.contains("67108864 bytes"),
         "{limits}\n{}",
-        all.told
+        all.stderr
     );
     assert!(limits.contains("1073741824 bytes"), "{limits}");
     assert!(
-        all.told.contains("the job may use the memory of all slots")
+        all.stderr.contains("the job may use the memory of all slots")
             || all.ad.contains("soft-memory-limit-none"),
         "{}\n{}",
-        all.told,
+        all.stderr,
         all.ad
     );
     let none = run("none", "");
-    let text = format!("{}{}", none.ad, none.told);
+    let text = format!("{}{}", none.ad, none.stderr);
     assert!(text.contains("no memory limit, because no slot ad has TotalMemory"), "{text}");
     let reference = run("reference", "TotalMemory = 1024\n");
-    let text = format!("{}{}", reference.ad, reference.told);
+    let text = format!("{}{}", reference.ad, reference.stderr);
     assert!(text.contains("soft: no memory limit") && !text.contains("1073741824 bytes"), "{text}");
 }

@@ -2,19 +2,19 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::place::{Place, Ran, heard, send, shell};
+use crate::support::place::{Place, RunResult, read_fifo, send, shell};
 
 const JOB: &str = "JobUniverse = 12\nUserLog = \"log\"\nOut = \"out\"\nKillSig = \"SIGTERM\"\nRemoveKillSig = \"SIGUSR1\"\n\
                    HoldKillSig = \"SIGUSR2\"";
 const SLEEPS: &str = "Cmd = \"/bin/sleep\"\nArguments = \"600\"";
 
 fn local() -> Place {
-    Place::new().option(&["--as", "local"]).knob("PERIODIC_EXPR_INTERVAL = 1")
+    Place::new().option(&["--as", "local"]).parameter("PERIODIC_EXPR_INTERVAL = 1")
 }
 
 /// Creates the same place with the command line of a schedd.
 fn daemon() -> Place {
-    let place = Place::new().knob("PERIODIC_EXPR_INTERVAL = 1");
+    let place = Place::new().parameter("PERIODIC_EXPR_INTERVAL = 1");
     let words = ["-job-input-ad", "-", "-schedd-addr", "<127.0.0.1:9>", "-job-output-ad", "-"];
     Place { tool: true, ..place.option(&words) }
 }
@@ -30,13 +30,13 @@ fn events(place: &Place) -> Vec<String> {
     heads.map(|line| line[..3].to_owned()).collect()
 }
 
-fn assert_ends(place: &Place, ran: &Ran, lines: &[&str], numbers: &[&str]) {
+fn assert_ends(place: &Place, run: &RunResult, lines: &[&str], numbers: &[&str]) {
     for line in lines {
-        assert!(ran.has(line), "{line}: {}\n{}", ran.ad, ran.told);
+        assert!(run.has(line), "{line}: {}\n{}", run.ad, run.stderr);
     }
     assert_eq!(events(place), numbers, "{}", log(place));
     assert!(!log(place).contains("Code 100"), "{}", log(place));
-    assert!(!ran.told.contains("quirk") && ran.left.is_empty(), "{}", ran.told);
+    assert!(!run.stderr.contains("quirk") && run.left.is_empty(), "{}", run.stderr);
 }
 
 #[test]
@@ -48,20 +48,20 @@ fn policies_send_their_signals_and_the_starter_logs_each_end() {
     ];
     for (kind, signal, lines, numbers) in cases {
         for quirks in ["none", "reference"] {
-            let place = local().noting().option(&["--quirks", quirks]);
-            let ran =
+            let place = local().with_recording_hooks().option(&["--quirks", quirks]);
+            let run =
                 place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = JobCurrentStartExecutingDate > 0"));
             if quirks == "none" {
-                assert_ends(&place, &ran, lines, numbers);
+                assert_ends(&place, &run, lines, numbers);
             }
-            assert_eq!(events(&place), numbers, "{kind}: {}", ran.told);
+            assert_eq!(events(&place), numbers, "{kind}: {}", run.stderr);
             // The hook gets the exit status; in the queue, only completed jobs have it.
             let exit = std::fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
             assert!(exit.contains(&format!("ExitSignal = {signal}\n")), "{exit}");
-            assert!(!ran.ad.contains("ExitSignal"), "{}", ran.ad);
+            assert!(!run.ad.contains("ExitSignal"), "{}", run.ad);
             let requeued = log(&place).contains("Job terminated and was requeued");
             assert_eq!(requeued, kind == "Vacate", "{}", log(&place));
-            assert!(!ran.ad.contains("VacateReason"), "{}", ran.ad);
+            assert!(!run.ad.contains("VacateReason"), "{}", run.ad);
         }
     }
 }
@@ -70,8 +70,8 @@ fn policies_send_their_signals_and_the_starter_logs_each_end() {
 fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
     let place = local();
     let policy = "PeriodicVacate = JobCurrentStartExecutingDate > 0\nPeriodicVacateReason = \"off we go\"";
-    let ran = place.run(&format!("{JOB}\n{SLEEPS}\n{policy}"));
-    assert!(ran.has("RequeueReason = \"off we go\""), "{}", ran.ad);
+    let run = place.run(&format!("{JOB}\n{SLEEPS}\n{policy}"));
+    assert!(run.has("RequeueReason = \"off we go\""), "{}", run.ad);
     assert!(log(&place).contains("\t(0) Abnormal termination (signal 10)\n"), "{}", log(&place));
     assert!(log(&place).contains("\toff we go\n"), "{}", log(&place));
 }
@@ -79,41 +79,41 @@ fn a_policy_that_vacates_says_why_in_the_log_and_in_the_ad() {
 #[test]
 fn job_exit_gets_exit_after_a_vacate_by_policy() {
     for (kind, word) in [("Vacate", "exit"), ("Remove", "remove"), ("Hold", "hold")] {
-        let place = local().noting();
-        let ran = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = JobCurrentStartExecutingDate > 0"));
+        let place = local().with_recording_hooks();
+        let run = place.run(&format!("{JOB}\n{SLEEPS}\nPeriodic{kind} = JobCurrentStartExecutingDate > 0"));
         let calls = std::fs::read_to_string(place.path("iwd/calls")).unwrap();
-        assert_eq!(calls, format!("prepare\nexit {word}\n"), "{}", ran.told);
+        assert_eq!(calls, format!("prepare\nexit {word}\n"), "{}", run.stderr);
     }
 }
 
 #[test]
 fn a_local_job_that_ignores_its_signal_is_waited_for_forever() {
-    let place = local().noting().knob("MachineMaxVacateTime = 1");
+    let place = local().with_recording_hooks().parameter("MachineMaxVacateTime = 1");
     let script = "trap : USR1; echo up; n=0; while [ $n -lt 30 ]; do sleep 0.1; n=$((n+1)); done; exit 7";
-    let ran =
+    let run =
         place.run(&format!("{JOB}\n{}\nPeriodicRemove = JobCurrentStartExecutingDate > 0", shell(script)));
     let exit = std::fs::read_to_string(place.path("iwd/calls.exit")).unwrap();
     assert!(
-        ran.has("JobStatus = 3") && exit.contains("\nExitCode = 7\n"),
+        run.has("JobStatus = 3") && exit.contains("\nExitCode = 7\n"),
         "{}\n{exit}\n{}",
-        ran.ad,
-        ran.told
+        run.ad,
+        run.stderr
     );
 }
 
 #[test]
 fn policies_at_the_exit_have_events_of_the_starter() {
     let place = local();
-    let ran = place.run(&format!("{JOB}\n{}\nOnExitHold = true", shell("exit 3")));
-    assert_ends(&place, &ran, &["JobStatus = 5", "HoldReasonCode = 3"], &["000", "001", "004", "012"]);
+    let run = place.run(&format!("{JOB}\n{}\nOnExitHold = true", shell("exit 3")));
+    assert_ends(&place, &run, &["JobStatus = 5", "HoldReasonCode = 3"], &["000", "001", "004", "012"]);
     let place = local();
-    let ran = place.run(&format!("{JOB}\n{}\nOnExitRemove = false", shell("exit 3")));
-    assert_ends(&place, &ran, &["JobStatus = 1"], &["000", "001", "004"]);
+    let run = place.run(&format!("{JOB}\n{}\nOnExitRemove = false", shell("exit 3")));
+    assert_ends(&place, &run, &["JobStatus = 1"], &["000", "001", "004"]);
     assert!(log(&place).contains("\t(1) Normal termination (return value 3)\n"), "{}", log(&place));
     // A policy that would have removed the running job has no effect after its end.
     let place = local();
-    let ran = place.run(&format!("{JOB}\n{}\nPeriodicRemove = ExitCode is 3", shell("exit 3")));
-    assert_ends(&place, &ran, &["JobStatus = 4"], &["000", "001", "005"]);
+    let run = place.run(&format!("{JOB}\n{}\nPeriodicRemove = ExitCode is 3", shell("exit 3")));
+    assert_ends(&place, &run, &["JobStatus = 4"], &["000", "001", "005"]);
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn signals_of_the_schedd_remove_the_job_or_send_it_back() {
         let place = local();
         let pipe = place.pipe();
         let child = place.start(&format!("{JOB}\n{}", shell("echo up > pipe; exec sleep 600")));
-        heard(&pipe);
+        read_fifo(&pipe);
         send(&child, signal);
-        let ran = place.finish(child);
-        assert!(ran.has(status), "{signal}: {}\n{}", ran.ad, ran.told);
+        let run = place.finish(child);
+        assert!(run.has(status), "{signal}: {}\n{}", run.ad, run.stderr);
         assert_eq!(events(&place), numbers, "{signal}: {}", log(&place));
         assert!(log(&place).contains(text), "{signal}: {}", log(&place));
-        assert!(!ran.ad.contains("VacateReason"), "{}", ran.ad);
+        assert!(!run.ad.contains("VacateReason"), "{}", run.ad);
     }
 }
 
@@ -141,13 +141,13 @@ fn a_job_whose_log_cannot_be_opened_is_held_and_not_run() {
     for options in [&["--as", "local"][..], &["--as", "shadow"]] {
         let place = Place::new().option(options);
         let universe = if options[1] == "local" { 12 } else { 5 };
-        let ran = place.run(&format!(
+        let run = place.run(&format!(
             "JobUniverse = {universe}\nShouldTransferFiles = \"NO\"\nUserLog = \".\"\n{}",
             shell("echo > ran")
         ));
-        assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 22"), "{}\n{}", ran.ad, ran.told);
-        assert!(ran.has("HoldReason = \"Failed to initialize user log\""), "{}", ran.ad);
-        assert!(ran.told.contains("cannot be opened") && !place.path("iwd/ran").exists(), "{}", ran.told);
+        assert!(run.has("JobStatus = 5") && run.has("HoldReasonCode = 22"), "{}\n{}", run.ad, run.stderr);
+        assert!(run.has("HoldReason = \"Failed to initialize user log\""), "{}", run.ad);
+        assert!(run.stderr.contains("cannot be opened") && !place.path("iwd/ran").exists(), "{}", run.stderr);
     }
 }
 
@@ -163,8 +163,8 @@ fn the_daemon_ends_with_the_statuses_of_the_real_one() {
     ];
     for (job, more, status) in cases {
         let place = daemon();
-        let ran = place.run(&format!("{JOB}\n{job}\n{more}"));
-        assert_eq!(ran.status, status, "{more}: {}", ran.told);
+        let run = place.run(&format!("{JOB}\n{job}\n{more}"));
+        assert_eq!(run.status, status, "{more}: {}", run.stderr);
         if status == 114 {
             assert_eq!(events(&place), ["000", "004", "012"], "{}", log(&place));
         }
@@ -176,9 +176,9 @@ fn the_daemon_ends_with_the_statuses_of_the_real_one() {
 fn starts_are_counted_in_the_queue_and_the_starter_of_a_run_knows_those_before() {
     let place = local().option(&["--until", "5"]);
     let ad = "NumJobStarts = 0\nNumJobCompletions = 0\nOnExitRemove = NumJobStarts >= 2";
-    let ran = place.run(&format!("{JOB}\n{}\n{ad}", shell("echo ran >> runs; exit 1")));
-    assert_eq!(std::fs::read_to_string(place.path("iwd/runs")).unwrap().lines().count(), 3, "{}", ran.told);
-    assert!(ran.has("JobStatus = 4") && ran.has("NumJobStarts = 3"), "{}\n{}", ran.ad, ran.told);
+    let run = place.run(&format!("{JOB}\n{}\n{ad}", shell("echo ran >> runs; exit 1")));
+    assert_eq!(std::fs::read_to_string(place.path("iwd/runs")).unwrap().lines().count(), 3, "{}", run.stderr);
+    assert!(run.has("JobStatus = 4") && run.has("NumJobStarts = 3"), "{}\n{}", run.ad, run.stderr);
 }
 
 #[test]
@@ -186,17 +186,17 @@ fn max_retries_limits_a_local_job_that_25_14_runs_forever() {
     let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode is 0\nNumJobCompletions = 0";
     for (quirks, runs, status) in [("none", 3, "JobStatus = 4"), ("reference", 5, "JobStatus = 1")] {
         let place = local().option(&["--until", "5", "--quirks", quirks]);
-        let ran = place.run(&format!("{JOB}\n{}\n{policy}", shell("echo ran >> runs; exit 1")));
+        let run = place.run(&format!("{JOB}\n{}\n{policy}", shell("echo ran >> runs; exit 1")));
         let ran_so_often = std::fs::read_to_string(place.path("iwd/runs")).unwrap().lines().count();
-        assert_eq!(ran_so_often, runs, "{quirks}: {}", ran.told);
-        assert!(ran.has(status), "{quirks}: {}", ran.ad);
+        assert_eq!(ran_so_often, runs, "{quirks}: {}", run.stderr);
+        assert!(run.has(status), "{quirks}: {}", run.ad);
         assert!(
-            ran.has(&format!("NumJobCompletions = {}", if quirks == "none" { 3 } else { 0 })),
+            run.has(&format!("NumJobCompletions = {}", if quirks == "none" { 3 } else { 0 })),
             "{}",
-            ran.ad
+            run.ad
         );
-        let told = ran.told.matches("(local-completions-uncounted)").count();
-        assert_eq!(told, usize::from(quirks == "none"), "{}", ran.told);
+        let stderr = run.stderr.matches("(local-completions-uncounted)").count();
+        assert_eq!(stderr, usize::from(quirks == "none"), "{}", run.stderr);
     }
 }
 
@@ -204,15 +204,15 @@ fn max_retries_limits_a_local_job_that_25_14_runs_forever() {
 #[test]
 fn a_local_job_is_held_for_its_last_reason_without_exit_attributes() {
     let place = local();
-    let ran = place
+    let run = place
         .run(&format!("JobUniverse = 12\nUserLog = \"log\"\nIn = \"no/in\"\nOut = \"no/out\"\n{SLEEPS}"));
-    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 7"), "{}\n{}", ran.ad, ran.told);
-    assert!(ran.ad.contains("as standard output"), "{}", ran.ad);
+    assert!(run.has("JobStatus = 5") && run.has("HoldReasonCode = 7"), "{}\n{}", run.ad, run.stderr);
+    assert!(run.ad.contains("as standard output"), "{}", run.ad);
     assert!(log(&place).contains("as standard input"), "{}", log(&place));
     let place = local();
     let ad = "ExitBySignal = false\nOnExitHold = ExitSignal is 11\nNumJobStarts = 0";
-    let ran = place.run(&format!("{JOB}\n{}\n{ad}", shell("kill -SEGV $$")));
-    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 3"), "{}\n{}", ran.ad, ran.told);
-    assert!(ran.has("ExitBySignal = false") && !ran.ad.contains("\nExitSignal = "), "{}", ran.ad);
-    assert!(ran.has("NumJobStarts = 1"), "{}", ran.ad);
+    let run = place.run(&format!("{JOB}\n{}\n{ad}", shell("kill -SEGV $$")));
+    assert!(run.has("JobStatus = 5") && run.has("HoldReasonCode = 3"), "{}\n{}", run.ad, run.stderr);
+    assert!(run.has("ExitBySignal = false") && !run.ad.contains("\nExitSignal = "), "{}", run.ad);
+    assert!(run.has("NumJobStarts = 1"), "{}", run.ad);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Child;
 
-use crate::support::place::{Place, Ran, shell};
+use crate::support::place::{Place, RunResult, shell};
 
 /// Creates a place where every account can write the log of all jobs.
 fn place(more: &str) -> Place {
@@ -13,20 +13,20 @@ fn place(more: &str) -> Place {
     let logs = place.path("logs");
     fs::create_dir(&logs).unwrap();
     fs::set_permissions(&logs, fs::Permissions::from_mode(0o777)).unwrap();
-    let knob = format!(
+    let parameter = format!(
         "EVENT_LOG = {0}/all\nEVENT_LOG_ROTATION_LOCK = {0}/all.lock\nLOCAL_DISK_LOCK_DIR = {0}/locks\n{more}",
         logs.display()
     );
-    place.knob(&knob).option(&["--as", "shadow"])
+    place.parameter(&parameter).option(&["--as", "shadow"])
 }
 
 const QUEUED: &str = "ShouldTransferFiles = \"NO\"\nJobUniverse = 5";
 
-fn run(place: &Place, more: &str) -> Ran {
-    let ran = place.run(&format!("{}\n{QUEUED}\n{more}", shell("exit 0")));
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
-    assert!(!ran.told.contains("cannot"), "{}", ran.told);
-    ran
+fn run(place: &Place, more: &str) -> RunResult {
+    let result = place.run(&format!("{}\n{QUEUED}\n{more}", shell("exit 0")));
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
+    assert!(!result.stderr.contains("cannot"), "{}", result.stderr);
+    result
 }
 
 fn all(place: &Place, name: &str) -> String {
@@ -118,8 +118,8 @@ fn one_rotated_log_is_named_old_and_without_rotations_the_log_grows() {
     let place = self::place("EVENT_LOG_MAX_SIZE = -1\nMAX_EVENT_LOG = 300");
     run(&place, "");
     assert!(place.path("logs/all.old").exists() && place.path("logs/all.lock").exists());
-    for knob in ["EVENT_LOG_MAX_SIZE = 0", "EVENT_LOG_MAX_SIZE = 300\nEVENT_LOG_MAX_ROTATIONS = 0"] {
-        let place = self::place(knob);
+    for parameter in ["EVENT_LOG_MAX_SIZE = 0", "EVENT_LOG_MAX_SIZE = 300\nEVENT_LOG_MAX_ROTATIONS = 0"] {
+        let place = self::place(parameter);
         run(&place, "");
         assert!(!place.path("logs/all.old").exists() && !place.path("logs/all.1").exists());
         assert_eq!(numbers(&all(&place, "all")), ["008", "000", "001", "005"]);
@@ -130,7 +130,7 @@ fn one_rotated_log_is_named_old_and_without_rotations_the_log_grows() {
 fn several_runs_share_a_rotated_log_without_losing_events() {
     let place = place("EVENT_LOG_MAX_SIZE = 1500\nEVENT_LOG_MAX_ROTATIONS = 50\nEVENT_LOG_LOCKING = true");
     let ad = format!("{}\n{QUEUED}", shell("exit 0"));
-    let ad = place.whole(&ad);
+    let ad = place.complete_ad(&ad);
     // The calls must be prepared one by one, because each writes the configuration.
     let commands: Vec<_> = (0..6).map(|_| place.command()).collect();
     let start = |mut command: std::process::Command| -> Child {
@@ -140,8 +140,8 @@ fn several_runs_share_a_rotated_log_without_losing_events() {
     };
     let children: Vec<Child> = commands.into_iter().map(start).collect();
     for child in children {
-        let ran = place.finish(child);
-        assert!(ran.has("JobStatus = 4") && !ran.told.contains("cannot"), "{}", ran.told);
+        let run = place.finish(child);
+        assert!(run.has("JobStatus = 4") && !run.stderr.contains("cannot"), "{}", run.stderr);
     }
     let mut seen = Vec::new();
     for entry in fs::read_dir(place.path("logs")).unwrap().flatten() {
@@ -162,23 +162,23 @@ fn several_runs_share_a_rotated_log_without_losing_events() {
 #[test]
 fn an_unwritable_global_event_log_is_reported_and_the_jobs_log_is_written() {
     let place = Place::new().option(&["--as", "shadow"]);
-    let place = place.knob("EVENT_LOG = /proc/no/such/log");
-    let ran = place.run(&format!("{}\n{QUEUED}\nUserLog = \"log\"", shell("exit 0")));
-    assert!(ran.has("JobStatus = 4"), "{}", ran.ad);
-    assert!(ran.told.contains("the log of all jobs '/proc/no/such/log' (EVENT_LOG)"), "{}", ran.told);
+    let place = place.parameter("EVENT_LOG = /proc/no/such/log");
+    let run = place.run(&format!("{}\n{QUEUED}\nUserLog = \"log\"", shell("exit 0")));
+    assert!(run.has("JobStatus = 4"), "{}", run.ad);
+    assert!(run.stderr.contains("the log of all jobs '/proc/no/such/log' (EVENT_LOG)"), "{}", run.stderr);
     assert_eq!(numbers(&fs::read_to_string(place.path("iwd/log")).unwrap()), ["000", "001", "005"]);
 }
 
 #[test]
 fn the_option_log_overrides_the_jobs_log() {
     let place = Place::new().option(&["--log", "iwd/given"]);
-    let ran = place.run(&format!("{}\nStarterUserLog = \"own\"", shell("exit 0")));
-    assert_eq!(ran.status, 0, "{}", ran.told);
+    let result = place.run(&format!("{}\nStarterUserLog = \"own\"", shell("exit 0")));
+    assert_eq!(result.status, 0, "{}", result.stderr);
     assert_eq!(numbers(&fs::read_to_string(place.path("iwd/given")).unwrap()), ["001", "005"]);
     assert!(!place.path("iwd/own").exists());
     let locks = format!("LOCAL_DISK_LOCK_DIR = {}", place.path("locks").display());
-    let place = place.option(&["--as", "shadow"]).knob(&locks);
-    let place = place.knob("ENABLE_USERLOG_LOCKING = true\nENABLE_USERLOG_FSYNC = true");
+    let place = place.option(&["--as", "shadow"]).parameter(&locks);
+    let place = place.parameter("ENABLE_USERLOG_LOCKING = true\nENABLE_USERLOG_FSYNC = true");
     run(&place, "UserLog = \"own\"");
     let text = fs::read_to_string(place.path("iwd/given")).unwrap();
     assert_eq!(numbers(&text), ["001", "005", "000", "001", "005"], "{text}");
@@ -234,7 +234,7 @@ fn the_terminated_event_has_run_time_and_slot_time() {
     let asked =
         "RequestCpus = 1\nUserLog = \"log\"\nNumJobStarts = 0\nJobAdInformationAttrs = \"NumJobStarts\"";
     let place = Place::new().option(&["--as", "shadow"]);
-    let ran = run(&place, asked);
+    let result = run(&place, asked);
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     let rows = |number| rows(&log, number);
     let timed = |rows: Vec<String>| -> Vec<String> {
@@ -242,7 +242,7 @@ fn the_terminated_event_has_run_time_and_slot_time() {
     };
     assert_eq!(timed(rows("005 ")), ["TimeExecute (s)", "TimeSlotBusy (s)"], "{log}");
     for part in ["", "Setup", "Execution", "Teardown"] {
-        assert!(ran.ad.contains(&format!("Activation{part}Duration = ")), "{}", ran.ad);
+        assert!(result.ad.contains(&format!("Activation{part}Duration = ")), "{}", result.ad);
     }
     // The execute event has the number of earlier runs.
     let starts = log.lines().filter(|line| line.starts_with("NumJobStarts = "));
@@ -259,30 +259,33 @@ fn the_terminated_event_has_run_time_and_slot_time() {
     }
     // A job that could not be executed has only occupied its slot.
     let place = Place::new().option(&["--as", "shadow", "--quirks", "reference"]);
-    let ran = place.run(&format!("Cmd = \"/no/such\"\n{QUEUED}\nUserLog = \"log\"\nRequestCpus = 1"));
-    assert!(!ran.ad.contains("ActivationExecutionDuration"), "{}", ran.ad);
+    let result = place.run(&format!("Cmd = \"/no/such\"\n{QUEUED}\nUserLog = \"log\"\nRequestCpus = 1"));
+    assert!(!result.ad.contains("ActivationExecutionDuration"), "{}", result.ad);
 }
 
 #[test]
 fn a_result_that_cannot_be_printed_is_kept_for_clean() {
     let place = Place::new();
-    let ad = place.whole(&shell("exit 5"));
+    let ad = place.complete_ad(&shell("exit 5"));
     let mut command = place.command();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut child = command.stdout(full).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), ad.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(125), "{told}");
-    assert!(told.contains("the job's ad is saved") && told.contains("cannot write the job's ad"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(
+        stderr.contains("the job's ad is saved") && stderr.contains("cannot write the job's ad"),
+        "{stderr}"
+    );
     for (lines, is_there) in [(1, true), (0, false)] {
         let output = place.clean_command().output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let ads = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(
-            told.matches("job 7.1 had ended, but its result could not be reported\n").count(),
+            stderr.matches("job 7.1 had ended, but its result could not be reported\n").count(),
             lines,
-            "{told}"
+            "{stderr}"
         );
         assert_eq!(ads.contains("ExitCode = 5\n"), is_there, "{ads}");
     }
@@ -292,15 +295,15 @@ fn a_result_that_cannot_be_printed_is_kept_for_clean() {
 fn the_report_to_a_local_queue_is_retried_a_limited_number_of_times() {
     let place = Place::new()
         .option(&["--as", "local"])
-        .knob("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY = 0\nLOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES = 3");
-    let ad = place.whole(&format!("{}\nJobUniverse = 12", shell("exit 0")));
+        .parameter("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY = 0\nLOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES = 3");
+    let ad = place.complete_ad(&format!("{}\nJobUniverse = 12", shell("exit 0")));
     let mut command = place.command();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut child = command.stdout(full).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), ad.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(told.matches("tried again in 0 s").count(), 3, "{told}");
-    assert_eq!(output.status.code(), Some(125), "{told}");
-    assert!(told.contains("the job's ad is saved"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(stderr.matches("tried again in 0 s").count(), 3, "{stderr}");
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("the job's ad is saved"), "{stderr}");
 }

@@ -99,7 +99,7 @@ fn the_exit_hooks_tmpdir_depends_on_the_failure_to_start() {
     assert_eq!(temporary("", undefined), "/execute/dir_1/scratch");
     // The directories are created before Arguments are parsed, so JOB_EXIT finds them.
     let (_, out) = begun(&world, QuirkMode::Reference, "Arguments = \"'\"", mounting());
-    let at = |wanted: &dyn Fn(&StarterAction) -> bool| out.iter().position(wanted);
+    let at = |expected: &dyn Fn(&StarterAction) -> bool| out.iter().position(expected);
     let inner = std::path::Path::new("/execute/dir_1/scratch/var/tmp");
     let made = at(&|action| matches!(action, StarterAction::MakeDirectory { path, .. } if path == inner));
     let asked = at(&|action| matches!(action, StarterAction::Call(call) if call.hook == HookType::JobExit));

@@ -1,8 +1,8 @@
 //! Tests of an emulated queue: reasons to hold a job before it runs, and messages about jobs that remain in the queue.
 
-use crate::support::place::{Place, Ran, heard, send, shell};
+use crate::support::place::{Place, RunResult, read_fifo, send, shell};
 
-fn run(place: &Place, script: &str, more: &str) -> Ran {
+fn run(place: &Place, script: &str, more: &str) -> RunResult {
     place.run(&format!(
         "{}\nShouldTransferFiles = \"NO\"\nJobUniverse = 5\nUserLog = \"log\"\nOut = \"out\"\n{more}",
         shell(script)
@@ -16,26 +16,26 @@ fn queue() -> Place {
 #[test]
 fn a_job_gets_its_requested_group_if_its_owner_is_a_member() {
     if !nix::unistd::geteuid().is_root() {
-        let ran = run(&queue(), "exit 0", "PrimaryUnixGroup = \"nogroup\"");
-        assert!(ran.told.contains("PrimaryUnixGroup needs root"), "{}", ran.told);
+        let result = run(&queue(), "exit 0", "PrimaryUnixGroup = \"nogroup\"");
+        assert!(result.stderr.contains("PrimaryUnixGroup needs root"), "{}", result.stderr);
         return;
     }
     let place = queue();
     let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap();
     let own = nix::unistd::Group::from_gid(nobody.gid).unwrap().unwrap().name;
-    let ran = run(&place, "id -g", &format!("PrimaryUnixGroup = \"{own}\""));
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let result = run(&place, "id -g", &format!("PrimaryUnixGroup = \"{own}\""));
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
     assert_eq!(std::fs::read_to_string(place.path("iwd/out")).unwrap(), format!("{}\n", nobody.gid));
     for group in ["root", "no-such-group", "", "a\nb"] {
-        let place = queue().noting();
-        let ran = run(&place, "exit 0", &format!("PrimaryUnixGroup = \"{}\"", group.replace('\n', "\\n")));
+        let place = queue().with_recording_hooks();
+        let result = run(&place, "exit 0", &format!("PrimaryUnixGroup = \"{}\"", group.replace('\n', "\\n")));
         assert!(
-            ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 49"),
+            result.has("JobStatus = 5") && result.has("HoldReasonCode = 49"),
             "{group}: {}\n{}",
-            ran.ad,
-            ran.told
+            result.ad,
+            result.stderr
         );
-        assert_eq!(ran.calls, "");
+        assert_eq!(result.calls, "");
         let log = std::fs::read_to_string(place.path("iwd/log")).unwrap();
         assert!(
             log.contains("\tCode 49 Subcode 0\n") && log.lines().all(|line| !line.starts_with("001 (")),
@@ -47,34 +47,43 @@ fn a_job_gets_its_requested_group_if_its_owner_is_a_member() {
 #[test]
 fn remaining_tries_and_attributes_without_effect_are_reported() {
     let policy = "JobMaxRetries = 2\nOnExitRemove = NumJobCompletions > JobMaxRetries || ExitCode =?= 0";
-    let ran = run(&queue(), "exit 3", policy);
-    assert!(ran.has("JobStatus = 1"), "{}", ran.ad);
+    let result = run(&queue(), "exit 3", policy);
+    assert!(result.has("JobStatus = 1"), "{}", result.ad);
     assert!(
-        ran.told.contains("(OnExitRemove is not true, try 1 of 3); --until done would run it again"),
+        result.stderr.contains("(OnExitRemove is not true, try 1 of 3); --until done would run it again"),
         "{}",
-        ran.told
+        result.stderr
     );
-    let ran = run(&queue().option(&["--until", "done"]), "exit 3", policy);
-    assert!(ran.has("JobStatus = 4") && ran.has("NumJobCompletions = 3"), "{}\n{}", ran.ad, ran.told);
-    let ran = run(&queue(), "exit 3", "JobMaxRetries = 2");
-    assert!(ran.has("JobStatus = 4"), "{}", ran.ad);
-    assert!(ran.told.contains("JobMaxRetries alone has no effect"), "{}", ran.told);
+    let result = run(&queue().option(&["--until", "done"]), "exit 3", policy);
+    assert!(
+        result.has("JobStatus = 4") && result.has("NumJobCompletions = 3"),
+        "{}\n{}",
+        result.ad,
+        result.stderr
+    );
+    let result = run(&queue(), "exit 3", "JobMaxRetries = 2");
+    assert!(result.has("JobStatus = 4"), "{}", result.ad);
+    assert!(result.stderr.contains("JobMaxRetries alone has no effect"), "{}", result.stderr);
 }
 
 #[test]
 fn a_killed_shadow_hook_is_waited_for_and_its_output_reported() {
     let place = queue()
         .hook("SHADOW_PREPARE_JOB", "echo waiting >&2; echo > $CALLS.up; exec sleep 600")
-        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
+        .parameter("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM");
     let pipe = place.pipe();
     std::fs::rename(pipe, place.path("iwd/calls.up")).unwrap();
     let ad = format!("{}\nShouldTransferFiles = \"NO\"", shell("exit 0"));
     let child = place.start(&ad);
-    heard(&place.path("iwd/calls.up"));
+    read_fifo(&place.path("iwd/calls.up"));
     send(&child, nix::sys::signal::Signal::SIGTERM);
-    let ran = place.finish(child);
-    assert!(ran.told.contains("it was asked to end; it printed on standard error: waiting"), "{}", ran.told);
-    assert!(ran.left.is_empty());
+    let run = place.finish(child);
+    assert!(
+        run.stderr.contains("it was asked to end; it printed on standard error: waiting"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.left.is_empty());
 }
 
 /// Returns the commands of a hook that appends its input to a file in Iwd.
@@ -87,13 +96,13 @@ fn hooks_get_the_place_of_the_job_and_its_original_paths() {
     let place = queue();
     let (update, exit) = (noting(&place, "updates"), noting(&place, "exit"));
     let place = place.hook("UPDATE_JOB_INFO", &update).hook("JOB_EXIT", &exit);
-    let place = place.knob("STARTER_UPDATE_INTERVAL = 7");
+    let place = place.parameter("STARTER_UPDATE_INTERVAL = 7");
     let ad = format!(
         "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\nJobUniverse = 5",
         shell("exit 0")
     );
-    let ran = place.run(&ad);
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let run = place.run(&ad);
+    assert!(run.has("JobStatus = 4"), "{}\n{}", run.ad, run.stderr);
     let read = |file: &str| std::fs::read_to_string(place.path("iwd").join(file)).unwrap();
     let (updates, exit) = (read("updates"), read("exit"));
     for longest in ["-1", "70"] {
@@ -107,9 +116,9 @@ fn hooks_get_the_place_of_the_job_and_its_original_paths() {
         assert!(!exit.contains(told_to_the_shadow), "{exit}");
     }
     assert!(
-        ran.has("ExecuteDirWasEncrypted = false") && ran.ad.contains("ScratchDirFileCount = "),
+        run.has("ExecuteDirWasEncrypted = false") && run.ad.contains("ScratchDirFileCount = "),
         "{}",
-        ran.ad
+        run.ad
     );
 }
 
@@ -117,9 +126,14 @@ fn hooks_get_the_place_of_the_job_and_its_original_paths() {
 fn the_exit_hook_of_a_vacated_job_gets_the_startds_reason() {
     let place = queue();
     let exit = noting(&place, "exit");
-    let place = place.hook("JOB_EXIT", &exit).knob("PERIODIC_EXPR_INTERVAL = 1");
-    let ran = run(&place, "exec sleep 600", "PeriodicHold = JobStatus == 2");
-    assert!(ran.has("JobStatus = 5") && ran.has("HoldReasonCode = 3"), "{}\n{}", ran.ad, ran.told);
+    let place = place.hook("JOB_EXIT", &exit).parameter("PERIODIC_EXPR_INTERVAL = 1");
+    let result = run(&place, "exec sleep 600", "PeriodicHold = JobStatus == 2");
+    assert!(
+        result.has("JobStatus = 5") && result.has("HoldReasonCode = 3"),
+        "{}\n{}",
+        result.ad,
+        result.stderr
+    );
     let exit = std::fs::read_to_string(place.path("iwd/exit")).unwrap();
     assert!(exit.contains("VacateReason = \"Claim deactivated\"\nVacateReasonCode = 1009\n"), "{exit}");
 }
@@ -130,8 +144,13 @@ fn a_prepare_hook_that_requeues_the_job_gives_no_subcode() {
         [("echo HookStatusCode = 300", "reported status 300"), ("kill -KILL $$", "died with signal 9")]
     {
         let place = queue().hook("PREPARE_JOB", script);
-        let ran = run(&place, "exit 0", "");
-        assert!(ran.has("JobStatus = 1") && ran.has("VacateReasonSubCode = 0"), "{}\n{}", ran.ad, ran.told);
+        let result = run(&place, "exit 0", "");
+        assert!(
+            result.has("JobStatus = 1") && result.has("VacateReasonSubCode = 0"),
+            "{}\n{}",
+            result.ad,
+            result.stderr
+        );
         let log = std::fs::read_to_string(place.path("iwd/log")).unwrap();
         assert!(log.contains("Job was evicted. Code 1007 Subcode 0\n") && log.contains(how), "{log}");
     }
@@ -147,15 +166,19 @@ fn the_exit_hook_gets_hold_or_remove_after_a_policy() {
         ("PeriodicVacate = JobStatus == 2", "evict", "JobStatus = 1"),
     ] {
         for quirks in ["none", "reference"] {
-            let place = queue().noting().knob("PERIODIC_EXPR_INTERVAL = 1").option(&["--quirks", quirks]);
-            let ran = run(&place, "exec sleep 600", policy);
+            let place = queue()
+                .with_recording_hooks()
+                .parameter("PERIODIC_EXPR_INTERVAL = 1")
+                .option(&["--quirks", quirks]);
+            let result = run(&place, "exec sleep 600", policy);
             let word = if quirks == "none" { word } else { "evict" };
             // The end may be requested while the prepare hook runs, so that the hook writes its line later.
-            let is_called = ran.calls.lines().any(|line| line == format!("exit {word}"));
-            assert!(is_called, "{policy}: {}\n{}", ran.calls, ran.told);
-            assert!(ran.has(left), "{policy}: {}\n{}", ran.ad, ran.told);
-            let told = ran.told.contains("JOB_EXIT is called with `evict` after condor_hold and condor_rm");
-            assert_eq!(told, word != "evict", "{policy}: {}", ran.told);
+            let is_called = result.calls.lines().any(|line| line == format!("exit {word}"));
+            assert!(is_called, "{policy}: {}\n{}", result.calls, result.stderr);
+            assert!(result.has(left), "{policy}: {}\n{}", result.ad, result.stderr);
+            let stderr =
+                result.stderr.contains("JOB_EXIT is called with `evict` after condor_hold and condor_rm");
+            assert_eq!(stderr, word != "evict", "{policy}: {}", result.stderr);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::support::children::write_executable;
-use crate::support::place::{Place, Ran, shell};
+use crate::support::place::{Place, RunResult, shell};
 
 /// Plugin for `dbl` and `null`, which keeps its list of files in the job's Iwd and exits with 17 for `exit17`.
 const PLUGIN: &str = r#"#!/bin/sh
@@ -22,12 +22,12 @@ fn place() -> Place {
     let text = PLUGIN.replace("HERE", &place.path("iwd").display().to_string());
     write_executable(&place.path("hooks/pl.sh"), text.as_bytes());
     fs::write(place.path("iwd/list"), "").unwrap();
-    place.give("iwd/list");
-    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
-    place.knob(&knob)
+    place.chown_to_nobody("iwd/list");
+    let parameter = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
+    place.parameter(&parameter)
 }
 
-fn run(place: &Place, script: &str, more: &str) -> Ran {
+fn run(place: &Place, script: &str, more: &str) -> RunResult {
     place.run(&format!(
         "{}\nShouldTransferFiles = \"YES\"\nWhenToTransferOutput = \"ON_EXIT\"\nTransferExecutable = false\n\
          UserLog = \"log\"\n{more}",
@@ -41,8 +41,8 @@ fn plugins_are_given_the_files_of_a_directory_and_no_directories() {
     let place = place();
     let script =
         "mkdir -p 1/2/3/4 1/2/a/b 1/c/5 6; touch 1/2/3/4/f0 1/2/a/f1 1/2/a/f2 1/2/a/b/f3 1/2/a/b/f4 1/c/5/f5";
-    let ran = run(&place, script, "TransferOutput = \"1\"\nOutputDestination = \"null:///x\"");
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let result = run(&place, script, "TransferOutput = \"1\"\nOutputDestination = \"null:///x\"");
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
     let list = fs::read_to_string(place.path("iwd/list")).unwrap();
     let names: Vec<&str> =
         list.split("LocalFileName = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -62,9 +62,9 @@ fn a_failed_transfer_holds_the_job_with_the_code_of_its_direction() {
         ("TransferInput = \"dbl://exit17\"", 13, status),
         ("TransferOutput = \"f\"\nTransferOutputRemaps = \"f=dbl://exit17\"", 12, status),
     ] {
-        let ran = run(&place(), "touch f", more);
+        let result = run(&place(), "touch f", more);
         for line in [format!("HoldReasonCode = {code}"), format!("HoldReasonSubCode = {subcode}")] {
-            assert!(ran.has(&line), "{more}: {line}\n{}\n{}", ran.ad, ran.told);
+            assert!(result.has(&line), "{more}: {line}\n{}\n{}", result.ad, result.stderr);
         }
     }
 }
@@ -74,12 +74,12 @@ fn a_failed_transfer_holds_the_job_with_the_code_of_its_direction() {
 fn a_checkpoint_of_everything_has_only_files_of_the_job() {
     let place = place();
     let script = "[ -f ck ] || { touch ck; exit 85; }; ls -a > seen";
-    let ran = run(
+    let result = run(
         &place,
         script,
         "SuccessCheckpointExitCode = 85\nWantFTOnCheckpoint = true\nCheckpointExitCode = 85",
     );
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
     let seen = fs::read_to_string(place.path("iwd/seen")).unwrap();
     assert!(seen.lines().any(|name| name == "ck"), "{seen}");
     let names = fs::read_dir(place.path("iwd")).unwrap().flatten();
@@ -92,8 +92,8 @@ fn a_checkpoint_of_everything_has_only_files_of_the_job() {
 #[test]
 fn one_missing_output_file_holds_the_job_and_the_others_arrive() {
     let place = place();
-    let ran = run(&place, "touch d e f", "TransferOutput = \"d,e,f,g\"");
-    assert!(ran.has("HoldReasonCode = 12") && ran.ad.contains("1 total failures"), "{}", ran.ad);
+    let result = run(&place, "touch d e f", "TransferOutput = \"d,e,f,g\"");
+    assert!(result.has("HoldReasonCode = 12") && result.ad.contains("1 total failures"), "{}", result.ad);
     for (name, arrives) in [("d", true), ("e", true), ("f", true), ("g", false)] {
         assert_eq!(place.path(&format!("iwd/{name}")).exists(), arrives, "{name}");
     }
@@ -104,10 +104,10 @@ fn one_missing_output_file_holds_the_job_and_the_others_arrive() {
 fn the_manifest_lists_the_files_before_and_after_the_job() {
     let place = place();
     fs::write(place.path("iwd/input_file"), "x").unwrap();
-    place.give("iwd/input_file");
+    place.chown_to_nobody("iwd/input_file");
     let more = "TransferInput = \"input_file\"\nManifestDesired = true\nManifestDir = \"m\"";
-    let ran = run(&place, "touch new_output_file", more);
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let result = run(&place, "touch new_output_file", more);
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
     let lists = |name: &str, file: &str| {
         let list = fs::read_to_string(place.path(&format!("iwd/m/{name}"))).unwrap();
         list.lines().any(|line| line.trim_start_matches("./") == file)
@@ -121,9 +121,9 @@ fn the_manifest_lists_the_files_before_and_after_the_job() {
 #[test]
 fn a_job_that_on_exit_remove_keeps_is_run_again() {
     let place = place().option(&["--until", "2"]);
-    let ran = run(&place, "true", "OnExitRemove = (time() - QDate) > 4200");
+    let result = run(&place, "true", "OnExitRemove = (time() - QDate) > 4200");
     for line in ["JobStatus = 1", "NumJobStarts = 2"] {
-        assert!(ran.has(line), "{line}: {}\n{}", ran.ad, ran.told);
+        assert!(result.has(line), "{line}: {}\n{}", result.ad, result.stderr);
     }
     let log = fs::read_to_string(place.path("iwd/log")).unwrap();
     assert_eq!(log.matches("\n004 (").count(), 2, "{log}");
@@ -138,10 +138,10 @@ fn holds_are_counted_by_their_reason() {
         [(12, ""), (7, "JobUniverse = 12 runs the job on the same machine, but under a starter")]
     {
         let place = Place::new().option(&["--as", "local"]);
-        let ran = place.run(&format!("{}\nJobUniverse = {universe}\nOnExitHold = true", shell("true")));
-        assert!(ran.told.contains(told), "{}", ran.told);
+        let run = place.run(&format!("{}\nJobUniverse = {universe}\nOnExitHold = true", shell("true")));
+        assert!(run.stderr.contains(told), "{}", run.stderr);
         if universe == 7 {
-            assert_eq!(ran.status, 3, "{}", ran.told);
+            assert_eq!(run.status, 3, "{}", run.stderr);
             continue;
         }
         for line in [
@@ -150,7 +150,7 @@ fn holds_are_counted_by_their_reason() {
             "NumHolds = 1",
             "NumHoldsByReason = [ JobPolicy = 1 ]",
         ] {
-            assert!(ran.has(line), "{line}: {}\n{}", ran.ad, ran.told);
+            assert!(run.has(line), "{line}: {}\n{}", run.ad, run.stderr);
         }
     }
 }
@@ -161,9 +161,9 @@ fn each_run_of_a_job_is_recorded_in_the_directory_for_runs() {
     let place = place().option(&["--until", "2"]);
     let directory = place.path("runs");
     fs::create_dir(&directory).unwrap();
-    let place = place.knob(&format!("JOB_EPOCH_HISTORY_DIR = {}", directory.display()));
-    let ran = run(&place, "exit 3", "ClusterId = 7\nProcId = 2\nOnExitRemove = NumShadowStarts > 1");
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let place = place.parameter(&format!("JOB_EPOCH_HISTORY_DIR = {}", directory.display()));
+    let result = run(&place, "exit 3", "ClusterId = 7\nProcId = 2\nOnExitRemove = NumShadowStarts > 1");
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
     let text = fs::read_to_string(directory.join("job.runs.7.2.ads")).unwrap();
     let banners: Vec<&str> = text.lines().filter(|line| line.starts_with("*** ")).collect();
     assert_eq!(banners.len(), 4, "{text}");
@@ -182,12 +182,14 @@ fn each_run_of_a_job_is_recorded_in_the_directory_for_runs() {
     assert!(spawn.contains("EpochAdType = \"SPAWN\"\n") && spawn.contains("ShadowBday = "), "{spawn}");
     assert!(!spawn.contains("Cmd = "), "{spawn}");
 
-    let missing = self::place().knob("JOB_EPOCH_HISTORY_DIR = /no/such/directory");
-    let ran = run(&missing, "true", "");
+    let missing = self::place().parameter("JOB_EPOCH_HISTORY_DIR = /no/such/directory");
+    let result = run(&missing, "true", "");
     assert!(
-        ran.told.contains("JOB_EPOCH_HISTORY_DIR is not a directory, so the history of runs is not written"),
+        result
+            .stderr
+            .contains("JOB_EPOCH_HISTORY_DIR is not a directory, so the history of runs is not written"),
         "{}",
-        ran.told
+        result.stderr
     );
 }
 
@@ -196,12 +198,12 @@ fn each_run_of_a_job_is_recorded_in_the_directory_for_runs() {
 fn transfers_with_plugins_are_recorded_in_the_history_of_runs() {
     let place = place();
     let file = place.path("epochs");
-    let place =
-        place.knob(&format!("JOB_EPOCH_HISTORY = {}\nOUTPUT_JOB_ATTRS = TestAttr1, NoSuch", file.display()));
+    let place = place
+        .parameter(&format!("JOB_EPOCH_HISTORY = {}\nOUTPUT_JOB_ATTRS = TestAttr1, NoSuch", file.display()));
     let more = "ClusterId = 7\nProcId = 2\nTestAttr1 = 10\nTransferInput = \"null://input.txt\"\n\
                 TransferOutput = \"list\"\nOutputDestination = \"null://x\"";
     let ran = run(&place, "echo > list", more);
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.stderr);
     let text = fs::read_to_string(&file).unwrap();
     let kinds: Vec<&str> = text.split("\n*** ").skip(1).filter_map(|rest| rest.split(' ').next()).collect();
     assert_eq!(kinds, ["SPAWN", "INPUT", "OUTPUT", "EPOCH"], "{text}");
@@ -226,22 +228,22 @@ fn transfers_with_plugins_are_recorded_in_the_history_of_runs() {
         )
     };
     let result = "{ [ TransferSuccess = true ] }";
-    let wanted = format!(
+    let expected = format!(
         "ClusterId = 7\nEpochAdType = \"INPUT\"\nInputPluginInvocations = {}\nInputPluginResultList = {result}\n\
          NumShadowStarts = 1\nOwner = {owner}\nProcId = 2\nRemoteHost = {host}\nRunInstanceId = 0\n\
          TransferClass = \"INPUT\"\n{}",
         call(1),
         end("INPUT")
     );
-    assert_eq!(record("INPUT"), wanted);
-    let wanted = format!(
+    assert_eq!(record("INPUT"), expected);
+    let expected = format!(
         "ClusterId = 7\nEpochAdType = \"OUTPUT\"\nOutputPluginInvocations = {}\nOutputPluginResultList = {result}\n\
          Owner = {owner}\nProcId = 2\nRemoteHost = {host}\nRunInstanceId = 0\nTestAttr1 = 10\n\
          TransferClass = \"OUTPUT\"\n{}",
         call(2),
         end("OUTPUT")
     );
-    assert_eq!(record("OUTPUT"), wanted);
+    assert_eq!(record("OUTPUT"), expected);
 }
 
 /// Replaces times and durations, which differ between runs.
@@ -265,14 +267,14 @@ fn mask_numbers(text: &str) -> String {
 fn the_file_of_all_runs_is_rotated_and_old_files_are_removed() {
     let place = place();
     let file = place.path("epochs");
-    let place = place.knob(&format!(
+    let place = place.parameter(&format!(
         "JOB_EPOCH_HISTORY = {}\nMAX_EPOCH_HISTORY_LOG = 300\nMAX_EPOCH_HISTORY_ROTATIONS = 1\nSPAWN_JOB_ATTRS = Cmd, In",
         file.display()
     ));
     fs::write(place.path("epochs.20250131T235959"), "old").unwrap();
     fs::write(place.path("epochs.note"), "kept").unwrap();
-    let ran = run(&place, "true", "ClusterId = 7\nProcId = 2");
-    assert!(ran.has("JobStatus = 4"), "{}\n{}", ran.ad, ran.told);
+    let result = run(&place, "true", "ClusterId = 7\nProcId = 2");
+    assert!(result.has("JobStatus = 4"), "{}\n{}", result.ad, result.stderr);
     let last = fs::read_to_string(&file).unwrap();
     assert!(
         last.contains("*** EPOCH ClusterId=7 ProcId=2 RunInstanceId=0 ") && !last.contains("SPAWN"),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::support::children::{is_alive, write_executable};
-use crate::support::place::{Place, Ran, heard, send, shell};
+use crate::support::place::{Place, RunResult, read_fifo, send, shell};
 
 /// Part of the script of each stage. In the selected stage, it reports that the stage is reached, and runs until it is ended or,
 /// if there is a FIFO for this, released.
@@ -79,7 +79,7 @@ fn place(stage: &str, how: End) -> Place {
     for script in ["pre", "post"] {
         let text = format!("#!/bin/sh\n{}\n", gate(script));
         write_executable(&place.path(&format!("iwd/{script}")), text.as_bytes());
-        place.give(&format!("iwd/{script}"));
+        place.chown_to_nobody(&format!("iwd/{script}"));
     }
     fs::write(place.path(&format!("iwd/at-{stage}")), "").unwrap();
     fs::create_dir(place.path("own")).unwrap();
@@ -101,19 +101,19 @@ fn place(stage: &str, how: End) -> Place {
         .hook("PREPARE_JOB_BEFORE_TRANSFER", &gate("before"))
         .hook("PREPARE_JOB", &gate("prepare"))
         .hook("JOB_EXIT", &exit)
-        .knob("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
-        .knob(&format!("FARM_HOOK_JOB_EXIT_TIMEOUT = {exit_limit}"))
-        .knob(limit)
-        .knob("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = True")
-        .knob("MachineMaxVacateTime = 1")
-        .knob("SHUTDOWN_GRACEFUL_TIMEOUT = 1")
-        .knob(&plugins)
+        .parameter("SHADOW_DEFAULT_JOB_HOOK_KEYWORD = FARM")
+        .parameter(&format!("FARM_HOOK_JOB_EXIT_TIMEOUT = {exit_limit}"))
+        .parameter(limit)
+        .parameter("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = True")
+        .parameter("MachineMaxVacateTime = 1")
+        .parameter("SHUTDOWN_GRACEFUL_TIMEOUT = 1")
+        .parameter(&plugins)
         .option(&["--as", "shadow", "--control", &socket])
 }
 
 fn pipe(place: &Place, name: &str) {
     nix::unistd::mkfifo(&place.path(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    place.give(name);
+    place.chown_to_nobody(name);
 }
 
 fn ad(place: &Place, stage: &str, how: End) -> String {
@@ -144,12 +144,12 @@ fn ask(place: &Place, words: &[&str]) {
 }
 
 /// Collects what is left of a starter that was killed or orphaned.
-fn seen(place: &Place, ad: &[u8], told: &[u8]) -> Ran {
+fn seen(place: &Place, ad: &[u8], stderr: &[u8]) -> RunResult {
     let entries = fs::read_dir(place.path("execute")).unwrap().flatten();
-    Ran {
+    RunResult {
         status: 0,
         ad: String::from_utf8_lossy(ad).into_owned(),
-        told: String::from_utf8_lossy(told).into_owned(),
+        stderr: String::from_utf8_lossy(stderr).into_owned(),
         calls: String::new(),
         left: entries.map(|entry| entry.path()).collect(),
     }
@@ -165,7 +165,7 @@ fn let_go(place: &Place) -> fs::File {
 /// Suspends the job, and continues it once it has stopped. Returns the open FIFO.
 fn suspend(place: &Place, child: &Child, stage: &str) -> fs::File {
     send(child, Signal::SIGTSTP);
-    crate::support::place::taken(child, Signal::SIGTSTP);
+    crate::support::place::wait_for_delivery(child, Signal::SIGTSTP);
     let pid = || fs::read_to_string(place.path("iwd/pids")).unwrap();
     while stage == "job" && !is_stopped(pid().trim()) {
         std::thread::yield_now();
@@ -204,12 +204,12 @@ fn fill(place: &Place) {
     while file.write(&[b'x'; 4096]).is_ok() {}
 }
 
-fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
+fn end(place: &Place, mut child: Child, stage: &str, end: End) -> RunResult {
     match end {
         End::Soft | End::PluginIgnores => send(&child, Signal::SIGTERM),
         End::SoftTwice => {
             send(&child, Signal::SIGTERM);
-            crate::support::place::taken(&child, Signal::SIGTERM);
+            crate::support::place::wait_for_delivery(&child, Signal::SIGTERM);
             send(&child, Signal::SIGTERM);
         }
         End::Hard => send(&child, Signal::SIGQUIT),
@@ -236,23 +236,23 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
             let output = child.wait_with_output().unwrap();
             assert!(output.stdout.is_empty());
             let output = place.clean_command().output().unwrap();
-            let ran = seen(place, &output.stdout, &output.stderr);
-            assert_eq!(output.status.code(), Some(0), "{}", ran.told);
-            return ran;
+            let run = seen(place, &output.stdout, &output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{}", run.stderr);
+            return run;
         }
         End::PluginTimesOut => {}
         End::DiskFull => {
             fill(place);
             let go = let_go(place);
-            let ran = place.finish(child);
+            let run = place.finish(child);
             drop(go);
-            return ran;
+            return run;
         }
         End::SuspendContinue => {
             let go = suspend(place, &child, stage);
-            let ran = place.finish(child);
+            let run = place.finish(child);
             drop(go);
-            return ran;
+            return run;
         }
     }
     place.finish(child)
@@ -261,7 +261,7 @@ fn end(place: &Place, mut child: Child, stage: &str, end: End) -> Ran {
 /// Starts the starter as the child of a process that ends first.
 fn below(place: &Place, ad: &str) -> Child {
     let place_of_ad = place.path("ad");
-    fs::write(&place_of_ad, place.whole(ad)).unwrap();
+    fs::write(&place_of_ad, place.complete_ad(ad)).unwrap();
     let starter = place.command();
     let mut command = Command::new("/bin/sh");
     command
@@ -283,7 +283,7 @@ fn below(place: &Place, ad: &str) -> Child {
 /// Waits until the selected stage is reached.
 fn reached(place: &Place, pipe: &std::path::Path, stage: &str) {
     if stage != "deferred" {
-        heard(pipe);
+        read_fifo(pipe);
         return;
     }
     let state = || {
@@ -315,25 +315,25 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
     let ad = ad(&place, stage, how);
     let child = if how == End::ParentGone { below(&place, &ad) } else { place.start(&ad) };
     reached(&place, &pipe, stage);
-    let mut ran = end(&place, child, stage, how);
-    ran.left.retain(|path| !path.ends_with("execute/full"));
-    let which = format!("{how:?} at {stage}: {}\n{}", ran.told, ran.ad);
-    assert!(ran.left.is_empty(), "{:?} {which}", ran.left);
+    let mut run = end(&place, child, stage, how);
+    run.left.retain(|path| !path.ends_with("execute/full"));
+    let which = format!("{how:?} at {stage}: {}\n{}", run.stderr, run.ad);
+    assert!(run.left.is_empty(), "{:?} {which}", run.left);
     drop(small);
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains(place.home.path().to_str().unwrap()), "{mounts} {which}");
     assert_ended(&place, how, &which);
     // Before a starter has begun, there is no record that --clean could report.
     let of_none = how == End::Killed && stage == "shadow";
-    assert_eq!(ran.ad.matches("ClusterId = 7\n").count(), usize::from(!of_none), "{which}");
+    assert_eq!(run.ad.matches("ClusterId = 7\n").count(), usize::from(!of_none), "{which}");
     if of_none {
         return;
     }
     if how == End::Killed {
-        assert!(ran.told.contains("when its starter was killed"), "{which}");
+        assert!(run.stderr.contains("when its starter was killed"), "{which}");
         return;
     }
-    let wanted: &[i64] = match how {
+    let expected: &[i64] = match how {
         End::Hold | End::PluginTimesOut => &[5],
         End::Remove => &[3],
         // Missing files may also be a reason to hold the job.
@@ -341,7 +341,7 @@ fn end_at(stage: &str, how: End, states: &[i64]) {
         End::SuspendContinue => &[4],
         _ => states,
     };
-    assert!(wanted.iter().any(|state| ran.has(&format!("JobStatus = {state}"))), "{which}");
+    assert!(expected.iter().any(|state| run.has(&format!("JobStatus = {state}"))), "{which}");
     assert_told_once(&place, stage, &which);
 }
 

@@ -24,13 +24,14 @@ fn a_plugin_gets_its_job_variables_and_runs_although_a_file_is_missing() {
     let text = NOTES_CALLS.replace("HERE", &place.path("iwd").display().to_string());
     write_executable(&place.path("hooks/pl.sh"), text.as_bytes());
     give(&place, "calls", "");
-    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
-    let place = place.knob(&knob);
-    let ran = run(&place, "true", "TransferInput = \"dbl://ok/a, nosuch\"\nEnvironment = \"PL_X=1 OTHER=2\"");
-    assert_held(&ran, 13, 2);
+    let parameter = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/pl.sh").display());
+    let place = place.parameter(&parameter);
+    let result =
+        run(&place, "true", "TransferInput = \"dbl://ok/a, nosuch\"\nEnvironment = \"PL_X=1 OTHER=2\"");
+    assert_held(&result, 13, 2);
     assert_eq!(got(&place, "calls"), "-classad PL=[1]\n-infile PL=[1]\n");
-    assert!(ran.has("TransferInputFileCounts = [ DBL = 1; CEDAR = 1 ]"), "{}", ran.ad);
-    assert!(ran.ad.contains("DBLFilesCountTotal = 1"), "{}", ran.ad);
+    assert!(result.has("TransferInputFileCounts = [ DBL = 1; CEDAR = 1 ]"), "{}", result.ad);
+    assert!(result.ad.contains("DBLFilesCountTotal = 1"), "{}", result.ad);
 }
 
 /// Plugin with the protocol of curl_plugin, which downloads from a server by HTTP.
@@ -98,24 +99,24 @@ fn serve(requests: usize) -> (u16, thread::JoinHandle<Vec<String>>) {
 fn urls_are_fetched_and_stored_by_a_plugin_against_a_server() {
     let place = place();
     write_executable(&place.path("hooks/web_plugin"), FETCHES.as_bytes());
-    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
-    let place = place.knob(&knob);
+    let parameter = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.parameter(&parameter);
     let (port, server) = serve(2);
     let more = format!(
         "TransferInput = \"http://127.0.0.1:{port}/found?x=1\"\nTransferOutputRemaps = \"up = http://127.0.0.1:{port}/stored\""
     );
-    let ran = run(&place, "cat found; ls -A; echo sent > up", &more);
-    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    let result = run(&place, "cat found; ls -A; echo sent > up", &more);
+    assert_eq!(result.status, 0, "{}\n{}", result.stderr, result.ad);
     let out = got(&place, "out");
     assert!(out.starts_with("from the server\n") && !out.contains("plugin"), "{out}");
     assert!(!place.path("iwd/up").exists(), "it went to the server");
     assert_eq!(server.join().unwrap(), ["GET ", "PUT sent\n"]);
-    assert!(ran.ad.contains("HTTPFilesCountTotal = 1"), "{}", ran.ad);
+    assert!(result.ad.contains("HTTPFilesCountTotal = 1"), "{}", result.ad);
 
     let (port, server) = serve(1);
-    let ran = run(&place, "true", &format!("TransferInput = \"http://127.0.0.1:{port}/gone\""));
-    assert_held(&ran, 13, 256);
-    assert!(ran.ad.contains("using protocol http. Details: HTTP Error 404"), "{}", ran.ad);
+    let result = run(&place, "true", &format!("TransferInput = \"http://127.0.0.1:{port}/gone\""));
+    assert_held(&result, 13, 256);
+    assert!(result.ad.contains("using protocol http. Details: HTTP Error 404"), "{}", result.ad);
     server.join().unwrap();
 }
 
@@ -132,10 +133,10 @@ echo '[ TransferSuccess = false; TransferError = "no"; TransferUrl = "dbl://x/y"
 exit 1
 "#,
     );
-    let knob = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
-    let place = place.knob(&knob);
-    let ran = run(&place, "echo 1 > up; echo 2 > o2; exit 3", "TransferOutputRemaps = \"up = dbl://x/y\"");
-    assert_held(&ran, 12, 256);
+    let parameter = format!("FILETRANSFER_PLUGINS = {}", place.path("hooks/web_plugin").display());
+    let place = place.parameter(&parameter);
+    let result = run(&place, "echo 1 > up; echo 2 > o2; exit 3", "TransferOutputRemaps = \"up = dbl://x/y\"");
+    assert_held(&result, 12, 256);
     let names = fs::read_dir(place.path("iwd")).unwrap().flatten().map(|entry| entry.file_name());
     let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();
@@ -147,9 +148,9 @@ exit 1
         "ExitCode = 3",
         "ExitReason = \"Exited normally\"",
     ] {
-        assert!(ran.has(line), "{line}: {}", ran.ad);
+        assert!(result.has(line), "{line}: {}", result.ad);
     }
-    assert!(!ran.ad.contains("PreExecution"), "{}", ran.ad);
+    assert!(!result.ad.contains("PreExecution"), "{}", result.ad);
 }
 
 #[test]
@@ -157,34 +158,34 @@ fn transfer_statistics_are_those_of_the_other_side() {
     let place = place();
     fs::create_dir_all(place.path("iwd/d/e")).unwrap();
     give(&place, "d/e/f", "123456789");
-    let ran = run(&place, "mkdir -p o/p; echo 1 > o/p/q", "TransferInput = \"d\"\nTransferOutput = \"o\"");
-    assert_eq!(ran.status, 0, "{}", ran.ad);
-    assert!(ran.has("BytesRecvd = 17.0"), "four for each directory: {}", ran.ad);
+    let result = run(&place, "mkdir -p o/p; echo 1 > o/p/q", "TransferInput = \"d\"\nTransferOutput = \"o\"");
+    assert_eq!(result.status, 0, "{}", result.ad);
+    assert!(result.has("BytesRecvd = 17.0"), "four for each directory: {}", result.ad);
     assert!(
-        ran.ad.contains("TransferInputStats = [ CedarSizeBytesTotal = 9; CedarFilesCountTotal = 1;"),
+        result.ad.contains("TransferInputStats = [ CedarSizeBytesTotal = 9; CedarFilesCountTotal = 1;"),
         "{}",
-        ran.ad
+        result.ad
     );
-    assert!(ran.has("BytesSent = 2.0"), "{}", ran.ad);
+    assert!(result.has("BytesSent = 2.0"), "{}", result.ad);
     assert!(
-        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 2; CedarFilesCountTotal = 5;"),
+        result.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 2; CedarFilesCountTotal = 5;"),
         "{}",
-        ran.ad
+        result.ad
     );
 
     // If nothing else has any bytes, an empty directory counts as four.
     let place = self::place();
-    let ran = run(&place, "mkdir o", "TransferOutput = \"o\"");
+    let result = run(&place, "mkdir o", "TransferOutput = \"o\"");
     assert!(
-        ran.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 4; CedarFilesCountTotal = 3;"),
+        result.ad.contains("TransferOutputStats = [ CedarSizeBytesTotal = 4; CedarFilesCountTotal = 3;"),
         "{}",
-        ran.ad
+        result.ad
     );
 
     // The failure was before the job started. Sizes are rounded as in a queue.
     let place = self::place();
-    let ran = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
-    assert_held(&ran, 13, 2);
+    let result = run(&place, "true", "TransferInput = \"nosuch\"\nImageSize = 5712");
+    assert_held(&result, 13, 2);
     for line in [
         "NumVacatesPreExecution = 1",
         "NumVacatesByReasonPreExecution = [ TransferInputError = 1; TransferInputErrorCedar = 1 ]",
@@ -192,11 +193,15 @@ fn transfer_statistics_are_those_of_the_other_side() {
         "ImageSize_RAW = 5712",
         "TransferOutputStats = [ CedarFilesCountTotal = 2; CedarFilesCountLastRun = 2 ]",
     ] {
-        assert!(ran.has(line), "{line}: {}", ran.ad);
+        assert!(result.has(line), "{line}: {}", result.ad);
     }
-    let place = self::place().knob("SCHEDD_ROUND_ATTR_ImageSize = 5%%");
-    let ran = run(&place, "true", "ImageSize = 5712");
-    assert!(ran.told.contains("SCHEDD_ROUND_ATTR_ImageSize = 5%% is not a percentage"), "{}", ran.told);
+    let place = self::place().parameter("SCHEDD_ROUND_ATTR_ImageSize = 5%%");
+    let result = run(&place, "true", "ImageSize = 5712");
+    assert!(
+        result.stderr.contains("SCHEDD_ROUND_ATTR_ImageSize = 5%% is not a percentage"),
+        "{}",
+        result.stderr
+    );
 }
 
 #[test]
@@ -204,23 +209,23 @@ fn a_plugin_of_the_job_runs_as_the_job_and_is_killed_if_it_hangs() {
     let place = place();
     let own = "#!/bin/sh\nid -u > who; printf '[ TransferSuccess = true; TransferUrl = \"mine://x/y\" ]' > $4; echo got > y\n";
     write_executable(&place.path("iwd/own"), own.as_bytes());
-    place.give("iwd/own");
-    let ran = run(&place, "cat y who", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
-    assert_eq!(ran.status, 0, "{}\n{}", ran.told, ran.ad);
+    place.chown_to_nobody("iwd/own");
+    let result = run(&place, "cat y who", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_eq!(result.status, 0, "{}\n{}", result.stderr, result.ad);
     let uid = fs::metadata(place.path("iwd")).unwrap().uid();
     assert_eq!(got(&place, "out"), format!("got\n{uid}\n"));
 
-    let place = self::place().knob("MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1");
+    let place = self::place().parameter("MAX_FILE_TRANSFER_PLUGIN_LIFETIME = 1");
     write_executable(&place.path("iwd/own"), b"#!/bin/sh\nsleep 600\n");
-    place.give("iwd/own");
-    let ran = run(&place, "true", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
-    assert_held(&ran, 13, 62);
+    place.chown_to_nobody("iwd/own");
+    let result = run(&place, "true", "TransferInput = \"mine://x/y\"\nTransferPlugins = \"mine=own\"");
+    assert_held(&result, 13, 62);
 }
 
 #[test]
 fn a_missing_plugin_is_named() {
-    let place = place().knob("FILETRANSFER_PLUGINS = /no/such/plugin");
-    let ran = run(&place, "true", "TransferInput = \"foo://host/x\"");
+    let place = place().parameter("FILETRANSFER_PLUGINS = /no/such/plugin");
+    let result = run(&place, "true", "TransferInput = \"foo://host/x\"");
     let named = "the transfer plugin '/no/such/plugin' is not used: No such file or directory";
-    assert!(ran.told.contains(named), "{}", ran.told);
+    assert!(result.stderr.contains(named), "{}", result.stderr);
 }

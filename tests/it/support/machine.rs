@@ -165,7 +165,7 @@ impl Machine {
         self.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
     }
 
-    pub(crate) fn went(&mut self) -> String {
+    pub(crate) fn take_states(&mut self) -> String {
         std::mem::take(&mut self.states).join(" ")
     }
 

@@ -27,7 +27,7 @@ const NOBODY: u32 = 65534;
 /// otherwise as the caller.
 pub(crate) struct Place {
     pub(crate) home: tempfile::TempDir,
-    pub(crate) knobs: String,
+    pub(crate) parameters: String,
     pub(crate) options: Vec<String>,
     pub(crate) tool: bool,
     pub(crate) environment: Vec<(String, String)>,
@@ -37,12 +37,17 @@ impl Place {
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let place =
-            Place { home, knobs: String::new(), options: Vec::new(), tool: false, environment: Vec::new() };
+        let place = Place {
+            home,
+            parameters: String::new(),
+            options: Vec::new(),
+            tool: false,
+            environment: Vec::new(),
+        };
         for name in ["hooks", "execute", "iwd"] {
             fs::create_dir(place.path(name)).unwrap();
         }
-        place.give("iwd");
+        place.chown_to_nobody("iwd");
         place
     }
 
@@ -50,7 +55,7 @@ impl Place {
         self.home.path().join(name)
     }
 
-    pub(crate) fn give(&self, name: &str) {
+    pub(crate) fn chown_to_nobody(&self, name: &str) {
         if nix::unistd::geteuid().is_root() {
             chown(self.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
         }
@@ -61,20 +66,20 @@ impl Place {
         let path = self.path(&format!("hooks/{name}"));
         let script = script.replace("$CALLS", self.path("iwd/calls").to_str().unwrap());
         write_executable(&path, format!("#!/bin/sh\n{script}\n").as_bytes());
-        self.knobs += &format!("FARM_HOOK_{name} = {}\n", path.display());
+        self.parameters += &format!("FARM_HOOK_{name} = {}\n", path.display());
         self
     }
 
     /// Adds PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT hooks that record their calls and arguments.
-    pub(crate) fn noting(self) -> Self {
+    pub(crate) fn with_recording_hooks(self) -> Self {
         self.hook("PREPARE_JOB", "cat >/dev/null; echo prepare >> $CALLS")
             .hook("UPDATE_JOB_INFO", "cat >/dev/null")
             .hook("JOB_EXIT", "cat >$CALLS.exit; echo exit $1 >> $CALLS")
     }
 
-    pub(crate) fn knob(mut self, line: &str) -> Self {
-        self.knobs += line;
-        self.knobs += "\n";
+    pub(crate) fn parameter(mut self, line: &str) -> Self {
+        self.parameters += line;
+        self.parameters += "\n";
         self
     }
 
@@ -109,7 +114,7 @@ impl Place {
             "LOCAL_DIR = {}\nEXECUTE = {}\nCONDOR_IDS = 0.0\nSTARTER_DEFAULT_JOB_HOOK_KEYWORD = FARM\n{}",
             self.home.path().display(),
             execute.display(),
-            self.knobs
+            self.parameters
         );
         fs::write(&config, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-starter-run"));
@@ -130,7 +135,7 @@ impl Place {
     }
 
     /// Adds the attributes that every job has in these tests.
-    pub(crate) fn whole(&self, ad: &str) -> String {
+    pub(crate) fn complete_ad(&self, ad: &str) -> String {
         format!(
             "ClusterId = 7\nProcId = 1\nUser = \"nobody@example.org\"\nIwd = \"{}\"\n{ad}\n",
             self.path("iwd").display()
@@ -139,34 +144,34 @@ impl Place {
 
     pub(crate) fn start(&self, ad: &str) -> Child {
         let mut child = self.command().spawn().unwrap();
-        let ad = self.whole(ad);
+        let ad = self.complete_ad(ad);
         // A program that refuses its command line does not read its input.
         let _ = child.stdin.take().unwrap().write_all(ad.as_bytes());
         child
     }
 
-    pub(crate) fn run(&self, ad: &str) -> Ran {
+    pub(crate) fn run(&self, ad: &str) -> RunResult {
         self.finish(self.start(ad))
     }
 
-    pub(crate) fn finish(&self, child: Child) -> Ran {
+    pub(crate) fn finish(&self, child: Child) -> RunResult {
         let Output { status, stdout, stderr } = ended(child);
         assert_eq!(status.signal(), None, "{}", String::from_utf8_lossy(&stderr));
         let left: Vec<_> = fs::read_dir(self.path("execute")).unwrap().flatten().map(|e| e.path()).collect();
-        Ran {
+        RunResult {
             status: status.code().unwrap(),
             ad: String::from_utf8_lossy(&stdout).into_owned(),
-            told: String::from_utf8_lossy(&stderr).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
             calls: fs::read_to_string(self.path("iwd/calls")).unwrap_or_default(),
             left,
         }
     }
 
-    /// Creates a FIFO by which a job reports that it runs; [`heard`] waits for the report.
+    /// Creates a FIFO by which a job reports that it runs; [`read_fifo`] waits for the report.
     pub(crate) fn pipe(&self) -> PathBuf {
         let path = self.path("iwd/pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o666)).unwrap();
-        self.give("iwd/pipe");
+        self.chown_to_nobody("iwd/pipe");
         path
     }
 }
@@ -190,7 +195,7 @@ fn ended(child: Child) -> Output {
 ///
 /// # Panics
 /// Panics if no process does so in time.
-pub(crate) fn heard(pipe: &Path) -> String {
+pub(crate) fn read_fifo(pipe: &Path) -> String {
     // A blocking open would wait forever if the process ended before opening the FIFO.
     let flags = OFlag::O_NONBLOCK.bits();
     let mut file = fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe).unwrap();
@@ -212,7 +217,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
 }
 
 /// Waits until a process has received a signal.
-pub(crate) fn taken(child: &Child, signal: Signal) {
+pub(crate) fn wait_for_delivery(child: &Child, signal: Signal) {
     let waits = || {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let pending = |line: &str| {
@@ -228,15 +233,15 @@ pub(crate) fn taken(child: &Child, signal: Signal) {
     }
 }
 
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     pub(crate) status: i32,
     pub(crate) ad: String,
-    pub(crate) told: String,
+    pub(crate) stderr: String,
     pub(crate) calls: String,
     pub(crate) left: Vec<PathBuf>,
 }
 
-impl Ran {
+impl RunResult {
     pub(crate) fn has(&self, line: &str) -> bool {
         self.ad.lines().any(|one| one == line)
     }

@@ -21,7 +21,7 @@ const FETCH: &str = "#!/bin/sh\nfor file in \"$HOME\"/queue/*; do\n  [ -e \"$fil
 /// Directory of an execution point.
 pub(crate) struct Point {
     home: tempfile::TempDir,
-    knobs: Vec<String>,
+    parameters: Vec<String>,
     pub(crate) arguments: Vec<String>,
     /// Path of the configuration on the command line [default: absolute].
     pub(crate) config_name: PathBuf,
@@ -41,8 +41,13 @@ impl Point {
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let config_name = home.path().join("config");
-        let point =
-            Point { home, knobs: Vec::new(), arguments: vec!["--once".into()], config_name, events_to: None };
+        let point = Point {
+            home,
+            parameters: Vec::new(),
+            arguments: vec!["--once".into()],
+            config_name,
+            events_to: None,
+        };
         std::fs::set_permissions(point.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
         for directory in ["hooks", "execute", "log", "queue", "taken", "out"] {
             std::fs::create_dir(point.path(directory)).unwrap();
@@ -58,19 +63,19 @@ impl Point {
             .hook("reply", &tell("reply"))
             .hook("evict", &tell("evict"))
             .hook("starter", STARTER)
-            .knob("NUM_CPUS = 2")
-            .knob("MEMORY = 1024")
-            .knob("NUM_SLOTS_TYPE_1 = 1")
-            .knob("SLOT_TYPE_1 = 100%")
-            .knob("EXECUTE = $(CONFIG_ROOT)/execute")
-            .knob("LOG = $(CONFIG_ROOT)/log")
-            .knob("STARTER = $(CONFIG_ROOT)/hooks/starter")
-            .knob("STARTD_JOB_HOOK_KEYWORD = T")
-            .knob("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch")
-            .knob("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply")
-            .knob("T_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/evict")
-            .knob("FetchWorkDelay = 0")
-            .knob("POLLING_INTERVAL = 1")
+            .parameter("NUM_CPUS = 2")
+            .parameter("MEMORY = 1024")
+            .parameter("NUM_SLOTS_TYPE_1 = 1")
+            .parameter("SLOT_TYPE_1 = 100%")
+            .parameter("EXECUTE = $(CONFIG_ROOT)/execute")
+            .parameter("LOG = $(CONFIG_ROOT)/log")
+            .parameter("STARTER = $(CONFIG_ROOT)/hooks/starter")
+            .parameter("STARTD_JOB_HOOK_KEYWORD = T")
+            .parameter("T_HOOK_FETCH_WORK = $(CONFIG_ROOT)/hooks/fetch")
+            .parameter("T_HOOK_REPLY_FETCH = $(CONFIG_ROOT)/hooks/reply")
+            .parameter("T_HOOK_EVICT_CLAIM = $(CONFIG_ROOT)/hooks/evict")
+            .parameter("FetchWorkDelay = 0")
+            .parameter("POLLING_INTERVAL = 1")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -78,8 +83,8 @@ impl Point {
     }
 
     /// Adds a line to the configuration. Later lines override earlier ones.
-    pub(crate) fn knob(mut self, line: &str) -> Self {
-        self.knobs.push(line.to_owned());
+    pub(crate) fn parameter(mut self, line: &str) -> Self {
+        self.parameters.push(line.to_owned());
         self
     }
 
@@ -123,7 +128,7 @@ impl Point {
 
     fn configured_command(&self) -> Command {
         let config = self.path("config");
-        std::fs::write(&config, self.knobs.join("\n") + "\n").unwrap();
+        std::fs::write(&config, self.parameters.join("\n") + "\n").unwrap();
         let _ = std::fs::remove_file(self.path("events"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_htc-slot-run"));
         command
@@ -167,17 +172,17 @@ impl Point {
     }
 
     /// Waits until an event with these keys and values was written.
-    pub(crate) fn wait_for(&self, child: &mut Child, wanted: &[(&str, &str)]) {
+    pub(crate) fn wait_for(&self, child: &mut Child, expected: &[(&str, &str)]) {
         let begun = Instant::now();
-        while !self.events().iter().any(|event| is(event, wanted)) {
-            assert!(child.try_wait().unwrap().is_none(), "it ended before {wanted:?}: {:?}", self.events());
-            assert!(begun.elapsed() < LONG, "{wanted:?} never came: {:?}", self.events());
+        while !self.events().iter().any(|event| is(event, expected)) {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before {expected:?}: {:?}", self.events());
+            assert!(begun.elapsed() < LONG, "{expected:?} never came: {:?}", self.events());
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     /// Returns the contents of all files in `out` whose names begin with `name`.
-    pub(crate) fn told(&self, name: &str) -> Vec<String> {
+    pub(crate) fn recorded_files(&self, name: &str) -> Vec<String> {
         let mut files: Vec<PathBuf> = std::fs::read_dir(self.path("out"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -202,16 +207,16 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Returns true if an event has these keys and values.
-pub(crate) fn is(event: &Value, wanted: &[(&str, &str)]) -> bool {
-    wanted
+pub(crate) fn is(event: &Value, expected: &[(&str, &str)]) -> bool {
+    expected
         .iter()
         .all(|(key, value)| event.get(key).and_then(Value::as_str).is_some_and(|text| text.contains(value)))
 }
 
 impl Run {
     /// Returns the number of events with these keys and values.
-    pub(crate) fn count(&self, wanted: &[(&str, &str)]) -> usize {
-        self.events.iter().filter(|event| is(event, wanted)).count()
+    pub(crate) fn count(&self, expected: &[(&str, &str)]) -> usize {
+        self.events.iter().filter(|event| is(event, expected)).count()
     }
 
     /// Returns the states and activities that a slot has had.

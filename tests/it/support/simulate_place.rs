@@ -71,15 +71,15 @@ impl Place {
     }
 
     /// Returns standard output of a run that must succeed without messages.
-    pub(crate) fn well(&self, words: &[&str]) -> String {
-        let (status, told, stderr) = self.run(words);
-        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {told}");
-        told
+    pub(crate) fn stdout_of(&self, words: &[&str]) -> String {
+        let (status, output, stderr) = self.run(words);
+        assert_eq!((status, stderr.as_str()), (0, ""), "{words:?}: {output}");
+        output
     }
 
     /// Returns the only JSON element that a run prints, which must succeed.
     pub(crate) fn row(&self, words: &[&str]) -> Value {
-        let mut rows: Vec<Value> = serde_json::from_str(&self.well(words)).unwrap();
+        let mut rows: Vec<Value> = serde_json::from_str(&self.stdout_of(words)).unwrap();
         assert_eq!(rows.len(), 1, "{words:?}");
         rows.remove(0)
     }

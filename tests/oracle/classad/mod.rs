@@ -110,12 +110,13 @@ fn random_expressions_have_the_values_of_the_reference() {
         println!("skipped: no Python with the module classad2 (set HTC_PYTHON)");
         return;
     };
-    let wanted = super::number("HTC_ORACLE_EXPRESSIONS").unwrap_or(3000) as usize;
+    let expected = super::number("HTC_ORACLE_EXPRESSIONS").unwrap_or(3000) as usize;
     let seed = super::number("HTC_ORACLE_SEED").unwrap_or(1);
     let mut generator = Generator::new(seed);
     let (mut asked, mut excused, mut differences) = (0, 0, Vec::new());
-    while asked < wanted && differences.len() < 20 {
-        let questions: Vec<Question> = (0..BATCH.min(wanted - asked)).map(|_| generator.question()).collect();
+    while asked < expected && differences.len() < 20 {
+        let questions: Vec<Question> =
+            (0..BATCH.min(expected - asked)).map(|_| generator.question()).collect();
         let answers = peer.ask(&questions);
         asked += questions.len();
         for (question, theirs) in questions.iter().zip(answers) {

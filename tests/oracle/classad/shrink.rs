@@ -19,13 +19,13 @@ fn refused_by(question: &Question, theirs: &str) -> RefusedBy {
 pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
     let mut best = question.clone();
     let theirs = peer.ask(std::slice::from_ref(question)).pop().unwrap_or_default();
-    let wanted = refused_by(question, &theirs);
+    let expected = refused_by(question, &theirs);
     let mut progress = true;
     while progress {
         progress = false;
         if best.target.is_some() {
             let without = Question { target: None, ..best.clone() };
-            if let Some(found) = first_that_differs(peer, vec![without], wanted) {
+            if let Some(found) = first_that_differs(peer, vec![without], expected) {
                 best = found;
                 progress = true;
             }
@@ -34,12 +34,12 @@ pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
         let replace_my = |best: &Question, my: String| Question { my, ..best.clone() };
         let replace_target =
             |best: &Question, target: String| Question { target: Some(target), ..best.clone() };
-        progress |= shrink_text(peer, wanted, &mut best, |question| question.text.clone(), replace_text);
-        progress |= shrink_text(peer, wanted, &mut best, |question| question.my.clone(), replace_my);
+        progress |= shrink_text(peer, expected, &mut best, |question| question.text.clone(), replace_text);
+        progress |= shrink_text(peer, expected, &mut best, |question| question.my.clone(), replace_my);
         if best.target.is_some() {
             progress |= shrink_text(
                 peer,
-                wanted,
+                expected,
                 &mut best,
                 |question| question.target.clone().unwrap_or_default(),
                 replace_target,
@@ -51,7 +51,7 @@ pub(crate) fn smallest(peer: &mut Peer, question: &Question) -> Question {
 
 fn shrink_text(
     peer: &mut Peer,
-    wanted: RefusedBy,
+    expected: RefusedBy,
     best: &mut Question,
     text: impl Fn(&Question) -> String,
     replace: impl Fn(&Question, String) -> Question,
@@ -71,7 +71,7 @@ fn shrink_text(
             })
             .map(|cut| replace(best, cut))
             .collect();
-        match first_that_differs(peer, candidates, wanted) {
+        match first_that_differs(peer, candidates, expected) {
             Some(found) => {
                 *best = found;
                 any = true;
@@ -86,13 +86,13 @@ fn shrink_text(
     any
 }
 
-fn first_that_differs(peer: &mut Peer, candidates: Vec<Question>, wanted: RefusedBy) -> Option<Question> {
+fn first_that_differs(peer: &mut Peer, candidates: Vec<Question>, expected: RefusedBy) -> Option<Question> {
     for batch in candidates.chunks(100) {
         let answers = peer.ask(batch);
         let found = batch.iter().zip(answers).find(|(question, theirs)| {
             ours::answer(question) != *theirs
                 && explained(question, theirs).is_none()
-                && refused_by(question, theirs) == wanted
+                && refused_by(question, theirs) == expected
         });
         if let Some((question, _)) = found {
             return Some(question.clone());

@@ -90,7 +90,7 @@ fn random_configurations_have_the_values_of_the_reference() {
         println!("skipped: no Python with the module htcondor2 (set HTC_PYTHON)");
         return;
     };
-    let wanted = crate::number("HTC_ORACLE_CONFIGS").unwrap_or(300) as usize;
+    let expected = crate::number("HTC_ORACLE_CONFIGS").unwrap_or(300) as usize;
     let seed = crate::number("HTC_ORACLE_SEED").unwrap_or(1);
     let mut random = Random::new(seed);
     let directory = tempfile::tempdir().unwrap();
@@ -105,8 +105,8 @@ fn random_configurations_have_the_values_of_the_reference() {
         peer.exchange(&question).expect("the reference answers")
     };
     let (mut compared, mut refused, mut crashed, mut differences) = (0, 0, 0, Vec::new());
-    while compared < wanted && differences.len() < 10 {
-        let texts: Vec<String> = (0..BATCH.min(wanted - compared))
+    while compared < expected && differences.len() < 10 {
+        let texts: Vec<String> = (0..BATCH.min(expected - compared))
             .map(|_| generate::Generator::configuration(&mut random))
             .collect();
         let theirs = ask(&texts);

@@ -28,16 +28,16 @@ pub fn compare(
     findings: &mut Findings<'_>,
 ) {
     // For pools, the calls of plugins and runtimes are recorded, but not earlier queries of them.
-    let wanted = |call: &Call| {
+    let expected = |call: &Call| {
         let asks = call.argv.get(1).is_some_and(|word| word == "-classad");
         !case.in_iwd || (!asks && case.calls.iter().any(|then| then.name == call.name))
     };
-    let calls: &[Call] = &calls.iter().filter(|call| wanted(call)).cloned().collect::<Vec<_>>();
+    let calls: &[Call] = &calls.iter().filter(|call| expected(call)).cloned().collect::<Vec<_>>();
     let place = case.name.as_str();
     if case.run.exit != played.exit {
-        let why = played.stderr.lines().next().unwrap_or_default();
+        let reason = played.stderr.lines().next().unwrap_or_default();
         let ends = |end: String| BTreeMap::from([("status".to_owned(), end)]);
-        let ours = format!("{} ({why})", played.exit);
+        let ours = format!("{} ({reason})", played.exit);
         findings.maps(place, "exit", &ends(case.run.exit.clone()), &ends(ours));
     }
     // A starter that its recorder killed ran its job forever or not at all; the number of calls is random.
@@ -144,8 +144,8 @@ fn files(case: &Case, fixture: &Fixture, findings: &mut Findings<'_>) {
 /// Compares modes and owners of the files in iwd/, state/ and EXECUTE afterwards.
 fn modes(case: &Case, Listings { before, after }: &Listings, findings: &mut Findings<'_>) {
     let of = |listing: &Listing, top: &[&str]| -> BTreeMap<String, String> {
-        let wanted = |name: &str| top.iter().any(|top| name.starts_with(&format!("{top}/")));
-        listing.iter().filter(|(name, _)| wanted(name)).cloned().collect()
+        let expected = |name: &str| top.iter().any(|top| name.starts_with(&format!("{top}/")));
+        listing.iter().filter(|(name, _)| expected(name)).cloned().collect()
     };
     let recorded = |entries: &[LayoutEntry]| -> BTreeMap<String, String> {
         let real = entries.iter().filter(|entry| !entry.path.is_empty() && !entry.path.ends_with(".."));

@@ -9,12 +9,12 @@ use super::super::normalise;
 /// transfer, because it does not always get that far.
 pub fn events(text: &str) -> BTreeMap<String, String> {
     let all: Vec<&str> = text.split("...\n").filter(|event| !event.trim().is_empty()).collect();
-    let ran = all.iter().any(|event| event.starts_with("001 "));
+    let run = all.iter().any(|event| event.starts_with("001 "));
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut events = BTreeMap::new();
     for event in all {
         let number = event.get(..3).unwrap_or_default();
-        if number == "006" || (!ran && event.contains("Finished transferring output files")) {
+        if number == "006" || (!run && event.contains("Finished transferring output files")) {
             continue;
         }
         let count = counts.entry(number.to_owned()).or_default();

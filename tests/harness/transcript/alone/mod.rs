@@ -58,8 +58,8 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
     }
     let exceptions = Exceptions::load()?;
     let only = options.case.as_deref();
-    let wanted = |case: &&Case| only.is_none_or(|only| case.name.starts_with(only));
-    let cases: Vec<&Case> = family.cases.iter().filter(wanted).collect();
+    let expected = |case: &&Case| only.is_none_or(|only| case.name.starts_with(only));
+    let cases: Vec<&Case> = family.cases.iter().filter(expected).collect();
     let list = List::load()?;
     let (next, attempts) = (AtomicUsize::new(0), AtomicUsize::new(1));
     let done = Mutex::new(Vec::new());
@@ -80,8 +80,8 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
                         let mut findings = fresh();
                         let kept = one(&family, case, &accounts, options, &mut findings);
                         let equal = kept.is_ok() && findings.differences.is_empty();
-                        let fewer = best.as_ref().is_none_or(|(ran, best)| {
-                            ran.is_err() || findings.differences.len() < best.differences.len()
+                        let fewer = best.as_ref().is_none_or(|(run, best)| {
+                            run.is_err() || findings.differences.len() < best.differences.len()
                         });
                         if fewer {
                             best = Some((kept, findings));
@@ -111,8 +111,8 @@ pub fn replay(directory: &Path, subject: &Subject, options: &Options, outcome: &
         outcome.differences.extend(list.unknown(subject, &known));
         outcome.differences.extend(exceptions.unknown(subject, &known));
     }
-    for (name, ran, mut findings) in done {
-        match ran {
+    for (name, run, mut findings) in done {
+        match run {
             Ok(None) => {}
             Ok(Some(Kept(place))) => {
                 outcome.left_out.push(format!("{} {name}: kept in {place}", family.name))

@@ -64,6 +64,6 @@ fn made(end: &BTreeMap<String, String>, config: &str) -> Option<String> {
             let _ = writeln!(ad, "Assigned{resource} = {assigned}");
         }
     }
-    ad.extend(RUNTIMES.iter().filter(|(knob, _)| config.contains(knob)).map(|(_, says)| *says));
+    ad.extend(RUNTIMES.iter().filter(|(parameter, _)| config.contains(parameter)).map(|(_, says)| *says));
     Some(ad)
 }

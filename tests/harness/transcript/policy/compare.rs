@@ -101,7 +101,7 @@ fn states(
 pub fn tick(recording: &Recording) -> f64 {
     let number = |name: &str| {
         let mut lines = recording.config.lines().filter_map(|line| line.split_once('='));
-        let last = lines.rfind(|(knob, _)| knob.trim() == name);
+        let last = lines.rfind(|(parameter, _)| parameter.trim() == name);
         last.and_then(|(_, value)| value.trim().parse::<f64>().ok())
     };
     let interval = |name: &str, default: f64| number(name).unwrap_or(default);

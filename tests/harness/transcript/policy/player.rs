@@ -248,11 +248,11 @@ impl Player<'_> {
     /// Stores the ads at the end of a second.
     fn keep_ads(&mut self) {
         let Some(machine) = &self.machine else { return };
-        let wanted = self.recording.happenings.iter().any(|happening| {
+        let expected = self.recording.happenings.iter().any(|happening| {
             matches!(happening.what, What::Status(_))
                 && (self.tick_of(happening.at).0.abs_diff(self.now.monotonic().0)) < 8_000_000
         });
-        if !wanted {
+        if !expected {
             return;
         }
         let slots: Vec<(SlotKey, String)> =

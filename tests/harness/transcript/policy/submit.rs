@@ -22,13 +22,13 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
 
 /// Returns the defaults of a configuration.
 pub fn defaults(config: &str) -> Vec<(String, String)> {
-    let knob = |name: &str| {
+    let parameter = |name: &str| {
         let mut lines = config.lines().filter_map(|line| line.split_once('='));
-        let last = lines.rfind(|(knob, _)| knob.trim() == name);
+        let last = lines.rfind(|(parameter, _)| parameter.trim() == name);
         last.map(|(_, value)| value.trim().to_owned())
     };
     let of = |(name, known, default): (&str, &str, &str)| {
-        (name.to_owned(), knob(known).unwrap_or_else(|| default.to_owned()))
+        (name.to_owned(), parameter(known).unwrap_or_else(|| default.to_owned()))
     };
     DEFAULTS.map(of).into()
 }

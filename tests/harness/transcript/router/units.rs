@@ -181,7 +181,7 @@ impl<'a> Classifier<'a> {
         lines: &[Line<'_>],
         sets: &BTreeMap<String, (String, Option<String>)>,
     ) -> Option<(JobId, Kind)> {
-        let is = |name: &str, wanted: &str| value(sets, name) == Some(wanted);
+        let is = |name: &str, expected: &str| value(sets, name) == Some(expected);
         let mut created = lines.iter().filter(|line| line.op == "101").filter_map(|line| line.key);
         if let Some(copy) = created.rfind(|key| key.is_job()) {
             let from = value(sets, "routedfromjobid").map(|text| text.trim_matches('"').to_owned());
