@@ -158,7 +158,7 @@ fn directories_that_are_not_mounted_are_reported() {
 
 /// Creates another place with the same parameters.
 fn place_like(place: &Place) -> Place {
-    Place::new().parameter(&place.knobs)
+    Place::new().parameter(&place.parameters)
 }
 
 #[test]

@@ -434,7 +434,7 @@ fn each_end_in_each_stage_has_one_outcome_that_is_reported_once() {
             let which = format!("{end:?} at {stage:?}: {record:?}");
             assert_eq!(record.finished.len(), 1, "{which}");
             let (standing, has_ad) = record.finished[0];
-            let ran = matches!(standing, JobOutcome::RunResult(_));
+            let ran = matches!(standing, JobOutcome::Ran(_));
             assert_eq!(has_ad, ran, "{which}");
             assert_eq!(record.ends, u32::from(ran), "{which}");
             assert_eq!(record.results, u32::from(ran), "{which}");
