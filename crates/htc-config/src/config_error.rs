@@ -40,6 +40,8 @@ pub struct ConfigError {
     pub status: u8,
     /// True if no configuration is named and there is none in the usual places.
     pub is_config_missing: bool,
+    /// True if a source ends while an `if` is open.
+    pub is_endif_missing: bool,
 }
 
 impl ConfigError {

@@ -62,7 +62,7 @@ pub use expand::{ExpandError, FunctionFailure, MacroSource};
 pub use load::Config;
 pub use load_options::LoadOptions;
 pub use load_warning::{LoadWarning, LoadWarningSubject};
-pub use loader::{SkippedDefinition, UnreadSource, UnreadSourceKind};
+pub use loader::{SkippedBranch, SkippedDefinition, UnreadSource, UnreadSourceKind};
 pub use macro_definition::{
     Definition, DefinitionPlace, FoundMacro, LookupContext, MacroEntry, SourceId, SourceKind,
 };

@@ -1,6 +1,6 @@
 //! Reads a whole configuration.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::BString;
 
@@ -40,6 +40,9 @@ pub struct LoadAttempt {
     pub warnings: Vec<LoadWarning>,
     /// Errors after which reading continued.
     pub skipped_errors: Vec<ConfigError>,
+    /// Invalid statements in branches that are not taken here, if texts are kept: daemons stop at them on machines where
+    /// the branch is taken.
+    pub branch_errors: Vec<ConfigError>,
     /// Error that stopped the reading.
     pub error: Option<ConfigError>,
 }
@@ -82,6 +85,7 @@ impl Config {
             skipped,
             unread_sources,
             skipped_errors,
+            branch_errors,
             ..
         } = loader;
         let config = Config { set, context, root, local_sources, skipped, unread_sources };
@@ -96,8 +100,34 @@ impl Config {
             hint: failure.hint,
             status: failure.status,
             is_config_missing: failure.is_config_missing,
+            is_endif_missing: failure.is_endif_missing,
         });
-        LoadAttempt { config, warnings, skipped_errors, error }
+        LoadAttempt { config, warnings, skipped_errors, branch_errors, error }
+    }
+
+    /// Returns a copy in which definitions of branches that are not taken here are in effect: of each name the one after the
+    /// first `round` ones. `None` if there are no more.
+    pub fn with_skipped_definitions(&self, round: usize) -> Option<(Config, Vec<&SkippedDefinition>)> {
+        let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+        let is_of_round = |skipped: &&SkippedDefinition| {
+            let count = counts.entry(skipped.name.to_ascii_lowercase()).or_default();
+            *count += 1;
+            *count == round + 1
+        };
+        let checkable = self.skipped.iter().filter(|skipped| skipped.is_checkable());
+        let chosen: Vec<&SkippedDefinition> = checkable.filter(is_of_round).collect();
+        if chosen.is_empty() {
+            return None;
+        }
+        let mut set = self.set.clone();
+        for skipped in &chosen {
+            set.insert(&skipped.name, skipped.value.clone(), skipped.place);
+        }
+        let skipped = Vec::new();
+        let local_sources = self.local_sources.clone();
+        let (context, root) = (self.context.clone(), self.root.clone());
+        let unread_sources = self.unread_sources.clone();
+        Some((Config { set, context, root, local_sources, skipped, unread_sources }, chosen))
     }
 
     /// Returns true if ClassAds are read and evaluated in strict mode with this configuration

@@ -53,6 +53,19 @@ pub struct SkippedDefinition {
     pub place: DefinitionPlace,
     /// The `if`, `elif` or `else` line that disables it, and its number.
     pub condition: (BString, u32),
+    /// Other machines for which the definition counts.
+    pub branch: SkippedBranch,
+    /// True if the value is complete: it neither extends an earlier one nor is on further lines.
+    pub is_complete: bool,
+}
+
+/// Kind of a branch that is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkippedBranch {
+    /// Its condition may be true on other machines.
+    OfOtherMachines,
+    /// Its condition is the same on all machines of one version: `if false`, `if version > 25`.
+    OfNoMachine,
 }
 
 /// Reason why a template could not be applied.
@@ -101,6 +114,8 @@ pub(crate) struct LoadFailure {
     pub(crate) status: u8,
     /// True if there is no root file.
     pub(crate) is_config_missing: bool,
+    /// True if the source ends while an `if` is open.
+    pub(crate) is_endif_missing: bool,
     /// Reason why a template failed, for the template that uses it.
     pub(crate) template: TemplateFailure,
 }
@@ -114,6 +129,7 @@ impl LoadFailure {
             hint: None,
             status: 1,
             is_config_missing: false,
+            is_endif_missing: false,
             template: TemplateFailure::AlreadyReported,
         }
     }
@@ -159,6 +175,7 @@ pub(crate) struct Loader<'a> {
     pub(crate) skipped: Vec<SkippedDefinition>,
     pub(crate) unread_sources: Vec<UnreadSource>,
     pub(crate) skipped_errors: Vec<ConfigError>,
+    pub(crate) branch_errors: Vec<ConfigError>,
 }
 
 /// Number of errors after which reading stops, because the text is probably not a configuration.
@@ -190,6 +207,7 @@ impl<'a> Loader<'a> {
             skipped: Vec::new(),
             unread_sources: Vec::new(),
             skipped_errors: Vec::new(),
+            branch_errors: Vec::new(),
         }
     }
 
@@ -214,6 +232,7 @@ impl<'a> Loader<'a> {
             hint: failure.hint,
             status: failure.status,
             is_config_missing: failure.is_config_missing,
+            is_endif_missing: failure.is_endif_missing,
         });
         Ok(())
     }

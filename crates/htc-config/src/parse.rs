@@ -3,6 +3,8 @@
 
 mod frame;
 mod includes;
+mod open_conditions;
+mod skipped_lines;
 mod templates;
 
 pub(crate) use templates::TemplateUse;
@@ -12,10 +14,11 @@ use std::borrow::Cow;
 use bstr::{BStr, BString};
 
 use self::frame::SourceFrame;
+use self::open_conditions::OpenConditions;
 use crate::condition::{IfError, IfStack, split_if_keyword};
 use crate::lines::{CommentMode, LogicalLine, LogicalLines};
 use crate::load_warning::LoadWarningSubject;
-use crate::loader::{LoadFailure, Loader, MacroSetLookup, SkippedDefinition};
+use crate::loader::{LoadFailure, Loader, MacroSetLookup};
 use crate::macro_definition::SourceId;
 use crate::statement::{self, LineWithoutOperator, SplitLine, StatementKeyword, StatementOperator};
 use htc_base::text::space::is_space;
@@ -47,7 +50,8 @@ impl Loader<'_> {
             text,
             depth,
             ifs: IfStack::new(),
-            conditions: Vec::new(),
+            conditions: OpenConditions::default(),
+            skipped_block: None,
             strict: false,
             warn_colon: true,
         };
@@ -61,6 +65,9 @@ impl Loader<'_> {
                     b"#opt:oldcomment" => lines.set_comment_mode(CommentMode::Old),
                     b"#opt:newcomment" => lines.set_comment_mode(CommentMode::New),
                     b"#opt:strict" => frame.strict = true,
+                    b"#endif" if !frame.ifs.is_empty() => {
+                        frame.conditions.add_misspelt_end(line.locate(0, text.len()), false);
+                    }
                     _ => {}
                 }
                 continue;
@@ -110,21 +117,39 @@ impl Loader<'_> {
             let hint = format!("end the block of {name} with a line that is exactly '@{tag}'");
             LoadFailure::new(last).with_location(self.span_location(frame, opened_at)).with_hint(hint)
         });
-        if frame.ifs.is_empty() {
+        // A line that is not valid and was meant as the end has been reported.
+        if frame.ifs.is_empty() || frame.conditions.has_reported_end() {
             return failure;
         }
         // The reference checks for open conditions after an unterminated block as well.
         self.push_error_line(format!("Config source Error \"{source_name}\", Line {last}: "));
-        let unended = failure.unwrap_or_else(|| {
-            let failure = LoadFailure::new(last);
-            match frame.conditions.last() {
-                Some((condition, line)) => {
-                    failure.with_hint(format!("'{condition}' of line {line} is still open"))
-                }
-                None => failure,
-            }
-        });
+        let mut unended = failure.unwrap_or_else(|| self.missing_endif(frame, last));
+        unended.is_endif_missing = true;
         Some(unended.with_reason("endif(s) not found before end-of-file"))
+    }
+
+    /// Returns the failure for an `if` that is open at the end of a source, at the line that was meant to end it, or else at the
+    /// `if`.
+    fn missing_endif(&mut self, frame: &SourceFrame<'_>, last: u32) -> LoadFailure {
+        let failure = LoadFailure::new(last);
+        if let Some(end) = frame.conditions.misspelt_end() {
+            let place = self.span_location(frame, end);
+            self.branch_errors.retain(|error| {
+                error
+                    .place
+                    .as_ref()
+                    .is_none_or(|other| (other.source, other.line) != (place.source, place.line))
+            });
+            return failure.with_location(place).with_hint(WRITE_ENDIF);
+        }
+        match frame.conditions.left_open() {
+            Some(open) => {
+                let (condition, line) = &open.branch;
+                failure.with_location(self.span_location(frame, open.opened_at))
+                    .with_hint(format!("'{condition}' of line {line} is still open"))
+            }
+            None => failure,
+        }
     }
 
     /// Continues after an invalid statement. If the statement opens a block or an `if`, it is opened nevertheless, so
@@ -138,8 +163,11 @@ impl Loader<'_> {
         let text: &[u8] = &line.text;
         if let Some(("if", _)) = split_if_keyword(text.strip_prefix(b":").unwrap_or(text)) {
             frame.ifs.push_assumed_true();
-            frame.conditions.push((text.into(), line.line));
+            frame.open_condition(line, text);
             return;
+        }
+        if !frame.ifs.is_empty() && is_misspelt_endif(text) {
+            frame.conditions.add_misspelt_end(line.locate(0, text.len()), true);
         }
         if let Ok(split) = statement::split_line(text)
             && split.operator == StatementOperator::Here
@@ -249,37 +277,11 @@ impl Loader<'_> {
             return Err(failure);
         }
         match keyword {
-            "if" => frame.conditions.push((text.into(), line.line)),
-            "endif" => {
-                frame.conditions.pop();
-            }
-            _ => {
-                if let Some(last) = frame.conditions.last_mut() {
-                    *last = (text.into(), line.line);
-                }
-            }
+            "if" => frame.open_condition(line, text),
+            "endif" => frame.close_condition(line),
+            _ => frame.conditions.begin_branch(text, line.line),
         }
         Ok(true)
-    }
-
-    /// Records a definition in a branch that is not taken.
-    fn record_skipped(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, text: &[u8]) {
-        if !self.options.keep_texts {
-            return;
-        }
-        let Ok(split) = statement::split_line(text) else {
-            return;
-        };
-        if statement::statement_keyword(&split).is_none() && statement::is_valid_name(split.name) {
-            let place = frame.place(line.line, line.locate(0, 0).start);
-            let condition = frame.conditions.last().cloned().unwrap_or_default();
-            self.skipped.push(SkippedDefinition {
-                name: split.name.into(),
-                value: split.value.into(),
-                place,
-                condition,
-            });
-        }
     }
 
     /// Processes `NAME : value`, which is `NAME = value` with a warning or, with `#opt:strict`, an error.
@@ -363,6 +365,14 @@ impl Loader<'_> {
     }
 }
 
+const WRITE_ENDIF: &str = "write 'endif'";
+
+/// True for a line that ends an `if` in other languages.
+pub fn is_misspelt_endif(text: &[u8]) -> bool {
+    let words = ["fi", "end", "end if", "end-if", "endif;", "endif:", "end_if", "endfi"];
+    words.iter().any(|known| caseless::eq(text.trim_ascii(), known.as_bytes()))
+}
+
 /// Returns a hint about a line without operator.
 fn missing_operator_hint(text: &[u8]) -> String {
     let word = text.split(|&b| is_space(b)).next().unwrap_or_default();
@@ -373,9 +383,8 @@ fn missing_operator_hint(text: &[u8]) -> String {
     if is_word("elseif") || is_word("elsif") {
         return "write 'elif CONDITION'".into();
     }
-    if ["fi", "end", "end if", "endif;"].iter().any(|known| caseless::eq(text.trim_ascii(), known.as_bytes()))
-    {
-        return "write 'endif'".into();
+    if is_misspelt_endif(text) {
+        return WRITE_ENDIF.into();
     }
     if is_word("ifdef") || is_word("ifndef") {
         let name = BStr::new(text[word.len()..].trim_ascii());

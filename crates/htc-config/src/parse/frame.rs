@@ -1,13 +1,13 @@
 //! State while one source is read, and places in it.
 
-use bstr::BString;
-
 use crate::condition::IfStack;
 use crate::config_error::ErrorLocation;
 use crate::expand::ExpandError;
 use crate::lines::LogicalLine;
 use crate::loader::{LoadFailure, Loader};
 use crate::macro_definition::{DefinitionPlace, SourceId};
+use crate::parse::open_conditions::OpenConditions;
+use bstr::BString;
 use htc_base::text::Span;
 
 /// State while one source is read.
@@ -16,8 +16,10 @@ pub(super) struct SourceFrame<'t> {
     pub(super) text: &'t [u8],
     pub(super) depth: u32,
     pub(super) ifs: IfStack,
-    /// The open `if` lines, for messages.
-    pub(super) conditions: Vec<(BString, u32)>,
+    /// The lines of the open `if`s, for messages.
+    pub(super) conditions: OpenConditions,
+    /// Tag that ends the block `NAME @=TAG` in a branch that is not taken.
+    pub(super) skipped_block: Option<BString>,
     pub(super) strict: bool,
     pub(super) warn_colon: bool,
 }
@@ -25,6 +27,25 @@ pub(super) struct SourceFrame<'t> {
 impl SourceFrame<'_> {
     pub(super) fn place(&self, line: u32, offset: u32) -> DefinitionPlace {
         DefinitionPlace { source: self.source, line: Some(line), template: None, offset }
+    }
+
+    /// Adds an `if`; `text` is that of its line.
+    pub(super) fn open_condition(&mut self, line: &LogicalLine<'_>, text: &[u8]) {
+        let opened_at = line.locate(0, line.text.len());
+        let indentation = self.indentation(opened_at);
+        self.conditions.open((text, line.line), opened_at, indentation);
+    }
+
+    /// Removes the innermost `if` at an `endif`.
+    pub(super) fn close_condition(&mut self, line: &LogicalLine<'_>) {
+        let indentation = self.indentation(line.locate(0, 0));
+        self.conditions.close(indentation);
+    }
+
+    /// Returns the number of characters before a place in its line.
+    fn indentation(&self, place: Span) -> usize {
+        let start = (place.start as usize).min(self.text.len());
+        start - memchr::memrchr(b'\n', &self.text[..start]).map_or(0, |newline| newline + 1)
     }
 }
 

@@ -35,6 +35,10 @@ pub struct LintSubject<'a> {
     pub used_by: Vec<PathBuf>,
     /// False if sources that were not read may use a macro. Unused macros are then not reported.
     pub reports_unused_macros: bool,
+    /// False if other files of the configuration, which are not known, may define attributes.
+    pub is_complete: bool,
+    /// Names in lower case to which the check is limited, or `None` if it is not.
+    pub only_names: Option<FxHashSet<Vec<u8>>>,
     /// False if the environment was not read. It may set any parameter.
     pub reads_environment: bool,
     set_names: OnceCell<SimilarNames<&'a [u8]>>,
@@ -61,6 +65,8 @@ impl<'a> LintSubject<'a> {
             known,
             used_by: Vec::new(),
             reports_unused_macros: true,
+            is_complete: true,
+            only_names: None,
             reads_environment: true,
             set_names: OnceCell::new(),
             names_after_prefix: OnceCell::new(),
@@ -190,7 +196,10 @@ impl<'a> LintSubject<'a> {
     /// Returns the entries from files, commands and overlays, without those that are detected or come only from
     /// templates.
     pub fn user_written_entries(&self) -> impl Iterator<Item = &'a MacroEntry> {
-        self.config.set.entries().filter(|entry| entry.current.is_user_written())
+        let is_checked = |entry: &&MacroEntry| {
+            self.only_names.as_ref().is_none_or(|names| names.contains(&entry.name.to_ascii_lowercase()))
+        };
+        self.config.set.entries().filter(|entry| entry.current.is_user_written()).filter(is_checked)
     }
 
     /// Creates a finding about a part of a definition's raw value, or about the whole value.

@@ -8,7 +8,7 @@ use super::allow_comments::AllowComments;
 use super::repeated_findings::drop_repeated_findings;
 use super::{
     LintScope, check_unread_sources, check_user_maps, fatal_error_finding, hooks, load_warnings,
-    target_version, unsupported_here,
+    skipped_branches, target_version, unsupported_here,
 };
 use crate::config as lint;
 use crate::config::LintSubject;
@@ -114,6 +114,7 @@ impl LintRequest<'_> {
         subject.reads_environment = self.options.environment;
         let mut scope = LintScope::from_attempt(attempt, self.files);
         scope.is_isolated |= !self.options.environment;
+        subject.is_complete = scope.is_complete;
         // Other files, scripts, and statements that could not be parsed may refer to any name.
         subject.reports_unused_macros = !scope.for_other_machine && attempt.skipped_errors.is_empty();
         let mut findings = match self.only_unsupported {
@@ -133,6 +134,7 @@ impl LintRequest<'_> {
         findings.extend(check_unread_sources(&subject, scope));
         if !self.only_unsupported {
             findings.extend(check_user_maps(&subject, scope));
+            skipped_branches::lint(attempt, &subject, scope, world, &mut findings);
         }
         let warnings = match self.only_unsupported {
             true => attempt.warnings.iter().collect(),

@@ -15,6 +15,7 @@ mod repeated_findings;
 mod routes;
 mod rules;
 pub mod rules_file;
+mod skipped_branches;
 mod slot_layout;
 mod slot_shares_of_version;
 mod slots;

@@ -63,7 +63,7 @@ pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
         }
     }
     join_statements_after_comments(findings);
-    drop_missing_endif(findings);
+    drop_endif_of_misspelt_if(findings);
     drop_members_of_misspelt_lists(findings);
     join_misspelt_keywords(findings);
     drop_consequences_of_references(findings);
@@ -113,26 +113,17 @@ fn join_statements_after_comments(findings: &mut Vec<Finding>) {
     findings.retain(|finding| finding.rule != LintRule::Syntax || !dropped.contains(&line_of(finding)));
 }
 
-/// Drops the error about an `if` without `endif` if another line is a misspelled `endif`.
-fn drop_missing_endif(findings: &mut Vec<Finding>) {
-    let is_end = |finding: &Finding| {
-        let text = finding.spot.as_ref().map(|spot| spot.text.trim().to_ascii_lowercase());
-        finding.rule == LintRule::Syntax
-            && text.is_some_and(|text| text.starts_with(b"end") || text == b"fi" || text == b"#endif")
-    };
-    if findings.iter().any(is_end) {
-        findings.retain(|finding| finding.rule != LintRule::Syntax || finding.spot.is_some());
-    }
-    drop_endif_of_misspelt_if(findings);
-}
-
 /// Drops the error about an `endif` without `if` if an earlier line of the source is a misspelled `if`: `ifdef X`.
 fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
     let text_of = |finding: &Finding| {
         let spot = finding.spot.as_ref().filter(|_| finding.rule == LintRule::Syntax)?;
         Some(spot.text.trim().to_ascii_lowercase())
     };
-    let is_if = |finding: &&Finding| text_of(finding).is_some_and(|text| text.starts_with(b"if"));
+    // An `else` without an `if`, too, leaves its `endif` alone.
+    let is_if = |finding: &&Finding| {
+        text_of(finding)
+            .is_some_and(|text| text.starts_with(b"if") || text == b"else" || text.starts_with(b"elif"))
+    };
     let misspelt: Vec<(u32, u32)> = findings.iter().filter(is_if).filter_map(line_of).collect();
     findings.retain(|finding| {
         let place = line_of(finding).filter(|_| text_of(finding).is_some_and(|text| text == b"endif"));
@@ -166,7 +157,9 @@ fn drop_members_of_misspelt_lists(findings: &mut Vec<Finding>) {
             })
         };
         let is_absent =
-            matches!(finding.rule, LintRule::DefinedNotNamed | LintRule::CronJob | LintRule::UnusedMacro);
+            matches!(finding.rule, LintRule::DefinedNotNamed | LintRule::CronJob | LintRule::UnusedMacro)
+                || finding.rule == LintRule::UnknownParameter
+                    && !matches!(finding.fix, Some(Advice::DidYouMean(_)));
         !is_absent || !suggested.iter().any(is_member)
     });
 }
@@ -189,12 +182,13 @@ fn join_misspelt_keywords(findings: &mut Vec<Finding>) {
     findings.retain(|finding| !is_keyword(finding) || !errors.contains(&line_of(finding)));
 }
 
-/// Joins a finding about a value that is invalid because it contains an undefined macro with the one about the macro. The
+/// Joins a finding about a value that is invalid because it contains an undefined macro, or a reference of a shell, with the one about the macro. The
 /// result has the place and the correction of the macro, and the rule of the value if that is an error: a daemon does not
 /// start, whatever the cause is.
 fn drop_consequences_of_references(findings: &mut Vec<Finding>) {
-    let is_reference =
-        |finding: &Finding| matches!(finding.rule, LintRule::MisspelledReference | LintRule::Undefined);
+    let is_reference = |finding: &Finding| {
+        matches!(finding.rule, LintRule::MisspelledReference | LintRule::Undefined | LintRule::ShellVariable)
+    };
     let is_value = |finding: &Finding| matches!(finding.rule, LintRule::BadValue | LintRule::BadExpression);
     let mut joined: Vec<(usize, LintRule, String)> = Vec::new();
     let mut dropped = FxHashSet::default();

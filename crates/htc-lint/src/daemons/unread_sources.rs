@@ -11,6 +11,7 @@ use htc_base::text::{Span, caseless, list, similar_names};
 use htc_config::finding::{Finding, Replacement};
 use htc_config::macro_definition::MacroEntry;
 use htc_config::macro_reference::{MacroFunction, next_reference};
+use htc_config::parse::is_misspelt_endif;
 use htc_config::source_location::SourceLocation;
 use htc_config::template;
 use htc_config::{ConfigError, SourceId};
@@ -32,6 +33,9 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, effec
         let fix = "write the value in place of the placeholder, or run the template engine";
         return Finding::at(LintRule::TemplateMark, spot, message, fix);
     }
+    if error.is_endif_missing && error.place.is_some() {
+        return missing_endif_finding(spot, error);
+    }
     // The parser stops at the end of a line that is not a statement.
     let spot = spot.map(|mut spot| {
         let text = spot.text.as_bytes();
@@ -47,9 +51,41 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, effec
     let problem = if problem.is_empty() { "not a valid statement".to_owned() } else { problem.join("; ") };
     let finding = Finding::at(LintRule::Syntax, spot, format!("{effect}: {problem}"), hint.map(Advice::Text));
     let replacement = finding.spot.as_ref().and_then(|spot| {
-        correct_template(spot.text.as_bytes(), spot.span).or_else(|| correct_include(spot.text.as_bytes()))
+        let line = spot.text.as_bytes();
+        correct_template(line, spot.span).or_else(|| correct_include(line)).or_else(|| correct_endif(line))
     });
     Finding { replacement, ..finding }
+}
+
+/// Returns the finding about an `if` that is open at the end of its source. Its place is the `if`, or the line that was meant to
+/// end it.
+fn missing_endif_finding(spot: Option<SourceLocation>, error: &ConfigError) -> Finding {
+    let line = spot.as_ref().map(|spot| spot.text.trim().to_vec()).unwrap_or_default();
+    let is_if = caseless::starts_with(line.trim_start_with(|c| c == ':'), b"if");
+    let message = match is_if {
+        true => "no endif closes this if before the end of the file: daemons exit",
+        false => "this line does not close the if before it: daemons exit at the end of the file",
+    };
+    let fix = match (is_if, &error.hint) {
+        (true, Some(hint)) if hint.starts_with("'el") => {
+            format!("write 'endif' after its last branch: {hint}")
+        }
+        (true, _) => "write 'endif' after its last line".to_owned(),
+        (false, _) => "write 'endif'".to_owned(),
+    };
+    let finding = Finding::at(LintRule::Syntax, spot, message.to_owned(), fix);
+    Finding { replacement: correct_endif(&line_of(&finding)), ..finding }
+}
+
+fn line_of(finding: &Finding) -> Vec<u8> {
+    finding.spot.as_ref().map(|spot| spot.text.to_vec()).unwrap_or_default()
+}
+
+/// Corrects a line that was meant to be `endif`.
+fn correct_endif(line: &[u8]) -> Option<Replacement> {
+    let start = line.len() - line.trim_start().len();
+    let span = Span::new(start, line.trim_end().len().max(start));
+    is_misspelt_endif(line).then(|| Replacement { span, text: "endif".into() })
 }
 
 /// True if a placeholder of a template engine is before the value of a statement: `{{ if .Env.HOST }}`, `SLOT_{{ n }} =
