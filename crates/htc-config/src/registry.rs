@@ -73,6 +73,12 @@ words! {
         Word => "word",
         /// Any of a few words, each of which may have an exclamation mark before it (`ULogEvent::parse_opts`).
         Words => "words",
+        /// Words that may be in double quotes (`delete_quotation_marks`).
+        QuotedWords => "quoted-words",
+        /// Groups of statistics, each with an optional colon and flags (`generic_stats_ParseConfigString`).
+        Statistics => "statistics",
+        /// Format of a time as `strftime` reads it.
+        TimeFormat => "time-format",
         /// Names of periods with their lengths: `1m:60 1h:3600` (`ParseEMAHorizonConfiguration`).
         Timespans => "timespans",
         /// Mode of a cron job.
@@ -228,7 +234,14 @@ impl RegisteredParameter {
 
     /// Returns the words of a choice, or the words that a truth value may have in addition to true and false.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
-        let has_words = matches!(self.value_type, ValueType::Word | ValueType::Words | ValueType::Boolean);
+        let has_words = matches!(
+            self.value_type,
+            ValueType::Word
+                | ValueType::Words
+                | ValueType::QuotedWords
+                | ValueType::Statistics
+                | ValueType::Boolean
+        );
         self.details.split(',').filter(move |word| has_words && !word.is_empty())
     }
 
@@ -253,8 +266,11 @@ impl RegisteredParameter {
 pub fn find(name: &[u8]) -> Option<RegisteredParameter> {
     let name = unqualified_name(name);
     let bare = strip_slot_prefix(name);
-    find_row(name, false)
-        .or_else(|| find_row(bare, bare.len() == name.len()).or_else(|| find_row(name, true)))
+    let own = find_exact_row(name);
+    if bare.len() == name.len() {
+        return own.or_else(|| find_family(name));
+    }
+    own.or_else(|| find_exact_row(bare)).or_else(|| find_family(name))
 }
 
 /// Returns the default value of a name, or `None` if it has none.
@@ -285,21 +301,25 @@ pub fn all() -> impl ExactSizeIterator<Item = RegisteredParameter> {
 /// Longest name that is compared with the patterns of families.
 const MAX_NAME_LENGTH: usize = 512;
 
-fn find_row(name: &[u8], with_families: bool) -> Option<RegisteredParameter> {
+fn find_exact_row(name: &[u8]) -> Option<RegisteredParameter> {
     if name.len() > MAX_NAME_LENGTH {
         return None;
     }
-    let exact = ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok();
-    let family = || {
-        let may_match = |family: &usize| FAMILY_ENDS[*family].may_match(name);
-        let matching = FamilyGroups::of_name(name).filter(may_match);
-        let matching = matching.map(|family| FAMILIES[family] as usize);
-        let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
-        matching
-            .filter(|index| matches_family_pattern(key(index), name))
-            .max_by_key(|index| (key(index).first() != Some(&b'*'), key(index).len(), *index))
-    };
-    exact.or_else(|| with_families.then(family).flatten()).map(parse_row)
+    ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok().map(parse_row)
+}
+
+fn find_family(name: &[u8]) -> Option<RegisteredParameter> {
+    if name.len() > MAX_NAME_LENGTH {
+        return None;
+    }
+    let may_match = |family: &usize| FAMILY_ENDS[*family].may_match(name);
+    let matching = FamilyGroups::of_name(name).filter(may_match);
+    let matching = matching.map(|family| FAMILIES[family] as usize);
+    let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
+    matching
+        .filter(|index| matches_family_pattern(key(index), name))
+        .max_by_key(|index| (key(index).first() != Some(&b'*'), key(index).len(), *index))
+        .map(parse_row)
 }
 
 /// Literal text at both ends of a pattern. Comparing it with a name is fast and excludes most names.
@@ -449,7 +469,7 @@ mod tests {
     #[test]
     fn names_of_the_defaults_table_are_registered() {
         for parameter in defaults::all() {
-            assert!(find_row(parameter.name(), false).is_some(), "{parameter:?}");
+            assert!(find_exact_row(parameter.name()).is_some(), "{parameter:?}");
         }
     }
 

@@ -1,7 +1,9 @@
 //! Checks of an expanded value against the type that the registry gives its parameter.
 
+mod debug_levels;
 mod environment;
 mod hosts;
+mod statistics;
 mod times;
 
 use std::ops::Range;
@@ -12,7 +14,9 @@ use htc_base::text::{caseless, similar_names};
 use htc_base::world::World;
 use htc_classad::regex::{Regex, RegexOptions};
 
+use self::debug_levels::DEBUG_LEVELS;
 use self::hosts::{has_bad_network, has_bad_port, is_impossible_interface, is_permission, is_port};
+use self::statistics::is_statistics_group;
 use self::times::{is_period, is_throttle, is_timespan};
 use crate::evaluate::{self, NumberResult};
 use crate::registry::{RegisteredParameter, ValueType};
@@ -82,6 +86,10 @@ pub enum ValueFault {
     Url,
     /// The value is neither a number of digits nor a percentage.
     NotRounding,
+    /// Not a group of statistics with flags, and a similar group.
+    NotStatistics(Option<&'static str>),
+    /// The format of a time has no conversion, so that each time is the same text.
+    NotTimeFormat,
 }
 
 /// Invalid part of a value.
@@ -92,67 +100,6 @@ pub struct FaultyPart {
     /// Part of the expanded value.
     pub span: Range<usize>,
 }
-
-/// Debug levels: categories and flags of log messages (`_condor_DebugCategoryNames`,
-/// `_condor_parse_merge_debug_flags`). The last ones are from earlier versions and have no effect.
-const DEBUG_LEVELS: [&str; 56] = [
-    "D_ALWAYS",
-    "D_ERROR",
-    "D_STATUS",
-    "D_ZKM",
-    "D_JOB",
-    "D_MACHINE",
-    "D_CONFIG",
-    "D_PROTOCOL",
-    "D_PRIV",
-    "D_DAEMONCORE",
-    "D_FULLDEBUG",
-    "D_SECURITY",
-    "D_COMMAND",
-    "D_MATCH",
-    "D_NETWORK",
-    "D_KEYBOARD",
-    "D_PROCFAMILY",
-    "D_IDLE",
-    "D_THREADS",
-    "D_ACCOUNTANT",
-    "D_SYSCALLS",
-    "D_CRON",
-    "D_HOSTNAME",
-    "D_PERF_TRACE",
-    "D_LOAD",
-    "D_25",
-    "D_26",
-    "D_AUDIT",
-    "D_TEST",
-    "D_STATS",
-    "D_MATERIALIZE",
-    "D_DYE",
-    "D_ALL",
-    "D_ANY",
-    "D_PID",
-    "D_FDS",
-    "D_IDENT",
-    "D_LEVEL",
-    "D_CATEGORY",
-    "D_CAT",
-    "D_SUB_SECOND",
-    "D_TIMESTAMP",
-    "D_BACKTRACE",
-    "D_FAILURE",
-    "D_EXCEPT",
-    "D_NOHEADER",
-    "D_VERBOSE",
-    "D_GENERIC",
-    "D_CKPT",
-    "D_PROC",
-    "D_NFS",
-    "D_EXPR",
-    "D_BUS",
-    "D_UPDOWN",
-    "D_XML",
-    "D_NONE",
-];
 
 /// Authentication methods (`SecMan::sec_char_to_auth_method`).
 const AUTHENTICATION_METHODS: [&str; 15] = [
@@ -216,6 +163,18 @@ pub fn check_value(parameter: &RegisteredParameter, value: &[u8], world: &dyn Wo
             let is_known = parameter.words().any(|known| caseless::eq(known.as_bytes(), word));
             (!is_known).then(|| ValueFault::UnknownWord(nearest(word, parameter.words())))
         }),
+        ValueType::QuotedWords => check_words(value, |word| {
+            let word = word.trim_with(|c| c == '"');
+            let is_known =
+                word.is_empty() || parameter.words().any(|known| caseless::eq(known.as_bytes(), word));
+            (!is_known).then(|| ValueFault::UnknownWord(nearest(word, parameter.words())))
+        }),
+        ValueType::Statistics => check_words(value, |word| {
+            let group = word.split(|byte| *byte == b':').next().unwrap_or_default();
+            (!is_statistics_group(word, parameter))
+                .then(|| ValueFault::NotStatistics(nearest(group, parameter.words())))
+        }),
+        ValueType::TimeFormat => whole((!text.contains(&b'%')).then_some(ValueFault::NotTimeFormat)),
         ValueType::Timespans => {
             check_words(value, |word| (!is_timespan(word)).then_some(ValueFault::NotTimespan))
         }
@@ -265,7 +224,9 @@ pub fn known_words(parameter: &RegisteredParameter) -> Vec<&'static str> {
         ValueType::Boolean | ValueType::LenientBoolean => {
             ["True", "False"].into_iter().chain(parameter.words()).collect()
         }
-        ValueType::Word | ValueType::Words => parameter.words().collect(),
+        ValueType::Word | ValueType::Words | ValueType::QuotedWords | ValueType::Statistics => {
+            parameter.words().collect()
+        }
         ValueType::CronMode => CRON_MODES.to_vec(),
         ValueType::DebugLevels => DEBUG_LEVELS.to_vec(),
         ValueType::SecurityLevel => vec!["REQUIRED", "PREFERRED", "OPTIONAL", "NEVER"],
@@ -396,6 +357,7 @@ fn check_words(value: &[u8], check: impl Fn(&[u8]) -> Option<ValueFault>) -> Vec
         .collect()
 }
 
+/// Checks each category, with its sign and its verbosity.
 fn check_debug_levels(value: &[u8]) -> Vec<FaultyPart> {
     let check = |span: Range<usize>| {
         // The sign and the verbosity are not parts of the name.

@@ -78,6 +78,7 @@ pub(super) fn is_permission(word: &[u8]) -> bool {
             || word.contains(&b'\\')
             || word.starts_with(b"!")
             || word.ends_with(b":") && !word.ends_with(b"::")
+            || word.ends_with(b"@")
             || word.iter().filter(|byte| **byte == b'@').count() > 1
             || slashes > 2
             || slashes == 2 && !has_mask

@@ -1,8 +1,9 @@
 //! Parameters that have no effect because of the value of another one, and limits that contradict each other.
 
 use bstr::ByteSlice;
-use htc_base::text::caseless;
+use htc_base::text::{caseless, similar_names, unqualified_name};
 use htc_classad::{Expr, ExprKind, Truth, Value};
+use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::MacroEntry;
@@ -11,7 +12,7 @@ use super::abstract_outcomes::possible_outcomes;
 use super::condition_outcomes::OutcomeSet;
 use super::expression_parts::reference_name;
 use super::lint_subject::LintSubject;
-use super::parameter_names::list_items;
+use super::parameter_names::{DAEMON_NAMES, list_items};
 
 /// Parameter that switches others off: nothing reads `dependents` while it is false or 0. A name that ends in `*`
 /// stands for all names with that beginning.
@@ -197,6 +198,7 @@ fn is_suspended_activity(part: &Expr) -> bool {
 /// Reports daemons whose controlling daemon is not in DAEMON_LIST, so that the master exits
 /// (`masterDaemon.cpp`, `daemon::SetupController`).
 fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    check_controller_names(subject, findings);
     if written_entry(subject, "DAEMON_LIST").is_none() {
         return;
     }
@@ -211,7 +213,8 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let Some(controlled) = controlled else { continue };
         let Ok(controller) = subject.view.expand_raw(&entry.name, entry.raw()) else { continue };
         let controller = controller.trim();
-        if controller.is_empty() || is_listed(controller) || !is_listed(controlled) {
+        let is_misspelt = misspelt_daemon(subject, controller).is_some();
+        if controller.is_empty() || is_listed(controller) || !is_listed(controlled) || is_misspelt {
             continue;
         }
         let message = format!(
@@ -243,6 +246,31 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let message = "HAD_USE_REPLICATION is true, but DAEMON_LIST does not contain REPLICATION".to_owned();
         let fix = "add REPLICATION to DAEMON_LIST";
         findings.push(subject.make_finding(LintRule::Contradiction, &entry.current, None, message, fix));
+    }
+}
+
+/// Returns the daemon whose misspelt name this is.
+fn misspelt_daemon(subject: &LintSubject<'_>, name: &[u8]) -> Option<&'static [u8]> {
+    let known = || DAEMON_NAMES.iter().map(|known| known.as_bytes());
+    let is_daemon = known().any(|known| caseless::eq(known, name));
+    let is_unknown = !is_daemon && !name.is_empty() && subject.view.raw_bytes(name).is_none();
+    is_unknown.then(|| similar_names::nearest(name, known())).flatten()
+}
+
+/// Reports names of controllers that are misspelt names of daemons.
+fn check_controller_names(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let entries = subject.user_written_entries().filter(|entry| {
+        let name = unqualified_name(&entry.name);
+        caseless::starts_with(name, b"MASTER_") && caseless::ends_with(name, b"_CONTROLLER")
+    });
+    for entry in entries {
+        let Ok(controller) = subject.view.expand_raw(&entry.name, entry.raw()) else { continue };
+        let controller = controller.trim();
+        let Some(near) = misspelt_daemon(subject, controller) else { continue };
+        let message = format!("{}: there is no daemon {}", entry.name, controller.as_bstr());
+        let (place, fix) = (Some((0, entry.current.raw.len())), Advice::DidYouMean(near.into()));
+        let finding = subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix);
+        findings.push(finding.replaced_by(near.as_bstr().to_string()));
     }
 }
 

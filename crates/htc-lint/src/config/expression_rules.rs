@@ -11,6 +11,7 @@ use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{self, ExpressionScope, RegisteredParameter, ValueType};
 
 use super::attribute_owners::{AttributeOwner, job_counterpart};
+use super::bare_words::find_bare_word;
 use super::comparison_rules::check_comparisons;
 use super::condition_outcomes::{MissingOutcome, find_missing_outcome};
 use super::contradictions::find_contradiction;
@@ -126,7 +127,7 @@ pub(super) fn check_meaning<'a>(
         }
     }
     if types.faults.is_empty()
-        && let Some((rule, message, fix)) = check_result(parameter, expr, set)
+        && let Some((rule, message, fix)) = check_result(parameter, value, expr, set)
     {
         report(findings, rule, value, message, fix);
     }
@@ -160,6 +161,11 @@ fn find_part_problems<'a>(
     problems.extend(find_number_after_or(expr));
     problems.extend(find_calculation_with_undefined(expr));
     problems.extend(find_compared_period(expr, entry.raw()));
+    let is_of_slot = |found: &RegisteredParameter| found.scope().is_some_and(ExpressionScope::has_my_slot);
+    if parameter.is_some_and(is_of_slot) && !has_startd_cron(subject) {
+        let is_site = |name: &[u8]| is_site_attribute(subject, name) || suggest_word(name).is_some();
+        problems.extend(find_bare_word(subject, expr, &is_site));
+    }
     if let Some(part) = find_self_reference(&entry.name, parameter, expr) {
         let part = part.unparse();
         let message = format!("{part} refers to itself: it is undefined");
@@ -546,7 +552,12 @@ fn suggest_word(name: &[u8]) -> Option<Advice> {
 }
 
 /// Checks the type of the expression's value.
-fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> Option<ReferenceProblem> {
+fn check_result(
+    parameter: &RegisteredParameter,
+    value: &BStr,
+    expr: &Expr,
+    set: TypeSet,
+) -> Option<ReferenceProblem> {
     let literal = expr.without_parentheses().as_literal();
     match parameter.value_type {
         ValueType::Condition if set.is_only_text() => {
@@ -563,7 +574,10 @@ fn check_result(parameter: &RegisteredParameter, expr: &Expr, set: TypeSet) -> O
                 }
                 None => {
                     let message = "the value is a number: every number but 0 is true".to_owned();
-                    let fix = "put parentheses around the comparison".into();
+                    let fix = match value.strip_prefix(b"+").map(|rest| rest.trim().as_bstr()) {
+                        Some(rest) => format!("write '= {rest}', or '+= {rest}' to append it").into(),
+                        None => "put parentheses around the comparison".into(),
+                    };
                     Some((LintRule::ConstantCondition, message, Some(fix)))
                 }
             }

@@ -99,6 +99,9 @@ fn list_words<'e>(
 
 /// Reports words of DAEMON_LIST for which no parameter names a program (`masterDaemon.cpp`, constructor of `daemon`).
 fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    if report_leading_plus(subject, entry, findings) {
+        return;
+    }
     for (word, part) in list_words(subject, entry) {
         let word = BStr::new(word.trim_start_with(|c| c == '+'));
         if word.is_empty() || subject.view.is_defined(&word.to_str_lossy()) {
@@ -121,15 +124,21 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
     }
 }
 
+/// Reports a list whose value begins with a plus sign: `DAEMON_LIST =+ SCHEDD`.
+fn report_leading_plus(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) -> bool {
+    let Some(rest) = entry.raw().strip_prefix(b"+ ") else { return false };
+    let message = format!("{}: the value begins with '+'", entry.name);
+    let fix = format!("write {} += {}", entry.name, rest.trim().as_bstr());
+    let finding = subject.make_finding(LintRule::NamedNotDefined, &entry.current, Some((0, 1)), message, fix);
+    findings.push(Finding { holds_in_part: true, ..finding });
+    true
+}
+
 /// Reports advertised attributes that nothing defines.
 fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
     // A latch records when an attribute of the slot changed (`ResState`, STARTD_LATCH_EXPRS).
     let is_latch = caseless::eq(unqualified_name(&entry.name), b"STARTD_LATCH_EXPRS");
-    if entry.raw().starts_with(b"+ ") {
-        let message = format!("{}: the value begins with '+'", entry.name);
-        let fix = format!("write {} += {}", entry.name, entry.raw()[1..].trim().as_bstr());
-        let place = Some((0, 1));
-        findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, place, message, fix));
+    if report_leading_plus(subject, entry, findings) {
         return;
     }
     for (word, part) in list_words(subject, entry) {
@@ -293,13 +302,22 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
 }
 
 /// True if the configuration sets a misspelling of this parameter, which another finding reports.
-fn is_misspelt_member(subject: &LintSubject<'_>, parameter: &str) -> bool {
-    let Some(near) = subject.names_set().nearest(parameter.as_bytes(), |_| true) else { return false };
-    let intended = match subject.known.classify(near) {
-        NameStatus::Unread(UnreadReason { fix: Advice::DidYouMean(intended), .. }) => intended,
-        _ => return false,
+pub(crate) fn is_misspelt_member(subject: &LintSubject<'_>, parameter: &str) -> bool {
+    let is_meant_by = |name: &[u8]| match subject.known.classify(name) {
+        NameStatus::Unread(UnreadReason { fix: Advice::DidYouMean(intended), .. }) => {
+            caseless::eq(&intended, parameter.as_bytes())
+        }
+        _ => false,
     };
-    caseless::eq(&intended, parameter.as_bytes())
+    if subject.names_set().nearest(parameter.as_bytes(), |_| true).is_some_and(|near| is_meant_by(near)) {
+        return true;
+    }
+    // Another word for the same setting: `STARTD_CRON_<JOB>_INTERVAL`.
+    let Some((member, _)) = parameter.rsplit_once('_').filter(|(member, _)| member.contains("_CRON_")) else {
+        return false;
+    };
+    let is_of_member = |name: &[u8]| caseless::starts_with(name, member.as_bytes());
+    subject.user_written_entries().any(|entry| is_of_member(&entry.name) && is_meant_by(&entry.name))
 }
 
 /// Returns the members that are defined and that no list contains.

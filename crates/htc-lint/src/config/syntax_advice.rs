@@ -98,6 +98,7 @@ fn find_invalid_part(value: &[u8], error: &ParseError, unit: Option<Unit>) -> Op
         .or_else(|| find_operator(value, at))
         .or_else(|| find_word_operator(value, at))
         .or_else(|| find_negation(value, at))
+        .or_else(|| find_percentage(value, at))
         .or_else(|| find_unit(value, at, unit))
         .or_else(|| find_sign(value, at))
 }
@@ -243,6 +244,17 @@ fn find_negation(value: &[u8], at: usize) -> Option<InvalidPart> {
     }
     let advice = PartAdvice::Words("write ! instead of not".to_owned());
     Some(InvalidPart { place: start..before.len(), advice })
+}
+
+/// Finds a percentage before the place at which the parser stopped.
+fn find_percentage(value: &[u8], at: usize) -> Option<InvalidPart> {
+    let end = value.get(..at)?.trim_end().len();
+    let number = value[..end].strip_suffix(b"%")?;
+    let is_digit = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+    let start = number.len() - number.iter().rev().take_while(is_digit).count();
+    let percent: f64 = number[start..].to_str().ok()?.parse().ok()?;
+    let advice = format!("write {}: % is the remainder of a division", percent / 100.0);
+    Some(InvalidPart { place: start..end, advice: PartAdvice::Words(advice) })
 }
 
 /// Finds a unit directly after a number, and a time of day.

@@ -1,7 +1,7 @@
 //! Values that do not have the type that their parameter requires.
 
 use bstr::{BStr, BString, ByteSlice};
-use htc_base::text::{caseless, similar_names};
+use htc_base::text::{caseless, similar_names, unqualified_name};
 use htc_config::Advice;
 use htc_config::finding::Finding;
 use htc_config::lint_rule::LintRule;
@@ -32,6 +32,15 @@ pub(super) fn check_type(
     // All items of such a list probably have the same mistake, so that one finding is enough.
     if parts.iter().any(|part| part.fault == ValueFault::NotTimespan) {
         parts.truncate(1);
+    }
+    if let Some(inner) = quoted_words(raw).filter(|_| !parts.is_empty() && has_words(parameter)) {
+        let marks = if raw.trim().starts_with(b"\"") { "quotes" } else { "brackets" };
+        let message = format!("{}: the {marks} are a part of the first and last word", entry.name);
+        let fix = Advice::Write(inner.into());
+        let place = Some((0, raw.len()));
+        let finding = subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix);
+        findings.push(replace_if_certain(finding, raw));
+        return;
     }
     if let Some((message, fix)) = find_negative_port(entry, &value) {
         let place = Some((0, raw.len()));
@@ -64,6 +73,29 @@ pub(super) fn check_type(
             _ => finding,
         });
     }
+}
+
+/// True if a value is a list of known words.
+fn has_words(parameter: &RegisteredParameter) -> bool {
+    matches!(
+        parameter.value_type,
+        ValueType::DebugLevels
+            | ValueType::AuthenticationMethods
+            | ValueType::CryptoMethods
+            | ValueType::Words
+            | ValueType::Statistics
+    )
+}
+
+/// Returns the words between the quotes or brackets of a value.
+fn quoted_words(raw: &[u8]) -> Option<&[u8]> {
+    const PAIRS: [(&[u8], &[u8]); 4] = [(b"\"", b"\""), (b"'", b"'"), (b"[", b"]"), (b"(", b")")];
+    let between = |(open, close): &(&[u8], &[u8])| {
+        let inner = raw.trim().strip_prefix(*open)?;
+        inner.strip_suffix(*close)
+    };
+    let inner = PAIRS.iter().find_map(between)?;
+    (!inner.is_empty() && !inner.contains(&b'"')).then_some(inner)
 }
 
 /// True if the part must be one of a fixed set of words.
@@ -208,7 +240,9 @@ fn describe_fault(
             (format!("'{text}' is not a valid value of {name}{}", describe_effect(name)), fix)
         }
         ValueFault::UnknownDebugLevel(near) => {
-            (format!("{name}: there is no debug level {text}: it is ignored"), did_you_mean(near))
+            let separate = || text.contains(&b';').then(|| "separate the levels by blanks or commas".into());
+            let fix = did_you_mean(near).or_else(separate);
+            (format!("{name}: there is no debug level {text}: it is ignored"), fix)
         }
         ValueFault::UnknownMethod(near) => {
             (format!("{name}: there is no authentication method {text}: it is ignored"), did_you_mean(near))
@@ -270,6 +304,19 @@ fn describe_fault(
             let fix = "write a number from 0 to 9, or a percentage: 25%".into();
             (
                 format!("{name} must be a number of digits or a percentage, not '{text}': the schedd exits"),
+                Some(fix),
+            )
+        }
+        ValueFault::NotStatistics(near) => {
+            let fix = did_you_mean(near).or_else(|| Some("write groups with flags: DC:2 SCHEDD:1R".into()));
+            (format!("{name}: '{text}' is not a group of statistics with flags: it is ignored"), fix)
+        }
+        ValueFault::NotTimeFormat => {
+            let fix = "write a format of strftime: %Y-%m-%d %H:%M:%S ".into();
+            (
+                format!(
+                    "{name}: '{text}' has no conversion with '%': each message has this text, not the time"
+                ),
                 Some(fix),
             )
         }
@@ -396,6 +443,12 @@ fn suggest_fraction(name: &[u8], number: &BStr) -> Advice {
     let range = registry::find(name).map(|found| found.range());
     let is_fraction = matches!(range, Some((_, Some(most))) if most <= 1.0);
     let percent = number.to_str().ok().and_then(|number| number.parse::<f64>().ok());
+    let detected = [("NUM_CPUS", "DETECTED_CPUS"), ("MEMORY", "DETECTED_MEMORY")]
+        .into_iter()
+        .find(|(known, _)| caseless::eq(known.as_bytes(), unqualified_name(name)));
+    if let (Some((_, detected)), Some(percent)) = (detected, percent) {
+        return format!("write $({detected}) * {}", percent / 100.0).into();
+    }
     match percent.filter(|percent| is_fraction && (0.0..=100.0).contains(percent)) {
         Some(percent) => Advice::Write(format!("{}", percent / 100.0).into()),
         None => "write a number: a percentage is not possible here".into(),

@@ -33,6 +33,34 @@ const JOB_SETTINGS: [&str; 15] = [
     "METRICS",
 ];
 
+/// Words for settings of a job that are not their names, and the names.
+const SETTING_SYNONYMS: [(&str, &str); 17] = [
+    ("EXEC", "EXECUTABLE"),
+    ("EXE", "EXECUTABLE"),
+    ("CMD", "EXECUTABLE"),
+    ("COMMAND", "EXECUTABLE"),
+    ("PROGRAM", "EXECUTABLE"),
+    ("SCRIPT", "EXECUTABLE"),
+    ("PATH", "EXECUTABLE"),
+    ("INTERVAL", "PERIOD"),
+    ("FREQUENCY", "PERIOD"),
+    ("EVERY", "PERIOD"),
+    ("ARGUMENTS", "ARGS"),
+    ("ARGUMENT", "ARGS"),
+    ("OPTIONS", "ARGS"),
+    ("ENVIRONMENT", "ENV"),
+    ("DIR", "CWD"),
+    ("DIRECTORY", "CWD"),
+    ("LOAD", "JOB_LOAD"),
+];
+
+/// Returns the setting that a word means.
+fn meant_setting(word: &[u8]) -> Option<&'static [u8]> {
+    let synonym = SETTING_SYNONYMS.iter().find(|(other, _)| caseless::eq(other.as_bytes(), word));
+    let known = JOB_SETTINGS.iter().map(|known| known.as_bytes());
+    synonym.map(|(_, setting)| setting.as_bytes()).or_else(|| similar_names::nearest(word, known))
+}
+
 /// Jobs of one manager.
 pub(super) struct CronJobNames {
     base: &'static str,
@@ -127,14 +155,13 @@ fn classify_manager_setting(
 /// Suggests the setting that an unknown setting of a job probably misspells.
 fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameStatus> {
     let base = jobs.base;
-    let known = || JOB_SETTINGS.iter().map(|known| known.as_bytes());
     let mut longest = jobs.names.iter().filter(|job| {
         caseless::starts_with(rest, job) && rest.get(job.len()) == Some(&b'_') && rest.len() > job.len() + 1
     });
     if let Some(job) = longest.by_ref().max_by_key(|job| job.len()) {
         let setting = &rest[job.len() + 1..];
         let cause = format!("a cron job has no {}", BStr::new(setting));
-        return match similar_names::nearest(setting, known()) {
+        return match meant_setting(setting) {
             Some(near) => UnreadReason::misspelled_status(cause, format!("{base}_{job}_{}", BStr::new(near))),
             None => UnreadReason::unread_status(
                 cause,
@@ -143,8 +170,7 @@ fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameSta
         };
     }
     let underscores = rest.iter().enumerate().filter(|&(at, &byte)| byte == b'_' && at > 0).map(|(at, _)| at);
-    let near =
-        underscores.filter_map(|at| Some((at, similar_names::nearest(&rest[at + 1..], known())?))).next()?;
+    let near = underscores.filter_map(|at| Some((at, meant_setting(&rest[at + 1..])?))).next()?;
     let (job, setting) = (BStr::new(&rest[..near.0]), BStr::new(&rest[near.0 + 1..]));
     let cause = format!("a cron job has no {setting}");
     UnreadReason::misspelled_status(cause, format!("{base}_{job}_{}", BStr::new(near.1)))
