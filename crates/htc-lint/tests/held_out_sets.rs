@@ -67,7 +67,7 @@ fn one_line_mistakes_are_found() {
     for number in 1..=6 {
         check_set(&format!("one-line-{number}.txt"), WHOLE, |text| format!("{text}\n"));
     }
-    for number in 10..=12 {
+    for number in 10..=13 {
         check_set(&format!("one-line-{number}.txt"), WHOLE, |text| format!("{text}\n"));
     }
     check_set("types-4.txt", WHOLE, |text| format!("{text}\n"));
@@ -78,7 +78,7 @@ fn one_line_mistakes_are_found() {
 fn one_mistake_has_one_finding() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint");
     let read = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
-    let text = [read("single-11.txt"), read("single-12.txt")].concat();
+    let text = [read("single-11.txt"), read("single-12.txt"), read("single-13.txt")].concat();
     let mut wrong = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let found = findings_in(WHOLE, &format!("{}\n", line.replace("\\n", "\n")));
@@ -128,7 +128,8 @@ fn nothing_is_found_in_the_correct_parts_of_a_set() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/lint").join(name);
         std::fs::read_to_string(path).unwrap()
     };
-    let text = ["good-8.txt", "good-families-8.txt", "good-9.txt", "good-12.txt"].map(read).concat();
+    let text =
+        ["good-8.txt", "good-families-8.txt", "good-9.txt", "good-12.txt", "good-13.txt"].map(read).concat();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         for name in [PART, WHOLE] {
             assert!(!has_finding(name, &format!("{}\n", line.replace("\\n", "\n"))), "{name}: {line}");

@@ -103,7 +103,7 @@ fn find_in_whole(expr: &Expr, world: &dyn World) -> Option<MissingOutcome> {
         return None;
     }
     let mut possible = OutcomeSet::ANY;
-    for operand in 0..condition.operands.len() {
+    for operand in (0..condition.operands.len()).filter(|operand| !condition.is_free(*operand)) {
         let of_operand = condition
             .candidate_values(operand)
             .into_iter()
@@ -146,6 +146,16 @@ struct AbstractCondition<'a> {
 }
 
 impl AbstractCondition<'_> {
+    /// True if an operand has one comparison, with a number or a string, or none: the comparison is true for some values and
+    /// false for others, so that it excludes no outcome of the condition.
+    fn is_free(&self, operand: usize) -> bool {
+        let mut own = self.comparisons.iter().filter(|comparison| comparison.operand == operand);
+        let first = own.next().is_none_or(|comparison| {
+            matches!(comparison.constant, None | Some(Value::Int(_) | Value::Real(_) | Value::Str(_)))
+        });
+        first && own.next().is_none()
+    }
+
     fn read(&mut self, expr: &Expr, depth: usize) -> ConditionTree {
         if depth > MAX_DEPTH {
             return ConditionTree::Opaque;

@@ -361,7 +361,9 @@ fn find_bracketed_list(
     parameter: Option<&RegisteredParameter>,
 ) -> Option<(Range<usize>, Vec<u8>)> {
     let is_list = parameter?.value_type == ValueType::List;
-    let inner = raw.trim().strip_prefix(b"[")?.strip_suffix(b"]").filter(|_| is_list)?;
+    const PAIRS: [(&[u8], &[u8]); 3] = [(b"[", b"]"), (b"(", b")"), (b"{", b"}")];
+    let between = |(open, close): &(&[u8], &[u8])| raw.trim().strip_prefix(*open)?.strip_suffix(*close);
+    let inner = PAIRS.iter().find_map(between).filter(|_| is_list)?;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_., \t\"'".contains(byte);
     let items: Vec<u8> = inner.iter().copied().filter(|byte| !b"\"'".contains(byte)).collect();
     (!items.trim().is_empty() && inner.iter().all(is_plain)).then(|| (0..raw.len(), items.trim().to_vec()))

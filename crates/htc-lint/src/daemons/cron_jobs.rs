@@ -4,7 +4,7 @@ use bstr::{BStr, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
-use crate::config::LintSubject;
+use crate::config::{LintSubject, is_misspelt_member};
 use htc_base::quirks::QuirkMode;
 use htc_base::text::{caseless, list, unqualified_name};
 use htc_config::Advice;
@@ -96,7 +96,8 @@ fn check_job(
         Ok(job) => job,
         Err(skipped) => {
             // A parameter that is not set here may be set in another file.
-            if scope.is_complete || entries.find(&skipped.knob).is_some() {
+            let may_be_elsewhere = !scope.is_complete && entries.find(&skipped.knob).is_none();
+            if !may_be_elsewhere && !is_misspelt_member(subject, &skipped.knob) {
                 report(&skipped.knob, format!("{}: {}: the job is never run", skipped.knob, skipped.problem));
             }
             return;
@@ -117,6 +118,9 @@ fn check_job(
             continue;
         }
         let at = if at == "METRICS" { setting(at) } else { at.to_owned() };
+        if at == setting("SLOTS") {
+            continue;
+        }
         report(&at, warning.clone());
     }
     let max_load = manager.max_load(&subject.view);
@@ -157,7 +161,11 @@ fn check_numbers(
     if let Some((entry, value)) = value_of("SLOTS") {
         let is_number = |item: &&[u8]| item.iter().all(u8::is_ascii_digit);
         if let Some(item) = list::split(&value).find(|item| !is_number(item)) {
-            let message = format!("{}: '{}' is not the number of a slot", entry.name, BStr::new(item));
+            let message = format!(
+                "{}: '{}' is not the number of a slot, so the job's attributes are those of all slots",
+                entry.name,
+                BStr::new(item)
+            );
             report(entry, message, "write numbers with commas between them");
         }
     }

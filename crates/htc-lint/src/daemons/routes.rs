@@ -114,7 +114,9 @@ impl RouteCheck<'_, '_> {
             let fix = "write VANILLA, GRID, SCHEDULER or LOCAL";
             findings.push(self.make_finding(LintRule::Universe, place, message, Some(fix)));
         }
-        if self.is_complete && matches!(loaded, Err(RouteError::NoRequirements)) {
+        // A macro called REQUIREMENTS is reported where it is set.
+        let has_macro = find_macro_value(self.entry.raw(), "REQUIREMENTS").is_some();
+        if self.is_complete && !has_macro && matches!(loaded, Err(RouteError::NoRequirements)) {
             let message = format!(
                 "route {shown} is left out: it has no REQUIREMENTS, and JOB_ROUTER_SOURCE_JOB_CONSTRAINT is not set"
             );

@@ -186,9 +186,14 @@ fn check_shares(
                         Some(fix) => Some(fix),
                         None => continue,
                     },
+                    _ if item.trim_end().ends_with(':') => Some("write '=' in place of ':'".into()),
                     _ => None,
                 };
                 report(place, format!("{}: {error}; no slot of the type is created", entry.name), fix);
+                // The number after the colon is an item of its own.
+                if item.trim_end().ends_with(':') {
+                    break;
+                }
             }
             Ok(shares) => {
                 let Some((resource, percent)) = oversubscribed_resource(&shares, count, has_separate_disks)
