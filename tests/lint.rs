@@ -632,3 +632,73 @@ fn known_attributes_of_job_ads_are_not_misspelled() {
     let output = place.lint(&["--ads", "job.ad"]);
     assert_eq!(output.out.matches("no daemon reads").count(), 1, "{}", output.out);
 }
+
+/// Configuration with a mistake in a job transform, one in a route, and one elsewhere.
+const ROUTER_CONFIG: &str = "NUM_CPUS = four\nJOB_TRANSFORM_NAMES = T\nJOB_TRANSFORM_T @=end\n  SET A 1\n  UNIVERS vanilla\n@end\n\
+    JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=end\n  REQUIREMENTS Owner == \"x\"\n  UNIVERSE vanila\n@end\n";
+
+#[test]
+fn named_routes_and_transforms_have_places_in_their_file() {
+    let place = Place::new(&[("c", ROUTER_CONFIG)]);
+    let found = |words: &[&str]| -> Vec<(String, u64, u64)> {
+        let words = [&["lint", "--config-file", "c", "--format", "jsonl"], words].concat();
+        let LintRun { out, .. } = place.run(ROUTER_TRANSLATE, &words, "");
+        let record = |line: &str| {
+            let value: Value = serde_json::from_str(line).expect("JSON");
+            let number = |key: &str| value[key].as_u64().expect("a number");
+            (value["file"].as_str().expect("a file").to_owned(), number("line"), number("column"))
+        };
+        out.lines().map(record).collect()
+    };
+    assert_eq!(found(&["--job-transforms", "T"]), [("c".to_owned(), 5, 3)]);
+    assert_eq!(found(&["--route", "r"]), [("c".to_owned(), 10, 12)]);
+    assert_eq!(found(&["--route", "R", "--job-transforms", "T"]).len(), 2);
+    let words = ["lint", "--config-file", "c", "--job-transforms", "T", "--format", "sarif"];
+    let log: Value = serde_json::from_str(&place.run(ROUTER_TRANSLATE, &words, "").out).expect("JSON");
+    let location = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "c", "{log}");
+    assert_eq!(location["region"]["startLine"], 5, "{log}");
+    let absent = place.run(ROUTER_TRANSLATE, &["lint", "--config-file", "c", "--job-transforms", "T,U"], "");
+    assert_eq!(absent.status, 3, "{}", absent.err);
+    assert!(absent.err.contains("JOB_TRANSFORM_U is not defined"), "{}", absent.err);
+}
+
+#[test]
+fn named_routes_and_transforms_are_corrected_in_their_file() {
+    let place = Place::new(&[("c", ROUTER_CONFIG)]);
+    let run =
+        |words: &[&str]| place.run(ROUTER_TRANSLATE, &[&["lint", "--config-file", "c"], words].concat(), "");
+    let diff = run(&["--job-transforms", "T", "--diff"]).out;
+    assert!(diff.contains("\n-  UNIVERS vanilla\n+  UNIVERSE vanilla\n"), "{diff}");
+    assert_eq!(place.text("c"), ROUTER_CONFIG);
+    let fixed = run(&["--job-transforms", "T", "--fix"]);
+    assert_eq!(fixed.status, 0, "{}{}", fixed.out, fixed.err);
+    assert_eq!(place.text("c"), ROUTER_CONFIG.replace("UNIVERS vanilla", "UNIVERSE vanilla"));
+    run(&["--route", "R", "--fix"]);
+    assert!(place.text("c").contains("UNIVERSE VANILLA\n"), "{}", place.text("c"));
+    assert!(place.text("c").starts_with("NUM_CPUS = four\n"));
+}
+
+#[test]
+fn an_open_if_is_reported_where_it_is() {
+    let outer = "if true\n  A = 1\n  if defined B\n    C = $(A)\nendif\nD = $(C)\n";
+    for (text, line) in [
+        ("A = 1\nif defined A\nSTART = $(A) > 0\n", 2),
+        (outer, 3),
+        ("if defined B\nif defined C\nendif\nelse\nSTART = true\n", 1),
+        ("if defined B\nSTART = true\nend if\n", 3),
+    ] {
+        for name in ["condor_config", "more"] {
+            let include = "include : more\n";
+            let root = if name == "more" { include } else { text };
+            let place = Place::new(&[("condor_config", root), ("more", text)]);
+            let words = ["lint", "--no-env", "--format", "jsonl", "--select", "syntax", "condor_config"];
+            let LintRun { out, err, .. } = place.run(CONFIG_DUMP, &words, "");
+            let found: Vec<Value> =
+                out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            let lines: Vec<u64> = found.iter().filter_map(|found| found["line"].as_u64()).collect();
+            assert_eq!(lines, [line], "{name}: {text}{out}{err}");
+            assert!(found[0]["file"].as_str().is_some_and(|file| file.ends_with(name)), "{out}");
+        }
+    }
+}

@@ -13,9 +13,11 @@ use crate::cli::common::{
 };
 use crate::cli::lint::{self, LintOptions, LintReport, count_text};
 use crate::config::finding::Finding;
-use crate::config::{ConfigError, LoadOptions, LookupContext};
+use crate::config::lint_rule::LintRule;
+use crate::config::{Config, ConfigError, LoadOptions, LookupContext};
 use crate::lint::daemons::rules_file::{FileLanguage, detect_language, is_file_of_ads, lint_rules_file};
 use crate::lint::daemons::{LintRequest, LintResult};
+use crate::text::{caseless, unqualified_name};
 use crate::world::{FileKind, FileTextsWorld, World};
 
 /// Request of a `lint` verb.
@@ -26,6 +28,8 @@ pub(in crate::cli) struct LintCommand<'a> {
     pub(in crate::cli) job_ad: Option<PathBuf>,
     /// True if settings that these programs do not support are reported, not mistakes.
     pub(in crate::cli) here: bool,
+    /// Parameters whose findings are printed; if empty, those of all parameters.
+    pub(in crate::cli) parameters: Vec<String>,
     /// Options for loading the configuration.
     pub(in crate::cli) options: LoadOptions,
     /// Subsystem and local name for which the configuration is read.
@@ -99,6 +103,44 @@ pub(in crate::cli) fn run(
     lint::finish(report, &recheck, request.lint, &request.output, session)
 }
 
+/// Refuses a requested parameter that the configuration does not set.
+fn refuse_absent_parameters(
+    request: &LintCommand<'_>,
+    config: &Config,
+    world: &dyn World,
+) -> anyhow::Result<()> {
+    let view = config.view(world);
+    let Some(name) = request.parameters.iter().find(|name| !view.is_defined(name)) else { return Ok(()) };
+    let old_routes = OLD_ROUTES.into_iter().find(|old| view.is_defined(old));
+    let hint = match old_routes.filter(|_| name.starts_with(ROUTE_PREFIX)) {
+        Some(old) => format!(
+            "{old} has routes of the old syntax, which HTCondor 25 no longer loads; convert them with htc-router-translate convert"
+        ),
+        None => {
+            let prefix = if name.starts_with(ROUTE_PREFIX) { ROUTE_PREFIX } else { "JOB_TRANSFORM_" };
+            format!("htc-config-dump --dump '{prefix}' lists the names that are defined")
+        }
+    };
+    Err(Problem::unreadable(format!("{name} is not defined")).hint(hint).into())
+}
+
+const ROUTE_PREFIX: &str = "JOB_ROUTER_ROUTE_";
+
+/// Parameters with routes of the old syntax.
+const OLD_ROUTES: [&str; 3] = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
+
+/// Keeps the findings about the requested parameters, and those about statements at which daemons stop.
+fn keep_requested(request: &LintCommand<'_>, findings: &mut Vec<Finding>) {
+    if request.parameters.is_empty() {
+        return;
+    }
+    findings.retain(|finding| {
+        let name = unqualified_name(&finding.name);
+        finding.rule == LintRule::Syntax
+            || request.parameters.iter().any(|wanted| caseless::eq(wanted.as_bytes(), name))
+    });
+}
+
 /// Checks configurations or rules files again after their contents have changed. Returns `None` for a job ad, or if a
 /// file can no longer be read.
 fn lint_again(request: &LintCommand<'_>, world: &dyn World) -> Option<Vec<Finding>> {
@@ -114,6 +156,7 @@ fn lint_again(request: &LintCommand<'_>, world: &dyn World) -> Option<Vec<Findin
         let files: Vec<PathBuf> = files.iter().map(|file| path_to_open(file)).collect();
         findings.extend(request_of(request, &files).lint_config(world).ok()?.findings);
     }
+    keep_requested(request, &mut findings);
     Some(findings)
 }
 
@@ -391,14 +434,22 @@ fn lint_config(
     session: &ProgramContext,
 ) -> anyhow::Result<LintReport> {
     let files: Vec<PathBuf> = files.iter().map(|file| path_to_open(file)).collect();
-    let result = request_of(request, &files).lint_config(world).map_err(|error| config_problem(&error))?;
+    let lint = request_of(request, &files);
+    let mut attempt = lint.load(world);
+    refuse_absent_parameters(request, &attempt.config, world)?;
+    let result = lint.lint_attempt(&mut attempt, world).map_err(|error| config_problem(&error))?;
     for warning in result.warnings.iter().take(MAX_WARNINGS) {
         session.warn(warning);
     }
     if result.warnings.len() > MAX_WARNINGS {
         session.warn(&format!("the first {MAX_WARNINGS} of {} warnings are shown", result.warnings.len()));
     }
-    let LintResult { findings, source_count, setting_count, is_partial, absent_programs, .. } = result;
+    let LintResult { mut findings, source_count, setting_count, is_partial, absent_programs, .. } = result;
+    if !request.parameters.is_empty() {
+        keep_requested(request, &mut findings);
+        let read = format!("{} read", count_text(request.parameters.len(), "transform"));
+        return Ok(LintReport { findings, read });
+    }
     let read =
         format!("{} and {} read", count_text(source_count, "source"), count_text(setting_count, "setting"));
     let partial = if is_partial {

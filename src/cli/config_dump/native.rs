@@ -49,6 +49,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
             options.commands = CommandPolicy::Skipped;
         }
         let request = lint::LintCommand {
+            parameters: Vec::new(),
             files: files.clone(),
             job_ad: job_ad.clone(),
             here: *here,

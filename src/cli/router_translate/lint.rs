@@ -42,6 +42,9 @@ pub(super) fn run(arguments: &LintArguments, program: &ProgramContext) -> anyhow
     }
     // Each file is read once, because a pipe cannot be read again.
     let texts = FileTexts::read(&arguments.files, &RealWorld::new())?;
+    if arguments.rules.needs_config() && arguments.rules.rules.is_empty() && arguments.files.is_empty() {
+        return lint_parameters(arguments, &texts, program);
+    }
     match arguments.config_files(&texts) {
         Some(files) => lint_configuration(arguments, files, &texts, program),
         None => lint_rules(arguments, &texts, program),
@@ -74,12 +77,37 @@ fn lint_configuration(
         files,
         job_ad: None,
         here: false,
+        parameters: Vec::new(),
         options: LoadOptions {
             keep_texts: true,
             keep_defaults: true,
             ..arguments.config.load_options(commands)
         },
         who: LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() },
+        lint: &arguments.lint,
+        output: arguments.output,
+        redact: false,
+    };
+    config_lint::run(&request, &texts.world(&RealWorld::new()), program)
+}
+
+/// Checks routes and job transforms of the configuration as `htc-config-dump lint` does.
+fn lint_parameters(
+    arguments: &LintArguments,
+    texts: &FileTexts,
+    program: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let request = config_lint::LintCommand {
+        files: Vec::new(),
+        job_ad: None,
+        here: false,
+        parameters: arguments.rules.parameter_names(),
+        options: LoadOptions {
+            keep_texts: true,
+            keep_defaults: true,
+            ..arguments.config.load_options(CommandPolicy::BOUNDED_RUN)
+        },
+        who: arguments.rules.reader(),
         lint: &arguments.lint,
         output: arguments.output,
         redact: false,

@@ -48,6 +48,23 @@ impl RulesOptions {
         !self.job_transforms.is_empty() && self.rules.is_empty() && self.route.is_empty()
     }
 
+    /// Returns the daemon whose configuration is read. Job transforms are read as the schedd reads its configuration; if rules or
+    /// routes are named too, all are read as the router does.
+    pub(super) fn reader(&self) -> LookupContext {
+        let subsystem = if self.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
+        LookupContext { subsystem: subsystem.into(), ..LookupContext::default() }
+    }
+
+    /// Returns the parameters that hold the named transforms and routes.
+    pub(super) fn parameter_names(&self) -> Vec<String> {
+        let of_lists = |lists: &[String], prefix: &'static str| -> Vec<String> {
+            let names = lists.iter().flat_map(|list| list.split([',', ' ', '\t']));
+            names.filter(|name| !name.is_empty()).map(|name| format!("{prefix}{name}")).collect()
+        };
+        let transforms = of_lists(&self.job_transforms, "JOB_TRANSFORM_");
+        [transforms, of_lists(&self.route, "JOB_ROUTER_ROUTE_")].concat()
+    }
+
     /// True if any named rules are parameters of the configuration.
     pub(super) fn needs_config(&self) -> bool {
         [&self.job_transforms, &self.route].iter().any(|names| !names.is_empty())
@@ -74,9 +91,7 @@ pub(super) fn load_config(
     world: &dyn World,
     program: &ProgramContext,
 ) -> anyhow::Result<Option<Config>> {
-    // If only job transforms are named, the configuration is read as the schedd does, otherwise as the router does.
-    let subsystem = if rules.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
-    let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
+    let who = rules.reader();
     let load = options.load_options(CommandPolicy::BOUNDED_RUN);
     match Config::load(world, &who, &load) {
         Ok((config, warnings)) => {
