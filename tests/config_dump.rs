@@ -1297,7 +1297,7 @@ fn a_setting_that_equals_its_default_is_shown_as_set() {
     let (reason, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
     assert_eq!(status, 0);
     assert!(!reason.contains("no source sets it"), "{reason}");
-    assert!(reason.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one counts"), "{reason}");
+    assert!(reason.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one is used"), "{reason}");
     let (verbose, _, _) = place.run(["-v", "UPDATE_INTERVAL"]);
     assert!(verbose.contains("DIR/condor_config, line 3"), "{verbose}");
     place.write("condor_config", "START = True\nSTART = (Owner == \"ann\")\nSTART = True\n");

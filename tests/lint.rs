@@ -639,7 +639,7 @@ const ROUTER_CONFIG: &str = "NUM_CPUS = four\nJOB_TRANSFORM_NAMES = T\nJOB_TRANS
 
 #[test]
 fn named_routes_and_transforms_have_places_in_their_file() {
-    let place = Place::new(&[("c", ROUTER_CONFIG)]);
+    let place = WorkDirectory::new(&[("c", ROUTER_CONFIG)]);
     let found = |words: &[&str]| -> Vec<(String, u64, u64)> {
         let words = [&["lint", "--config-file", "c", "--format", "jsonl"], words].concat();
         let LintRun { out, .. } = place.run(ROUTER_TRANSLATE, &words, "");
@@ -665,7 +665,7 @@ fn named_routes_and_transforms_have_places_in_their_file() {
 
 #[test]
 fn named_routes_and_transforms_are_corrected_in_their_file() {
-    let place = Place::new(&[("c", ROUTER_CONFIG)]);
+    let place = WorkDirectory::new(&[("c", ROUTER_CONFIG)]);
     let run =
         |words: &[&str]| place.run(ROUTER_TRANSLATE, &[&["lint", "--config-file", "c"], words].concat(), "");
     let diff = run(&["--job-transforms", "T", "--diff"]).out;
@@ -691,7 +691,7 @@ fn an_open_if_is_reported_where_it_is() {
         for name in ["condor_config", "more"] {
             let include = "include : more\n";
             let root = if name == "more" { include } else { text };
-            let place = Place::new(&[("condor_config", root), ("more", text)]);
+            let place = WorkDirectory::new(&[("condor_config", root), ("more", text)]);
             let words = ["lint", "--no-env", "--format", "jsonl", "--select", "syntax", "condor_config"];
             let LintRun { out, err, .. } = place.run(CONFIG_DUMP, &words, "");
             let found: Vec<Value> =

@@ -29,7 +29,7 @@ pub(super) fn problem_from_failure(failure: &TransformFailure, status: Status) -
         }
         FailureReason::Condition(IfError::Condition { keyword, reason, .. })
             if *keyword == "if" || *reason == ConditionError::Complex => Some(
-            "25.14 accepts an expression as a condition only if its value is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
+            "HTCondor 25.14 accepts an expression as a condition only if its value is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
         ),
         FailureReason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
         _ => None,
@@ -347,7 +347,7 @@ pub(super) fn ad_to_json_line(ad: &ClassAd) -> Vec<u8> {
 }
 
 /// Returns the error for a finding of the linter, with its location.
-pub(super) fn finding_problem(
+pub(super) fn problem_from_finding(
     finding: &crate::lint::transforms::TransformFinding,
     status: Status,
 ) -> anyhow::Error {

@@ -69,7 +69,7 @@ quirks! {
     ClaimIdLineUnescaped, "claimid-line-unescaped",
         "double quotes in the ClaimId line of REPLY_FETCH are not escaped, so the line is not valid", "s01, s30a";
     BadAnswerKeepsClaim, "bad-answer-keeps-claim",
-        "output of FETCH_WORK with one bad line is dropped without a message, and an idle claim stays", "s12";
+        "output of FETCH_WORK with one bad line is dropped without a message, and an idle claim remains", "s12";
     BlankAnswerIsJob, "blank-answer-is-job",
         "output of FETCH_WORK that is only white space is accepted as a job without attributes", "s12";
     AnswerCutAccepted, "answer-cut-accepted",
@@ -141,7 +141,7 @@ quirks! {
     BackfillDead, "backfill-dead",
         "the released startd refuses BACKFILL_SYSTEM = BOINC, and a startd that runs as root could not start the client", "p10c";
     ResourceConflictStays, "resource-conflict-stays",
-        "ResourceConflict of a backfill slot stays after the conflict has ended, and a claimed static slot is counted twice",
+        "ResourceConflict of a backfill slot remains after the conflict has ended, and a claimed static slot is counted twice",
         "p48; ResMgr.cpp compute_resource_conflicts";
     ConsumptionDropsRequire, "consumption-drops-require",
         "with a consumption policy, RequireGPUs of a job is ignored", "Resource.cpp create_dslot";
@@ -240,7 +240,7 @@ quirks! {
     WrapperErrorFileIgnored, "wrapper-error-file-ignored",
         "if the starter runs as root, it does not find the wrapper's error file when the scratch directory has mode 0700", "c09; user_proc.cpp";
     SigtrapHangs, "sigtrap-hangs",
-        "the starter waits forever for a job that dies of SIGTRAP", "c08 019";
+        "the starter waits forever for a job that SIGTRAP kills", "c08 019";
     SuspendedAtExecHangs, "suspended-at-exec-hangs",
         "a soft kill does not reach a job with SuspendJobAtExec", "c12 055, 056";
     StartFailureSilent, "start-failure-silent",
@@ -248,11 +248,11 @@ quirks! {
     CheckpointExitLoops, "checkpoint-exit-loops",
         "without a shadow a checkpoint exit runs the job again at once, forever", "c06 027, c08 046";
     DeferredVacateCrashes, "deferred-vacate-crashes",
-        "if a job is vacated while it waits for its DeferralTime and JOB_EXIT is configured, the starter dies of SIGSEGV and its directory stays", "starter.cpp removeDeferredJobs, allJobsDone";
+        "if a job is vacated while it waits for its DeferralTime and JOB_EXIT is configured, the starter crashes with SIGSEGV and its directory remains", "starter.cpp removeDeferredJobs, allJobsDone";
     LocalCompletionsUncounted, "local-completions-uncounted",
         "NumJobCompletions of a local universe job is not counted, so with max_retries the job runs again forever", "jic_local_schedd.cpp; remoteresource.cpp";
     ExitReasonForSignals, "exit-reason-for-signals",
-        "JOB_EXIT gets an ExitReason only for jobs that died of a signal", "user_proc.cpp PublishUpdateAd";
+        "JOB_EXIT gets an ExitReason only for jobs that were killed by a signal", "user_proc.cpp PublishUpdateAd";
     SoftMemoryLimitNone, "soft-memory-limit-none",
         "CGROUP_MEMORY_LIMIT_POLICY = soft sets no memory limit", "vanilla_proc.cpp StartJob";
     SingularityTestRequeues, "singularity-test-requeues",
@@ -270,7 +270,7 @@ quirks! {
     AssignedEnvEdit, "assigned-env-edit",
         "ENVIRONMENT_FOR_Assigned<Res> inserts the whole id after the replacement, not only the part after the match", "c36 m04; starter.cpp";
     NoExecuteCrashes, "no-execute-crashes",
-        "the starter dies of SIGSEGV if EXECUTE is empty", "c41 019";
+        "the starter crashes with SIGSEGV if EXECUTE is empty", "c41 019";
     JobIdLowBits, "job-id-low-bits",
         "only the lower 32 bits of ClusterId and ProcId are used", "job_info_communicator.cpp";
     MemoryHoldLost, "memory-hold-lost",
@@ -292,11 +292,11 @@ quirks! {
     JobAdUnwrittenRuns, "job-ad-unwritten-runs",
         "the job runs without .job.ad and .machine.ad if there is no space for them", "c41 022";
     UnremovableScratchSilent, "unremovable-scratch-silent",
-        "files in the scratch directory that cannot be removed stay, without a message", "c41 033 to 035";
+        "files in the scratch directory that cannot be removed remain there, without a message", "c41 033 to 035";
     Docker255IsSuccess, "docker-255-is-success",
         "a container that exits with 255 is reported with exit code 0", "c21 034; docker_proc.cpp";
     DockerStartHangs, "docker-start-hangs",
-        "without a shadow, the starter and the scratch directory stay forever if the pull fails or the container cannot be created after the pull; if the image is for another CPU architecture, the starter dies of an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
+        "without a shadow, the starter and the scratch directory stay forever if the pull fails or the container cannot be created after the pull; if the image is for another CPU architecture, the starter exits with an exception", "c21 018, 033, 034, 038, c22 008, 017, 019";
     DockerCreateStatus, "docker-create-status",
         "without a shadow a failed `docker create` is treated as the job's exit with that status", "c21 026";
     DockerFailureIsEviction, "docker-failure-is-eviction",

@@ -340,7 +340,7 @@ impl MapLine<'_> {
 /// ```
 #[derive(Debug, Default)]
 pub struct UserMaps {
-    /// Configuration parameter that names the maps, or an empty text if no configuration was read.
+    /// Configuration parameter that names the maps, or an empty string if no configuration was read.
     parameter: String,
     /// Name of each map, and the map or the reason why it could not be loaded.
     maps: Vec<(BString, Result<UserMap, String>)>,

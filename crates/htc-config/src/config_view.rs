@@ -77,7 +77,7 @@ impl<'a> ConfigView<'a> {
         self.set.find(name, &self.context, self.world).map(|found| (found, name.into()))
     }
 
-    /// Returns the text before expansion. An empty text is defined, but reads as undefined.
+    /// Returns the text before expansion. An empty string is defined, but reads as undefined.
     pub fn raw(&self, name: &str) -> Option<Setting<BString>> {
         let (found, _) = self.look_up(name.as_bytes())?;
         let raw = BString::from(found.raw().into_owned());

@@ -98,7 +98,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the raw text of the default, or an empty text if the parameter has no default.
+    /// Returns the raw text of the default, or an empty string if the parameter has no default.
     pub fn default(self) -> Cow<'static, [u8]> {
         if self.subsystem {
             return unescape(self.row().field(2));

@@ -44,7 +44,7 @@ enum DetectedGroup {
 
 const GROUP_COUNT: usize = 8;
 
-/// All detected names with their groups, sorted without case.
+/// All detected names with their groups, sorted by name, ignoring case.
 const DETECTED_NAMES: [(&str, DetectedGroup); 34] = [
     ("ARCH", DetectedGroup::Kernel),
     ("CondorIsAdmin", DetectedGroup::Process),

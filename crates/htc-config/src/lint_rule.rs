@@ -125,7 +125,7 @@ lint_rules! {
         "START = \"True\""
         "START = True";
     Contradiction Warning "contradiction"
-        "Two parameters contradict each other, so that at least one of them does not do what it says."
+        "Two parameters contradict each other, so at least one of them does not do what it says."
         "UPDATE_INTERVAL = 600\nCLASSAD_LIFETIME = 300"
         "UPDATE_INTERVAL = 600\nCLASSAD_LIFETIME = 1500";
     CronJob Warning "cron-job"

@@ -122,7 +122,7 @@ pub struct Definition {
     pub name: SharedText,
     /// The value, with self references expanded.
     pub raw: SharedText,
-    /// Its place in the source.
+    /// Place of the definition in the source.
     pub place: DefinitionPlace,
     /// True if the raw value equals the default of the table.
     pub matches_default: bool,

@@ -145,7 +145,8 @@ impl Loader<'_> {
         match frame.conditions.left_open() {
             Some(open) => {
                 let (condition, line) = &open.branch;
-                failure.with_location(self.span_location(frame, open.opened_at))
+                failure
+                    .with_location(self.span_location(frame, open.opened_at))
                     .with_hint(format!("'{condition}' of line {line} is still open"))
             }
             None => failure,

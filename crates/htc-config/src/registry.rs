@@ -4,7 +4,7 @@
 //! `param_double`, `param()` followed by a parser; also for formatted names such as `MAX_%s_LOG`), or else the type in
 //! its own table. Defaults, levels of support and descriptions are found through [`RegisteredParameter`].
 //!
-//! A row is `NAME<tab>type<tab>range, words or scope<tab>daemons`, sorted by name without case; in names `*` stands for
+//! A row is `NAME<tab>type<tab>range, words or scope<tab>daemons`, sorted by name, ignoring case; in names `*` stands for
 //! any text and `#` for a number.
 
 use std::borrow::Cow;

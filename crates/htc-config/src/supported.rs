@@ -3,7 +3,7 @@
 //! There is a row for every parameter of the reference's table, for every other name that its daemons read,
 //! and for every job attribute that startd, starter, shadow and router read. `tests/supported.rs` compares the
 //! rows with what the code reads. A row is `NAME<tab>level<tab>readers<tab>behaviour in a pool<tab>neutral
-//! value`; the rows are sorted by name without case. In names `*` stands for any text and `#` for a number.
+//! value`; the rows are sorted by name, ignoring case. In names `*` stands for any text and `#` for a number.
 
 use htc_base::text::table::{
     compare_key, count_families, count_lines, family_line_numbers, line_starts, matches_family_pattern,

@@ -24,7 +24,8 @@ impl TargetVersion {
     /// All versions, oldest first.
     pub const ALL: [TargetVersion; 3] = [TargetVersion::V24_0, TargetVersion::V25_0, TargetVersion::V25_14];
 
-    /// Returns the version of a text such as `24.0` or `24.0.17`, or `None` if it is not one of these series.
+    /// Returns the version of a text such as `24.0` or `24.0.17`, or `None` if it is not in the series of
+    /// a supported version.
     pub fn from_text(text: &str) -> Option<TargetVersion> {
         let mut parts = text.trim_start_matches('v').split('.');
         let series = [parts.next()?, parts.next()?].join(".");
@@ -62,7 +63,7 @@ impl TargetVersion {
         versions.is_some_and(|versions| versions.until.is_some_and(|until| until >= self.release()))
     }
 
-    /// Returns the default of a parameter in this version if 25.14 has another one.
+    /// Returns the default of a parameter in this version if it differs from that of 25.14.
     pub fn changed_default(self, name: &[u8]) -> Option<&'static str> {
         let name = unqualified_name(name);
         let row = CHANGED_DEFAULTS.iter().find(|row| caseless::eq(row.0.as_bytes(), name))?;

@@ -115,7 +115,7 @@ fn describe_place(place: BString) -> BString {
     }
 }
 
-/// Returns true if a setting has another effect than its default.
+/// Returns true if a setting has a different effect than its default.
 fn differs_from_default(view: &ConfigView<'_>, entry: &MacroEntry) -> bool {
     let name = unqualified_name(&entry.name);
     let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };

@@ -288,7 +288,7 @@ fn describe_router_decision(
             "the transforms are applied, then the new job is submitted",
         ),
         (_, HookDecision::Edited) => (
-            "the source is edited in place",
+            "the source job is edited in place",
             "the transforms are applied, then the changed attributes are written to the queue",
         ),
         (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {

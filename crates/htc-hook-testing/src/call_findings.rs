@@ -117,7 +117,7 @@ fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterato
         HookCaller::Startd | HookCaller::Router if !case.hook.is_output_read() => {
             "it is killed as soon as the hook has ended"
         }
-        HookCaller::Startd | HookCaller::Router => "it is killed before the answer is used",
+        HookCaller::Startd | HookCaller::Router => "it is killed before the output is used",
         HookCaller::Starter => "it runs until the starter ends, and what it writes is lost",
         HookCaller::Shadow => "it keeps running, and what it writes is lost",
     };
@@ -161,7 +161,7 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
     )
 }
 
-/// Reports a hook that ended after the time-out of its caller.
+/// Reports a hook that ended after the timeout of its caller.
 fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
     let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
@@ -250,7 +250,7 @@ fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
                     "source" => "`source` works only in bash: begin the hook with #!/bin/bash, or write `.`"
                         .to_owned(),
                     _ if name.contains('/') => "the file does not exist on this machine".to_owned(),
-                    _ => "name it by its full path, or set PATH in the hook".to_owned(),
+                    _ => "use its full path, or set PATH in the hook".to_owned(),
                 },
             ));
         }

@@ -33,7 +33,7 @@ pub struct CallReport {
     pub case: Case,
     /// Record of the call, for storing and replaying it.
     pub record: CallRecord,
-    /// Directory that contains all directories of the call; each call has another one.
+    /// Directory that contains all directories of the call; each call has its own.
     pub root: PathBuf,
     /// Scratch directory of the job, for starter hooks only.
     pub scratch: Option<PathBuf>,
@@ -128,7 +128,7 @@ impl CallSetup {
         }
     }
 
-    /// Returns the beginning of the hook's file, or an empty text if the file cannot be read.
+    /// Returns the beginning of the hook's file, or an empty string if the file cannot be read.
     fn read_script(&self, place: &CallDirectories) -> Vec<u8> {
         let path = place.directory.join(self.path.to_path_lossy());
         self.world.read_file(&path, Some(MAX_SCRIPT_BYTES)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Defaults of the callers of hooks: environment, time-outs and starter settings.
+//! Defaults of the callers of hooks: environment, timeouts and starter settings.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use htc_starter::StarterSettings;
 /// Time limit of a hook for which its caller would wait forever.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Returns the time limit of a call: the caller's time-out, or `limit` if that is shorter.
+/// Returns the time limit of a call: the caller's timeout, or `limit` if that is shorter.
 pub fn call_timeout(caller_waits: Option<Duration>, limit: Option<Duration>) -> Duration {
     match (caller_waits, limit) {
         (Some(waits), Some(limit)) => waits.min(limit),

@@ -37,7 +37,7 @@ impl Protocol {
         self == Protocol::Current || old
     }
 
-    /// Returns the caller's default time-out, or `None` if it waits forever, as callers of 7.1 do for every hook.
+    /// Returns the caller's default timeout, or `None` if it waits forever, as callers of 7.1 do for every hook.
     pub fn default_timeout(self, hook: HookType) -> Option<Duration> {
         if self == Protocol::Legacy {
             None
@@ -96,7 +96,7 @@ pub struct Case {
     pub with_shadow: bool,
     /// Version of the protocol.
     pub protocol: Protocol,
-    /// Time-out of the caller, or `None` if it waits forever.
+    /// Timeout of the caller, or `None` if it waits forever.
     pub caller_waits: Option<Duration>,
     /// Value of PIPE_BUFFER_MAX.
     pub output_limit: usize,

@@ -25,14 +25,14 @@ pub enum CaseError {
     /// The case does not name a hook.
     #[error("the case has no `hook`")]
     NoHook,
-    /// The time-out is not valid.
+    /// The timeout is not valid.
     #[error("timeout = {0}: expected a number of seconds above 0")]
     TimeOut(f64),
     /// The expected verdict is not valid; contains the verdict and the reason.
     #[error("verdict = \"{0}\": {1}")]
     Verdict(String, String),
     /// The expected exit status is not valid.
-    #[error("exit = {0}: expected a status, or a text such as 'signalled 9'")]
+    #[error("exit = {0}: expected a status, or a string such as 'signalled 9'")]
     Exit(toml::Value),
     /// The regular expression for standard error is not valid.
     #[error("stderr = '{0}': {1}")]
@@ -56,7 +56,9 @@ pub enum CaseError {
     #[error("{0} is for startd-cron and schedd-cron")]
     OnlyForCron(&'static str),
     /// A cron case has an expected standard output, which is not supported.
-    #[error("stdout of a cron job is read in blocks: use 'result' for what the ad must have")]
+    #[error(
+        "'stdout' is not for cron jobs, whose output is read in blocks: check the resulting ad with 'result'"
+    )]
     CronOutput,
     /// A case for a schedd cron job sets `slots` or `sample_slot`, but a schedd has no slots.
     #[error("a schedd has no slots: sample_slot and slots are for startd-cron")]

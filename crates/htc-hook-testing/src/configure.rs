@@ -144,7 +144,7 @@ impl SetupError {
     /// Returns a hint on how to fix the error, or `None`.
     pub fn hint(&self) -> Option<String> {
         match self {
-            SetupError::NoKeyword { .. } => Some("name a keyword with --keyword WORD".to_owned()),
+            SetupError::NoKeyword { .. } => Some("select a keyword with --keyword WORD".to_owned()),
             SetupError::NotSet { misnamed, .. } => misnamed.clone(),
             SetupError::NoSlot { known, .. } => Some(format!("the slots are: {}", known.join(", "))),
             SetupError::NoRoute { known, .. } if known.is_empty() => {
@@ -370,7 +370,7 @@ mod tests {
         let error = result.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("the startd has no keyword, so it calls no hooks\n  "), "{text}");
-        assert_eq!(error.hint().as_deref(), Some("name a keyword with --keyword WORD"));
+        assert_eq!(error.hint().as_deref(), Some("select a keyword with --keyword WORD"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum Decision {
     GoOn,
     /// The caller continues and logs a warning.
     GoOnWithWarning,
-    /// The caller waits forever, so that nothing more happens to the slot or job.
+    /// The caller waits forever, so nothing more happens to the slot or job.
     Stuck,
     /// The caller ignores the hook's output and exit status.
     NoEffect,
@@ -29,7 +29,7 @@ pub enum Decision {
     NeverCalled,
     /// The hook is still running, and the caller is still waiting for it.
     StillRunning,
-    /// The hook exceeded the caller's time-out.
+    /// The hook exceeded the caller's timeout.
     TimedOut,
     /// The job has completed its last step.
     Done,

@@ -15,7 +15,7 @@ words! {
         TextAfterValue => "text-after-value",
         /// The name of an attribute is not valid in any queue.
         BadName => "bad-name",
-        /// The queue refuses an attribute, and the whole output with it.
+        /// The queue refuses an attribute, and therefore the whole output.
         RefusedAttribute => "refused-attribute",
         /// A second job follows an empty line, although one call hands out one job.
         SecondJob => "second-job",
@@ -67,7 +67,7 @@ words! {
         UnquotedString => "unquoted-string",
         /// A value has the syntax of another language, such as None of Python.
         ForeignLiteral => "foreign-literal",
-        /// A value has another type than the readers of the attribute expect.
+        /// A value has a different type than the readers of the attribute expect.
         WrongType => "wrong-type",
         /// A value is always an error.
         AlwaysError => "always-error",

@@ -22,7 +22,7 @@ use htc_os::{Reactor, clock};
 /// Maximum number of hook calls of each of the two steps that reduce an ad.
 const MAX_SHRINK_CALLS: usize = 150;
 
-/// Maximum time for reducing one ad. It is needed because a hook that never ends uses its whole time-out at every
+/// Maximum time for reducing one ad. It is needed because a hook that never ends uses its whole timeout at every
 /// call.
 pub const MAX_SHRINK_TIME: Duration = Duration::from_secs(60);
 
@@ -202,7 +202,7 @@ fn failure_signature(
     if let CallEnding::Ran(ended) = &outcome.ending {
         match ended.exit {
             None => return Some("hangs".to_owned()),
-            Some(Exit::Signal { number, .. }) => return Some(format!("dies of signal {number}")),
+            Some(Exit::Signal { number, .. }) => return Some(format!("is killed by signal {number}")),
             Some(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Lookup of a hook as its caller does it: keyword, path, arguments and time-out.
+//! Lookup of a hook as its caller does it: keyword, path, arguments and timeout.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use htc_slot as slot;
 use htc_starter::{JobRefusal, hooks, refused_job_exit_hook_decision};
 
 impl CallSetup {
-    /// Finds the keyword, path, arguments and time-out of the hook as its caller does.
+    /// Finds the keyword, path, arguments and timeout of the hook as its caller does.
     pub(super) fn look_up_hook(
         &mut self,
         parameters: &dyn ParameterSource,
@@ -95,7 +95,7 @@ impl CallSetup {
         }
     }
 
-    /// Reads the time-out that the caller has for the hook.
+    /// Reads the timeout that the caller has for the hook.
     fn read_timeout(&mut self, parameters: &dyn ParameterSource, keyword: &[u8]) {
         let hook = self.case.hook;
         let time_out = BString::from(format!("{}_TIMEOUT", hook.path_parameter(keyword)));

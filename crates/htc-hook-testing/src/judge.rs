@@ -171,7 +171,7 @@ fn no_answer_reason(took: Duration) -> String {
     format!("no answer within {:.1} s, and this caller waits without a limit", took.as_secs_f64())
 }
 
-/// Returns the verdict on a hook that did not end in time, for a caller that may have a time-out.
+/// Returns the verdict on a hook that did not end in time, for a caller that may have a timeout.
 fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     let exits = case.hook == HookType::JobExit;
     let gives_up = |decision| {

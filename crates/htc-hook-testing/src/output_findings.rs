@@ -254,7 +254,7 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
         }
         if !is_attribute_name(name) {
             let consequence = match case.hook.caller() {
-                HookCaller::Router => "the queue refuses the attribute, and with it the whole output",
+                HookCaller::Router => "the queue refuses the attribute, and therefore the whole output",
                 _ => "no expression can refer to it",
             };
             let (what, advice) = explain_bad_name(name);
@@ -274,7 +274,7 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
             }
         } else if is_repeated {
             let message =
-                format!("{} is printed again with another value: the last one counts", name.as_bstr());
+                format!("{} is printed again with a different value: the last value is used", name.as_bstr());
             found.push(
                 Finding::new(Rule::PrintedTwice, message, "print each attribute once").with_place(name_span),
             );
@@ -430,7 +430,7 @@ impl PrintedAttribute<'_> {
         let is_refused =
             verdict.refused_attribute.as_ref().is_some_and(|refused| caseless::eq(refused, name));
         (is_refused && is_attribute_name(name)).then(|| {
-            let message = format!("the queue refuses to change {name}, and with it the whole output");
+            let message = format!("the queue refuses to change {name}, and therefore the whole output");
             self.new_finding(
                 Rule::RefusedAttribute,
                 message,

@@ -66,7 +66,7 @@ const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
         in_other_directory: false,
         rule: Rule::Varies,
         description: "a second call",
-        help: "make the answer depend on the ads alone, or expect it to vary",
+        help: "make the output depend only on the ads, or expect it to vary",
     },
     SurroundingsProbe {
         change: |_, _| {},
@@ -159,7 +159,10 @@ impl CallSetup {
                 varies = true;
                 report.findings.push(Finding::new(
                     Rule::Varies,
-                    format!("call {number} answers differently: {}", first_difference(&first.1, &other.1)),
+                    format!(
+                        "call {number} gives a different result: {}",
+                        first_difference(&first.1, &other.1)
+                    ),
                     SURROUNDINGS_PROBES[0].help,
                 ));
                 if keep.is_none() {
@@ -203,7 +206,7 @@ impl CallSetup {
                 continue;
             }
             let how = first_difference(&first.1, &other.1);
-            let text = format!("{} answers differently: {how}", probe.description);
+            let text = format!("{} gives a different result: {how}", probe.description);
             report.findings.push(Finding::new(probe.rule, text, probe.help));
             if probe.rule == Rule::Varies {
                 break;

@@ -224,7 +224,7 @@ pub fn outcome_from_record(record: &CallRecord, case: &Case) -> CallOutcome {
         stderr: record.stderr.clone(),
         ..HookExecution::default()
     };
-    // The caller waited for a hook that never ended until its time-out, whatever duration was recorded.
+    // The caller waited for a hook that never ended until its timeout, whatever duration was recorded.
     let took = match (record.exit, case.caller_waits) {
         (None, Some(waits)) => waits,
         _ => Duration::try_from_secs_f64(record.seconds.max(0.0)).unwrap_or_default(),

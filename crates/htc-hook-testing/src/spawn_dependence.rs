@@ -51,7 +51,7 @@ impl SpawnDependence<'_> {
             let message = format!(
                 "signal {number} ended the hook; HTCondor 25.14 starts hooks with it blocked, so the hook may continue there"
             );
-            let advice = "end the hook with exit; --quirks reference calls it as 25.14 does";
+            let advice = "end the hook with exit; --quirks reference calls it as HTCondor 25.14 does";
             found.push(Finding::new(Rule::BlockedSignal, message, advice));
         }
         for number in lines_with_weak_timeout(script).into_iter().take(MAX_NAMED_LINES) {
@@ -69,7 +69,7 @@ impl SpawnDependence<'_> {
         let Some(ended) = self.execution() else { return };
         let is_running = ended.exit.is_none() && !self.is_started_as_daemon();
         if self.fatal_blocked_signal().is_some() {
-            // The hook would not have ended here, so that nothing is known about its output and exit status.
+            // The hook would not have ended here, so nothing is known about its output and exit status.
             *other = mine.clone();
         }
         if is_running || ended.cut || self.fatal_blocked_signal().is_some() {

@@ -121,7 +121,7 @@ pub struct Expect {
     pub exit: Option<toml::Value>,
     /// Complete standard output.
     pub stdout: Option<String>,
-    /// Regular expression that standard error must match. An empty text requires that standard error is empty.
+    /// Regular expression that standard error must match. An empty string requires that standard error is empty.
     pub stderr: Option<String>,
     /// Expressions that must be true (MY = resulting ad, TARGET = input ad).
     pub result: Option<Vec<String>>,

@@ -72,7 +72,7 @@ pub fn explain_unquoted_text(suite: &str, at: usize) -> Option<String> {
     let value = value.trim();
     let is_text = value.starts_with(|first: char| first.is_ascii_alphabetic() || "./~$_".contains(first));
     let is_plain = !value.contains(['"', '\'', '\\']);
-    (is_text && is_plain).then(|| format!("a text needs quotes: write {} = \"{value}\"", key.trim()))
+    (is_text && is_plain).then(|| format!("a string must be quoted: write {} = \"{value}\"", key.trim()))
 }
 
 fn explain_unknown_key(name: &str, in_expect: bool, at_top: bool) -> (String, Option<String>) {
@@ -125,7 +125,7 @@ fn describe_found(found: &FoundValue) -> String {
         FoundValue::Boolean(value) => value.to_string(),
         FoundValue::Integer(number) => format!("the number {number}"),
         FoundValue::Real(number) => format!("the number {number:?}"),
-        FoundValue::Text(text) => format!("the text {text:?}"),
+        FoundValue::Text(text) => format!("the string {text:?}"),
         FoundValue::List => "a list".to_owned(),
         FoundValue::Table => "a table".to_owned(),
         FoundValue::Other(text) => text.clone(),
@@ -158,14 +158,14 @@ mod tests {
             ("[[cases]]\n", "a suite has no key 'cases' | each case begins with [[case]]"),
             (
                 "[[case]]\nexpect = 'held'\n",
-                "expected a table, found the text \"held\" | write expect = { verdict = \"held\", code = 19 }",
+                "expected a table, found the string \"held\" | write expect = { verdict = \"held\", code = 19 }",
             ),
             (
                 "[[case]]\nwords = 'held'\n",
-                "expected a list, found the text \"held\" | write [\"one\", \"two\"]",
+                "expected a list, found the string \"held\" | write [\"one\", \"two\"]",
             ),
             ("[[case]]\nname = 7\n", "expected a string, found the number 7 | write it in quotes"),
-            ("[[case]]\nshadow = 'yes'\n", "expected true or false, found the text \"yes\" | "),
+            ("[[case]]\nshadow = 'yes'\n", "expected true or false, found the string \"yes\" | "),
         ];
         for (text, message) in known {
             assert_eq!(wrong(text), message, "{text}");
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn a_text_without_quotes_is_suggested_with_quotes() {
         for (text, hint) in [
-            ("[[case]]\nhook = ./prep\n", "a text needs quotes: write hook = \"./prep\""),
-            ("[[case]]\ntype = prepare\n", "a text needs quotes: write type = \"prepare\""),
+            ("[[case]]\nhook = ./prep\n", "a string must be quoted: write hook = \"./prep\""),
+            ("[[case]]\ntype = prepare\n", "a string must be quoted: write type = \"prepare\""),
         ] {
             let (_, error) = parse_suite(text).unwrap_err();
             let found = explain_unquoted_text(text, error.span().unwrap().start);

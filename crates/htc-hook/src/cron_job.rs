@@ -345,7 +345,8 @@ impl CronJob {
             if documented != first {
                 let quirk = by_letter.quirk.id();
                 let parameter = own.parameter_name(item);
-                self.warnings.push(format!("{parameter} = {text}: 25.14 reads it as {first} ({quirk})"));
+                self.warnings
+                    .push(format!("{parameter} = {text}: HTCondor 25.14 reads it as {first} ({quirk})"));
             }
             *place = if by_letter.as_reference { first } else { documented };
         }

@@ -87,7 +87,7 @@ impl FixableError for PathRefusal {
         let path = self.path.as_bstr();
         Some(match &self.reason {
             PathRefusalReason::WorldWritable | PathRefusalReason::NotExecutable if self.is_directory => {
-                "name the program in it".to_owned()
+                "write the path of a program in it".to_owned()
             }
             PathRefusalReason::Stat(_) if self.path.iter().any(u8::is_ascii_whitespace) => {
                 "the whole value is the path; it cannot contain arguments".to_owned()

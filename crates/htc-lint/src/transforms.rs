@@ -206,7 +206,8 @@ impl TransformLinter<'_> {
             return;
         }
         if condition.iter().any(|b| b"=<>&|".contains(b)) && !caseless::starts_with(condition, b"version") {
-            let message = "if this is false, 25.14 does not take the else branch, and the transform fails";
+            let message =
+                "if this is false, HTCondor 25.14 does not take the else branch, and the transform fails";
             self.report(
                 LintRule::ComplexIf,
                 line,

@@ -40,9 +40,9 @@ pub enum ElementKind {
     Category(BString),
     /// Template that is used.
     Template {
-        /// Its category as written.
+        /// Category of the template, as written.
         category: BString,
-        /// Its name as written.
+        /// Name of the template, as written.
         name: BString,
     },
     /// File or command of an `include`, unexpanded.

@@ -8,7 +8,7 @@ const MAX_FILE_SIZE: u64 = 1 << 30;
 /// Reads the complete content of a file or pipe.
 ///
 /// # Errors
-/// Returns the error of a read, or `FileTooLarge` if the input is larger than 1 GiB, as /dev/zero is.
+/// Fails if reading fails, or with `FileTooLarge` if the input is larger than 1 GiB (for example /dev/zero).
 pub fn read_whole(input: impl Read) -> io::Result<Vec<u8>> {
     read_at_most(input, MAX_FILE_SIZE)
 }
@@ -16,7 +16,7 @@ pub fn read_whole(input: impl Read) -> io::Result<Vec<u8>> {
 /// Reads the complete content of a file or pipe of at most `limit` bytes.
 ///
 /// # Errors
-/// Returns the error of a read, or `FileTooLarge` if the input is larger than `limit`.
+/// Fails if reading fails, or with `FileTooLarge` if the input is larger than `limit`.
 pub fn read_at_most(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     input.take(limit + 1).read_to_end(&mut text)?;

@@ -225,7 +225,7 @@ pub fn find_by_ancestor_marker(daemon: i32, started: u64, uid: u32) -> Vec<i32> 
         .collect()
 }
 
-/// Returns the environment with which a process was started, or an empty text if it cannot be read.
+/// Returns the environment with which a process was started, or an empty string if it cannot be read.
 fn read_environment(pid: i32) -> Vec<u8> {
     // The kernel's limit on the environment is several megabytes.
     let mut environment = Vec::new();

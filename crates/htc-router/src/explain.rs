@@ -64,8 +64,8 @@ fn full_routes_phrase(names: &[&BString]) -> String {
         more => format!(" and {more} more"),
     };
     match &shown[..] {
-        [one] => format!("route {one} matches, but takes no more jobs"),
-        several => format!("routes {}{more} match, but take no more jobs", several.join(", ")),
+        [one] => format!("route {one} matches, but accepts no more jobs"),
+        several => format!("routes {}{more} match, but accept no more jobs", several.join(", ")),
     }
 }
 
@@ -262,7 +262,7 @@ impl JobExplanation {
             Some(("no candidate", clause)) => lines.push(format!("  no candidate: {}", clause.explanation)),
             Some((name, clause)) => lines.push(format!("  no candidate ({name}): {}", clause.explanation)),
             None if self.umbrella == Truth::True && chosen.is_none() && !self.may_be_routed() => {
-                lines.push("  candidate: yes, but REQUIREMENTS of no route are true".into());
+                lines.push("  candidate: yes, but no route's REQUIREMENTS are true".into());
             }
             None if self.umbrella == Truth::True => lines.push("  candidate: yes".into()),
             None => lines.push(match self.full_matching_routes() {

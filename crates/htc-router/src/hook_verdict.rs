@@ -234,7 +234,7 @@ fn judge_translation(
         used_quirks.0.push(aborts.quirk);
         return HookVerdict::new(decision).with_reason("VanillaToGrid: job ad lacks universe");
     }
-    if let Some(refused) = queue_refusal::refused_in_submission(&answer, call.source_ad) {
+    if let Some(refused) = queue_refusal::first_refused_in_new_job(&answer, call.source_ad) {
         let mut verdict = HookVerdict::new(HookDecision::Dropped)
             .with_reason(format!("failed to submit job: {refused}"))
             .with_refused_attribute(refused.name);
@@ -274,7 +274,7 @@ fn judge_update(
     if redirects {
         used_quirks.0.push(Quirk::UpdateIdRedirects);
     }
-    if let Some(refused) = queue_refusal::refused_in_changes(&answer, routed) {
+    if let Some(refused) = queue_refusal::first_refused_change(&answer, routed) {
         let mut verdict = judge_unusable_output(call, quirks, used_quirks)
             .with_reason(format!("push_dirty_attributes: {refused}"))
             .with_refused_attribute(refused.name);
@@ -292,7 +292,7 @@ fn judge_update(
 }
 
 fn judge_finalization(call: &FinishedHookCall<'_>, mut answer: ClassAd) -> HookVerdict {
-    if let Some(refused) = queue_refusal::refused_in_changes(&answer, call.source_ad) {
+    if let Some(refused) = queue_refusal::first_refused_change(&answer, call.source_ad) {
         return HookVerdict::new(HookDecision::Failed)
             .with_reason(format!("push_dirty_attributes: {refused}"))
             .with_refused_attribute(refused.name);

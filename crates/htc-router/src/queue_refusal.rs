@@ -37,7 +37,7 @@ impl std::fmt::Display for RefusedAttribute {
 
 /// Returns the first attribute that makes the queue refuse all changes to a job. The router writes every given
 /// attribute, even if its value is unchanged.
-pub(super) fn refused_in_changes(changes: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
+pub(super) fn first_refused_change(changes: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = changes.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
     // The router writes the changes to the job id in the changed ad: if this id differs from the job's own id, the
@@ -63,7 +63,7 @@ pub(super) fn refused_in_edit(edited: &ClassAd, job: &ClassAd) -> Option<Refused
 
 /// Returns the first attribute that makes the queue refuse a new job. Owner of the new job must be Owner of the source
 /// job.
-pub(super) fn refused_in_submission(new: &ClassAd, source: &ClassAd) -> Option<RefusedAttribute> {
+pub(super) fn first_refused_in_new_job(new: &ClassAd, source: &ClassAd) -> Option<RefusedAttribute> {
     let refused = |name: &BStr, value: &Expr| {
         let is = |other: &str| caseless::eq(name, other.as_bytes());
         !is_valid_assignment(name, value)
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn identifying_attributes_are_not_written_even_if_unchanged() {
         let name =
-            |text: &str| refused_in_changes(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
+            |text: &str| first_refused_change(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
         for line in
             JOB.lines().chain(["TargetType = \"Machine\"", "JobSetId = 5", "A.B = 1", "Caf\u{e9} = 1"])
         {
@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn a_new_job_may_not_have_another_owner() {
-        let text = |text: &str| refused_in_submission(&ad(text), &ad(JOB)).map(|refused| refused.to_string());
+        let text =
+            |text: &str| first_refused_in_new_job(&ad(text), &ad(JOB)).map(|refused| refused.to_string());
         for line in ["Owner = \"ana\"", "owner = UNDEFINED", "User = 5", "MyType = \"X\"", "JobSetId = 5"] {
             assert_eq!(text(line), None, "{line}");
         }

@@ -165,7 +165,7 @@ impl TableLoader<'_> {
             self.context.world,
         );
         let warning = format!(
-            "JOB_ROUTER_ROUTE_{} has the old syntax, which 25.14 refuses; it is converted here\n",
+            "JOB_ROUTER_ROUTE_{} has the old syntax, which HTCondor 25.14 refuses; it is converted here\n",
             name.as_bstr()
         );
         (self.report)(NoteSubject::Warning, warning.into());

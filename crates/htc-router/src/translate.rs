@@ -368,12 +368,12 @@ impl Translator<'_> {
         ad.set("RoutedBy", self.parameters.name.clone());
         ad.set("RouteName", route.name.clone());
         ad.remove("RoutedToJobId");
-        self.lend_proxy(route, original, ad)?;
+        self.set_proxy_path(route, original, ad)?;
         self.add_token_files(route, original.ad, ad)
     }
 
     /// Sets the path of the job's own copy of the router's proxy; the runner copies the file.
-    fn lend_proxy(
+    fn set_proxy_path(
         &self,
         route: &Route,
         original: &SourceJob<'_>,

@@ -31,7 +31,7 @@ pub struct ParameterOrigins<'a> {
 }
 
 impl ParameterOrigins<'_> {
-    /// Returns the place where a parameter was set in the configuration of a slot, or an empty text if it was not
+    /// Returns the place where a parameter was set in the configuration of a slot, or an empty string if it was not
     /// set.
     pub fn parameter_origin(&self, of: &SlotIdentity, knob: &str) -> String {
         let Some(config) = self.configs.get(of.config_number) else { return String::new() };

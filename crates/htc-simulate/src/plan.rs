@@ -291,7 +291,7 @@ impl SimulationPlan {
                 names.map(String::as_str).filter(|name| is_layout_parameter(name)).collect();
             if !layout_names.is_empty() {
                 notes.push(format!(
-                    "event {number}: {} takes effect only after a restart: in 25.14 a reconfiguration does not change slots",
+                    "event {number}: {} takes effect only after a restart: in HTCondor 25.14 a reconfiguration does not change slots",
                     layout_names.join(", ")
                 ));
             }

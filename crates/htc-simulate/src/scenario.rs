@@ -285,7 +285,7 @@ pub struct ScenarioEvent {
     pub load: Option<f64>,
     /// New idle time of the keyboard, which grows from then on.
     pub idle: Option<TimeSpan>,
-    /// New output of cron jobs in long form; an empty text removes the published attributes.
+    /// New output of cron jobs in long form; an empty string removes the published attributes.
     pub cron: Option<String>,
     /// Parameters that override the configuration, which the machines read again at this time.
     pub knobs: Option<ParameterSettings>,

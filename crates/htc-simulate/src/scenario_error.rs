@@ -99,7 +99,7 @@ fn array_for_table_error(text: &str) -> Option<ScenarioError> {
     let single = TABLES.iter().filter(|(line, ..)| !line.starts_with("[["));
     single.flat_map(|(line, names, _)| names.iter().map(move |name| (line, name))).find_map(|(line, name)| {
         let (key, value) = whole.get_ref().iter().find(|(key, _)| key.get_ref() == *name)?;
-        let message = format!("'{name}' is a list: expected one table, begun by a line {line}");
+        let message = format!("'{name}' is a list: expected one table, which begins with a line {line}");
         matches!(value.get_ref(), DeValue::Array(_)).then(|| ScenarioError {
             message,
             hint: None,
@@ -124,8 +124,10 @@ fn wrong_type(
     };
     let is_too_large = |max: u64| matches!(found, FoundValue::Integer(number) if *number > max.into());
     let wanted = match (table, expected) {
-        (Some(table), _) if table.starts_with("[[") => format!("tables, each begun by a line {table}"),
-        (Some(table), _) => format!("a table, begun by a line {table}"),
+        (Some(table), _) if table.starts_with("[[") => {
+            format!("tables, each of which begins with a line {table}")
+        }
+        (Some(table), _) => format!("a table, which begins with a line {table}"),
         (None, ExpectedType::Unsigned { max }) if *max <= u32::MAX.into() && is_too_large(*max) => {
             format!("a whole number up to {max}")
         }
@@ -164,7 +166,7 @@ fn describe_found(found: &FoundValue) -> Option<String> {
         FoundValue::Boolean(value) => value.to_string(),
         FoundValue::Integer(number) => format!("the number {number}"),
         FoundValue::Real(number) => format!("the number {}", format_real(*number)),
-        FoundValue::Text(text) => format!("the text {text:?}"),
+        FoundValue::Text(text) => format!("the string {text:?}"),
         FoundValue::List => "a list".to_owned(),
         FoundValue::Table => "a table".to_owned(),
         FoundValue::Other(_) => return None,
@@ -308,12 +310,12 @@ mod tests {
         for (text, message, place) in [
             (
                 "length = 10\nkeyboard = 5\n",
-                "'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
+                "'keyboard' is the number 5: expected tables, each of which begins with a line [[keyboard]]",
                 "5",
             ),
             (
                 "length = 10\nqueue = 5\n",
-                "'queue' is the number 5: expected a table, begun by a line [queue]",
+                "'queue' is the number 5: expected a table, which begins with a line [queue]",
                 "5",
             ),
             (
@@ -328,7 +330,7 @@ mod tests {
             ),
             (
                 "length = 10\n[[jobs]]\ncount = 'ten'\n",
-                "'count' is the text \"ten\": expected a whole number, not negative",
+                "'count' is the string \"ten\": expected a whole number, not negative",
                 "'ten'",
             ),
             (
@@ -339,7 +341,7 @@ mod tests {
             ("length = 10\n[[jobs]]\nname = 7\n", "'name' is the number 7: expected a string in quotes", "7"),
             (
                 "length = 10\n[[event]]\nat = 1\nresume = 'yes'\n",
-                "'resume' is the text \"yes\": expected true or false",
+                "'resume' is the string \"yes\": expected true or false",
                 "'yes'",
             ),
         ] {
@@ -390,7 +392,10 @@ mod tests {
     #[test]
     fn a_single_table_in_place_of_a_list_has_a_hint() {
         let (message_text, _, _) = explained("length = 10\n[keyboard]\nbusy = '5m'\n");
-        assert_eq!(message_text, "'keyboard' is a table: expected tables, each begun by a line [[keyboard]]");
+        assert_eq!(
+            message_text,
+            "'keyboard' is a table: expected tables, each of which begins with a line [[keyboard]]"
+        );
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl SimulationResult {
     }
 }
 
-/// Describes the failed calls of FETCH_WORK, or returns an empty text if none failed. Used if slots were free to
+/// Describes the failed calls of FETCH_WORK, or returns an empty string if none failed. Used if slots were free to
 /// fetch.
 fn describe_failed_calls(summary: &Summary) -> String {
     let describe = |hook: &HookCounts| {

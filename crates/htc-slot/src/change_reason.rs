@@ -12,12 +12,12 @@ pub struct PolicyValue {
 }
 
 impl PolicyValue {
-    /// Creates the value true of a parameter.
+    /// Creates the policy value of a parameter that is true.
     pub(super) const fn is_true(parameter: &'static str) -> Self {
         PolicyValue { parameter, value: true }
     }
 
-    /// Creates the value false of a parameter.
+    /// Creates the policy value of a parameter that is false.
     pub(super) const fn is_false(parameter: &'static str) -> Self {
         PolicyValue { parameter, value: false }
     }

@@ -513,14 +513,14 @@ impl CronSchedule {
         if entry.run != Some(run) {
             return;
         }
-        let was_told = matches!(entry.state, CronJobState::TermSent | CronJobState::KillSent);
+        let was_signalled = matches!(entry.state, CronJobState::TermSent | CronJobState::KillSent);
         (entry.run, entry.load, entry.kill_at, entry.last_end) = (None, 0.0, None, Some(now));
         entry.state = CronJobState::Idle;
         let period = period_duration(entry.job.period);
         match entry.job.mode {
             CronMode::WaitForExit if period.is_zero() => self.start(at, now, may_start, out),
             CronMode::WaitForExit => entry.timer = Some(CronTimer { due: now.plus(period), every: None }),
-            CronMode::Periodic if was_told => self.start(at, now, may_start, out),
+            CronMode::Periodic if was_signalled => self.start(at, now, may_start, out),
             _ => {}
         }
         let entry = &mut self.entries[at];

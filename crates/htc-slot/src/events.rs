@@ -87,11 +87,11 @@ pub enum StartdEvent {
         /// Reason for the failure, as text.
         reason: String,
     },
-    /// A hook was killed after its time-out; its output is ignored.
+    /// A hook was killed after its timeout; its output is ignored.
     HookTimedOut {
         /// Id of the hook run.
         run: HookRunId,
-        /// Reason for the time-out, as text.
+        /// Reason for the timeout, as text.
         reason: String,
     },
     /// Cron jobs have published attributes, or their ads were removed. These ads are merged into the slot ads from now on, and
@@ -415,9 +415,9 @@ pub enum SlotNotice {
     StateChanged {
         /// Key of the slot.
         slot: SlotKey,
-        /// Its new state.
+        /// New state of the slot.
         state: SlotState,
-        /// Its new activity.
+        /// New activity of the slot.
         activity: Activity,
         /// Reason for the change.
         reason: ChangeReason,

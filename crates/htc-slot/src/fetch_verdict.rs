@@ -16,7 +16,7 @@ use htc_hook::hook_output::{self, BadOutputLine};
 /// Result of a fetch.
 #[derive(Clone, Debug)]
 pub enum FetchOutcome {
-    /// There is no work; contains the reason, or an empty text in the normal case.
+    /// There is no work; contains the reason, or an empty string in the normal case.
     NoWork(&'static str),
     /// The output is not a valid job.
     BadOutput {

@@ -398,7 +398,7 @@ impl ExecutionPoint {
         self.complete_fetch(key);
     }
 
-    /// Handles a FETCH_WORK hook that was killed after its time-out, as if it had printed nothing. 25.14 has no time-out.
+    /// Handles a FETCH_WORK hook that was killed after its timeout, as if it had printed nothing. 25.14 has no timeout.
     pub(super) fn handle_fetch_timeout(&mut self, key: SlotKey, reason: String) {
         self.report_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;

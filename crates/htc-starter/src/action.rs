@@ -50,7 +50,7 @@ pub enum StarterAction {
     RememberPull {
         /// Name of the image.
         image: BString,
-        /// Tag by which the image is recognised as one of ours.
+        /// Tag by which the image is recognized as one of ours.
         own: BString,
     },
     /// Write docker's configuration into the directory for it (answer: `DockerConfig`), or remove the configuration if

@@ -335,7 +335,7 @@ fn hidden_gpus(inputs: &EnvironmentInputs<'_>) -> Vec<DeviceNumber> {
     hidden.map(|(_, minor)| DeviceNumber { major: NVIDIA_DEVICE_MAJOR, minor: *minor }).collect()
 }
 
-/// Verdict on a job that the kernel killed for its memory usage.
+/// Decision about a job that the kernel killed because of its memory usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OutOfMemoryVerdict {
     /// The job is held, with this reason.

@@ -99,7 +99,7 @@ impl Starter<'_> {
         self.phase = StarterPhase::Exiting { call, until, late: false };
     }
 
-    /// Kills JOB_EXIT after its time-out and continues without the hook. 25.14 kills the hook only at the end.
+    /// Kills JOB_EXIT after its timeout and continues without the hook. 25.14 kills the hook only at the end.
     pub(super) fn on_exit_hook_timeout(
         &mut self,
         now: ClockReading,

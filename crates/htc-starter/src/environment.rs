@@ -325,7 +325,7 @@ fn misread_capture_group<'i>(id: &'i [u8], found: &regex::Captures, group: usize
     }
     let pair = found.group(group / 2);
     let offset = pair.map_or(0, |range| if group.is_multiple_of(2) { range.start } else { range.end });
-    // The length in 25.14 is minus the offset: an empty text for offset 0, otherwise the text up to the end.
+    // The length in 25.14 is minus the offset: an empty string for offset 0, otherwise the text up to the end.
     if offset == 0 { b"" } else { id.get(offset..).unwrap_or_default() }
 }
 

@@ -22,7 +22,7 @@ pub struct FoundHooks {
     pub hooks: StarterHooks,
     /// Result of looking up the keyword.
     pub lookup: KeywordLookup,
-    /// First error in a path, the arguments or the time-out.
+    /// First error in a path, the arguments or the timeout.
     pub refusal: Option<JobRefusal>,
 }
 
@@ -41,7 +41,7 @@ pub fn find_hooks(
     FoundHooks { hooks, lookup, refusal }
 }
 
-/// Returns the usable hooks of a keyword, and the first error in a path, the arguments or the time-out.
+/// Returns the usable hooks of a keyword, and the first error in a path, the arguments or the timeout.
 pub fn find_hooks_of_keyword(
     keyword: &[u8],
     parameters: &dyn ParameterSource,

@@ -1,5 +1,5 @@
 //! Isolation of a job's process: namespaces, a tracking group, and the methods by which its process family is
-//! recognised.
+//! recognized.
 //!
 //! Reference: `VanillaProc::StartJob` of `vanilla_proc.cpp`, `ProcFamilyProxy::start_procd` of
 //! `proc_family_proxy.cpp`.
@@ -30,7 +30,7 @@ pub struct ProcessIsolation {
     pub tracking: Option<RangeInclusive<u32>>,
 }
 
-/// Methods to recognise the processes of a job, the most reliable first.
+/// Methods to recognize the processes of a job, the most reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyTracking {
     /// The processes are in a control group.
@@ -59,7 +59,7 @@ impl FamilyTracking {
 }
 
 impl ProcessIsolation {
-    /// Returns the method by which the family is recognised. `grouped` is true if there is a control group.
+    /// Returns the method by which the family is recognized. `grouped` is true if there is a control group.
     pub fn family_tracking(&self, grouped: bool) -> FamilyTracking {
         match () {
             () if grouped => FamilyTracking::Cgroup,

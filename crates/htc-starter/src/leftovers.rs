@@ -64,7 +64,7 @@ pub enum LeftoverRecord {
     Pull {
         /// Name of the image.
         image: String,
-        /// Tag by which the image is recognised as one of ours after the pull.
+        /// Tag by which the image is recognized as one of ours after the pull.
         own: String,
     },
     /// A logical volume.

@@ -344,7 +344,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles a time-out of a prepare hook: kills the hook and waits for its output, which the message includes. If
+    /// Handles a timeout of a prepare hook: kills the hook and waits for its output, which the message includes. If
     /// the hook does not end after the kill, the starter stops waiting for it.
     pub(super) fn on_prepare_hook_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let StarterPhase::Preparing { hook, call, limit } = &mut self.phase else { return };

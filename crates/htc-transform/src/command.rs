@@ -225,7 +225,7 @@ impl<'a> TokenCursor<'a> {
     }
 }
 
-/// Returns the valid command that is most similar to a misspelt word, or `None`.
+/// Returns the valid command that is most similar to a misspelled word, or `None`.
 pub fn nearest_command(word: &[u8]) -> Option<&'static str> {
     nearest(word, CommandKeyword::names())
 }

@@ -198,7 +198,7 @@ pub enum ProblemKind {
     },
     /// The character after an attribute's name was removed; in 25.14 it becomes a NUL byte that is part of the name.
     #[error(
-        "the '{character}' after {attribute} is dropped; 25.14 would make it part of the name; write a space before it"
+        "the '{character}' after {attribute} is dropped; HTCondor 25.14 would make it part of the name; write a space before it"
     )]
     Trailing {
         /// Name of the attribute.

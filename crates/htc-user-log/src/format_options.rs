@@ -24,7 +24,7 @@ impl Default for FormatOptions {
 }
 
 impl FormatOptions {
-    /// Returns the default options of the log of all jobs (EVENT_LOG), whose dates are not in ISO form.
+    /// Returns the default options of the event log of all jobs (EVENT_LOG), whose dates are not in ISO form.
     pub fn for_event_log() -> Self {
         FormatOptions { iso_date: false, ..FormatOptions::default() }
     }

@@ -25,7 +25,7 @@ Flags may replace expressions or assignments:
 \t-quiet             \tDon't print the ClassAd context after this flag
 ";
 
-/// State of the evaluation after the words processed so far.
+/// State of the evaluation after the arguments processed so far.
 struct EvaluationState {
     my: ClassAd,
     target: Option<ClassAd>,
@@ -33,7 +33,7 @@ struct EvaluationState {
     changed: bool,
 }
 
-/// Processes the words of the command line from left to right.
+/// Processes the arguments from left to right.
 ///
 /// # Errors
 /// Returns an error if standard output cannot be written.

@@ -83,7 +83,7 @@ impl<'a> LeftAds<'a> {
         }
     }
 
-    /// Adds ads to a grouping: all ads if `wants_all` is true, otherwise ads until the groups use much memory. Ads in the long
+    /// Adds ads to a grouping: all ads if `wants_all` is true, otherwise ads until there are `MAX_GROUPS` groups. Ads in the long
     /// form are read by several threads. Returns true if there may be more ads.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl<'a> LeftAds<'a> {
         Ok(true)
     }
 
-    /// Adds ads of the current input, which has the long form, to a grouping.
+    /// Adds ads of the current input, which is in the long form, to a grouping.
     fn group_long_input(
         &mut self,
         grouper: &mut JobGrouper<'_>,

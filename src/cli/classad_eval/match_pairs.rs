@@ -122,7 +122,7 @@ fn count_matches(
     loop {
         let mut jobs = JobGrouper::new(&pool);
         let note = |ad: &ClassAd, _| {
-            // Of equal ads, only some are named.
+            // This function is called only for some of several equal ads.
             lacks_requirements.set(lacks_requirements.get() || !ad.contains("Requirements"));
             String::new()
         };

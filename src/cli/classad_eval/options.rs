@@ -116,19 +116,19 @@ pub(super) struct StreamOptions {
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) count_by: Vec<OsString>,
-    /// Print the sum of EXPR (of each group of --count-by); may be repeated
+    /// Print the sum of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) sum: Vec<OsString>,
-    /// Print the average of EXPR (of each group of --count-by); may be repeated
+    /// Print the average of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) avg: Vec<OsString>,
-    /// Print the minimum of EXPR (of each group of --count-by); may be repeated
+    /// Print the minimum of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) min: Vec<OsString>,
-    /// Print the maximum of EXPR (of each group of --count-by); may be repeated
+    /// Print the maximum of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, help_heading = OptionGroup::Ads, hide_short_help = true,
           conflicts_with_all = ["sort", "unique", "count", "autoformat", "format", "attributes", "explain", "match"])]
     pub(super) max: Vec<OsString>,

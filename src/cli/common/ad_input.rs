@@ -40,7 +40,7 @@ pub(crate) type NamedAdReader = (BufReader<InputReader>, String);
 /// Kind of a text, determined by its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputKind {
-    /// Ads in any format, with or without the banners of a history. Any unrecognised text is treated as ads.
+    /// Ads in any format, with or without the banners of a history. Any unrecognized text is treated as ads.
     Ads,
     /// A schedd's job_queue.log.
     QueueLog,

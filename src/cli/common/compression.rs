@@ -22,7 +22,7 @@ pub(super) enum Compression {
     Bzip2,
     Xz,
     Zstd,
-    /// A format that is recognised but not supported.
+    /// A format that is recognized but not supported.
     Unsupported(&'static str),
 }
 

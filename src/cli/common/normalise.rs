@@ -13,7 +13,7 @@ use clap::{Arg, Command};
 use super::Problem;
 use super::vocabulary::{NAMES_NOT_ABBREVIATIONS, present_spelling};
 
-/// Rewrites the words after the program's name. Unknown words are not changed, so that clap prints its own message with a
+/// Rewrites the arguments of the program. Unknown arguments are not changed, so that clap prints its own message with a
 /// suggestion.
 ///
 /// # Errors
@@ -200,7 +200,7 @@ fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
     }
 }
 
-/// Returns true if the positional argument `number` takes all remaining words, including options.
+/// Returns true if the positional argument `number` takes all remaining arguments, including options.
 fn takes_all_remaining_words(command: &Command, number: usize) -> bool {
     command.get_positionals().nth(number - 1).is_some_and(Arg::is_trailing_var_arg_set)
 }
@@ -281,7 +281,7 @@ fn flag_for_suffix(here: &CommandPosition<'_>, option: &OsStr, suffix: &[u8]) ->
         .map(dashed_name_of)
         .ok_or_else(|| {
             let suffix = String::from_utf8_lossy(suffix);
-            Problem::usage(format!("option '{}' has no form ':{suffix}'", option.to_string_lossy()))
+            Problem::usage(format!("option '{}' does not accept ':{suffix}'", option.to_string_lossy()))
         })
 }
 
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(normalised("-af:hV Owner Cmd -l"), "--autoformat :hV Owner Cmd --long");
         assert_eq!(normalised("-af Owner"), "--autoformat Owner");
         assert_eq!(normalised("-long:json"), "--json");
-        assert_eq!(normalised("-long:blue"), "option '--long' has no form ':blue'");
+        assert_eq!(normalised("-long:blue"), "option '--long' does not accept ':blue'");
     }
 
     #[test]

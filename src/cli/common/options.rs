@@ -224,7 +224,7 @@ impl ClockOptions {
 /// Choice of behaviour where HTCondor 25.14 and its manual differ.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct QuirksOptions {
-    /// Imitate 25.14 even where it contradicts its manual: reference [default: none]
+    /// Imitate HTCondor 25.14 even where it contradicts its manual: reference [default: none]
     #[arg(long, value_name = "none|reference", value_parser = option_values::quirks_parser(), default_value = "none",
           hide_default_value = true, hide_possible_values = true, global = true, help_heading = OptionGroup::Behaviour, hide_short_help = true)]
     pub quirks: QuirkMode,

@@ -303,7 +303,7 @@ fn replace_if_some(place: &mut Vec<u8>, text: Option<Vec<u8>>) {
     }
 }
 
-/// Adds the columns of the words of `-aaf` to a mask; returns false if one of them is not valid.
+/// Adds the columns of the arguments of `-aaf` to a mask; returns false if one of them is not valid.
 pub(crate) fn add_appended_columns<'a>(
     mask: &mut PrintMask,
     syntax: RowSyntax<'_>,

@@ -38,8 +38,8 @@ impl Program {
 pub struct CompatTool {
     /// Name of the tool.
     pub tool: &'static str,
-    /// Function that runs the tool with all words after `argv[0]`. Parsing, output and exit statuses follow the rules of the
-    /// tool.
+    /// Function that runs the tool with all arguments after `argv[0]`. Parsing, output and exit statuses follow the rules
+    /// of the tool.
     pub run: fn(&[OsString], &ProgramContext) -> anyhow::Result<Status>,
 }
 
@@ -100,9 +100,9 @@ pub struct Example {
 pub enum ExamplePrecondition {
     /// The files of `tests/data/manual` exist.
     Files,
-    /// These lines have been run before the example.
+    /// Lines that are run before the example.
     After(&'static [&'static str]),
-    /// `htc-slot-run --config-file slots.conf` runs, and these lines have been run after it started.
+    /// Lines that are run before the example, while `htc-slot-run --config-file slots.conf` is running.
     Slots(&'static [&'static str]),
 }
 

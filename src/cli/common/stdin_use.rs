@@ -45,7 +45,8 @@ pub(crate) fn stdin_twice_problem(one: &str, other: &str) -> Problem {
 
 /// Refuses a command line that names standard input (`-`) for more than one input.
 ///
-/// # Errors Returns an error if more than one input is standard input.
+/// # Errors
+/// Returns an error if more than one input is standard input.
 pub(super) fn refuse_stdin_twice(command: &Command, matches: &ArgMatches) -> Result<(), Problem> {
     let (mut verb, mut arguments) = (command, matches);
     while let Some((name, of_verb)) = arguments.subcommand() {

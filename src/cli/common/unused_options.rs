@@ -41,7 +41,8 @@ pub fn hide_unused_options(command: Command, unused: &'static [UnusedOptions]) -
 
 /// Refuses options and operands on the command line that have no effect in its verb.
 ///
-/// # Errors Returns an error if an option or operand has no effect.
+/// # Errors
+/// Returns an error if an option or operand has no effect.
 pub(super) fn refuse_unused_options(
     unused: &[UnusedOptions],
     command: &Command,

@@ -30,7 +30,7 @@ enum ConstantValue {
     Open,
 }
 
-/// Number of matching ads: plain, and drained.
+/// Number of matching ads, and number of matching ads that describe a drained slot.
 type MatchCounts = [usize; 2];
 
 /// Clause of an expression.

@@ -7,7 +7,7 @@ use crate::job::Universe;
 use crate::text::calendar::CivilTime;
 use crate::world::World;
 
-/// Returns the reason why the job does not wait for a match, or an empty text.
+/// Returns the reason why the job does not wait for a match, or an empty string.
 pub(super) fn job_status(context: &Context<'_>, world: &dyn World) -> BString {
     let now = context.int("ServerTime").unwrap_or_else(|| world.now().epoch());
     let cools = context.int("JobCoolDownExpiration").is_some_and(|end| end > now);

@@ -72,7 +72,7 @@ pub(super) struct CondorQOptions {
     functions: FunctionSettings,
     is_time_chosen: bool,
     uses_own_formats: bool,
-    /// Messages about ignored words, in the words of the tool.
+    /// Messages about ignored arguments, with the wording of the tool.
     pub(super) warnings: Vec<String>,
     is_wide_given: bool,
     /// True if lines are not cut, and have no blanks at their ends.
@@ -156,7 +156,7 @@ enum CommandLine {
 /// Options of a report, or the status of a command line that requests none.
 pub(super) enum ParsedOptions {
     Report(Box<CondorQOptions>),
-    /// Help or version was printed, or the words were refused.
+    /// Help or version was printed, or the arguments were refused.
     Finished(Status),
 }
 

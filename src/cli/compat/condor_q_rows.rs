@@ -360,7 +360,8 @@ impl JobRows {
 
     /// Adds up batches and DAGs: their first rows get the counts (`reduce_results`).
     ///
-    /// # Errors Returns an error if a job belongs to two batches. The reference aborts in this case.
+    /// # Errors
+    /// Returns an error if a job belongs to two batches. The reference aborts in this case.
     pub(super) fn join_batches(
         &mut self,
         mask: &mut PrintMask,

@@ -90,7 +90,7 @@ fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, Str
     ];
     let mut options = RouterHistoryOptions { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
     let mut rest = words.iter().map(|word| word.to_string_lossy().into_owned());
-    // All words are parsed before the first option takes effect.
+    // All arguments are parsed before the first option takes effect.
     let mut given_options: Vec<(&str, String)> = Vec::new();
     while let Some(word) = rest.next() {
         if word == "--" || word == "-" || !word.starts_with('-') {

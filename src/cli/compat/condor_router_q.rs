@@ -90,7 +90,7 @@ pub fn run(words: &[OsString], program: &ProgramContext) -> anyhow::Result<Statu
     print_list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
 }
 
-/// Prints the output of `-S` and similar options. The script ignores all words after such an option.
+/// Prints the output of `-S` and similar options. The script ignores all arguments after such an option.
 fn print_summary(
     constraint: &str,
     config: &Config,

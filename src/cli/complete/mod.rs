@@ -35,7 +35,7 @@ pub(super) const SHELLS: [ShellCompletion; 3] = [
 ];
 
 /// Returns the completions in the form that the shell expects, one per line. For an invalid command line, returns an
-/// empty text.
+/// empty string.
 pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsString]) -> String {
     let Some(line) = TypedLine::from_shell(shell, words) else { return String::new() };
     let mut text = String::new();

@@ -169,15 +169,15 @@ pub(super) fn run_with(tool: &BString, words: &[OsString], world: &dyn World, ou
         tilde: false,
         output,
     };
-    match reader.read_words(words, world) {
+    match reader.parse_arguments(words, world) {
         Some(code) => code,
         None => reader.execute(world),
     }
 }
 
 impl CommandLineReader<'_> {
-    /// Parses all words; returns the exit status if the tool ends at once.
-    fn read_words(&mut self, words: &[OsString], world: &dyn World) -> Option<u8> {
+    /// Parses all arguments; returns the exit status if the tool exits immediately.
+    fn parse_arguments(&mut self, words: &[OsString], world: &dyn World) -> Option<u8> {
         let mut remaining = CommandWords::new(OPTION_RULES, words);
         while let Some(word) = remaining.next() {
             let (id, suffix) = match word {

@@ -287,7 +287,7 @@ impl<'a> ConfigQuery<'a> {
         let mut raw_line: Option<BString> = None;
         let value: Option<BString> = match &found {
             Some(found) if request.default => {
-                default_of_found(found).map(|default| default.into_owned().into())
+                default_of_entry(found).map(|default| default.into_owned().into())
             }
             Some(found) if request.raw => Some(found.raw().into_owned().into()),
             Some(found) => {
@@ -475,7 +475,7 @@ impl<'a> ConfigQuery<'a> {
 }
 
 /// Returns the default of an entry, or `None` if the table of defaults has none.
-fn default_of_found<'a>(found: &FoundMacro<'a>) -> Option<Cow<'a, [u8]>> {
+fn default_of_entry<'a>(found: &FoundMacro<'a>) -> Option<Cow<'a, [u8]>> {
     let parameter = match found {
         // A name with the prefix of a subsystem has only the default of that subsystem.
         FoundMacro::Set(entry) => match memchr::memchr(b'.', &entry.name) {

@@ -395,9 +395,10 @@ fn lint_configs(
 }
 
 /// Groups the files of the command line into configurations: all files are one configuration, unless each of them is the main file of a
-/// configuration, which names its further files.
+/// configuration, that is, names the other files of the configuration.
 ///
-/// # Errors Returns an error if some, but not all files are main files of a configuration.
+/// # Errors
+/// Returns an error if some, but not all files are main files of a configuration.
 fn group_files(files: &[PathBuf], texts: &FileTexts) -> anyhow::Result<Vec<Vec<PathBuf>>> {
     const SOURCE_PARAMETERS: [&str; 2] = ["LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"];
     let sets =

@@ -138,7 +138,7 @@ fn push_origin(explanation: &ValueExplanation, shown: &ValueDisplay<'_>, line: &
             line(format!("  set {count} time{}:", if count == 1 { "" } else { "s" }));
             for (n, definition) in explanation.definitions.iter().enumerate() {
                 let counts = match (n + 1 == count, explanation.usage.is_used()) {
-                    (true, true) => "   <- this one counts",
+                    (true, true) => "   <- this one is used",
                     (true, false) if count > 1 => "   <- the last one",
                     (true, false) | (false, _) => "",
                 };

@@ -13,7 +13,7 @@ const MAX_ACCEPTED: usize = 3;
 /// Maximum length of a sentence.
 const MAX_SENTENCE: usize = 210;
 
-/// Returns one screen about the slots that accept fewest jobs.
+/// Returns a summary, at most one screen long, of the slots that accept the fewest jobs.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let groups = analysis.slot_groups();
     let mut order: Vec<usize> = (0..groups.len()).collect();

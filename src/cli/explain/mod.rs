@@ -36,7 +36,7 @@ const JOB_GROUP_KEYS: [&str; 7] =
 /// Keys of the explanation of a kind of slots.
 const SLOT_GROUP_KEYS: [&str; 5] = ["first", "slots", "jobs", "accepted_jobs", "causes"];
 
-/// Returns one screen about the jobs that fewest slots accept.
+/// Returns a summary, at most one screen long, of the jobs that the fewest slots accept.
 pub(super) fn summary_text(analysis: &Analysis<'_>) -> String {
     summary::text(analysis)
 }

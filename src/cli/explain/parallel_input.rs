@@ -43,7 +43,8 @@ pub(in crate::cli) struct LongJobStream<R> {
 }
 
 impl<R: Read + Send> LongJobStream<R> {
-    /// Creates a stream of the rest of a reader of long ads. Ads that consist only of errors are skipped.
+    /// Creates a stream of the ads that a reader of the long form has not read yet. Ads that consist only of errors are
+    /// skipped.
     pub(in crate::cli) fn new(reader: AdReader<R>) -> Self {
         let (lines, prototype) = (reader.lines_read(), reader.batch_reader());
         let batcher = reader.into_batcher();

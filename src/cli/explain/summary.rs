@@ -31,7 +31,7 @@ const MAX_CLAUSE: usize = 56;
 /// Maximum length of a sentence.
 const MAX_SENTENCE: usize = 280;
 
-/// Returns one screen about the jobs that fewest slots accept.
+/// Returns a summary, at most one screen long, of the jobs that the fewest slots accept.
 pub(super) fn text(analysis: &Analysis<'_>) -> String {
     let groups = analysis.job_groups();
     let mut order: Vec<usize> =

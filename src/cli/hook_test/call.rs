@@ -16,7 +16,7 @@ use crate::world::World;
 
 /// Returns the event loop of the program. After a signal, the event loop ends running calls cleanly.
 pub(super) fn program_reactor() -> anyhow::Result<Reactor> {
-    new_reactor().context("cannot set up signals and child processes")
+    new_reactor().context("cannot set up signal handlers and child processes")
 }
 
 pub(super) fn new_reactor() -> std::io::Result<Reactor> {

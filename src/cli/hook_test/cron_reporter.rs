@@ -95,7 +95,7 @@ impl<'a> CronReporter<'a> {
                     Some(CronMode::Periodic) => "tried again after its period".to_owned(),
                     _ => {
                         format!(
-                            "25.14 never tries it again ({})",
+                            "HTCondor 25.14 never tries it again ({})",
                             session.schedule().failed_start_decision().quirk.id()
                         )
                     }

@@ -1,4 +1,4 @@
-//! `--fuzz N`: calls the hook with random changes of its ad. Shows crashes, time-outs and output that its caller would
+//! `--fuzz N`: calls the hook with random changes of its ad. Shows crashes, timeouts and output that its caller would
 //! refuse, each with the smallest ad for which it happens.
 
 use std::io::Write as _;

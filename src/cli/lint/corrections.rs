@@ -139,7 +139,8 @@ impl CorrectionPlan {
 /// Collects the corrections of findings whose lines have not changed since they were checked, and of mistakes that
 /// become visible after these corrections.
 ///
-/// # Errors Returns an error if a file with corrections is not a text file.
+/// # Errors
+/// Returns an error if a file with corrections is not a text file.
 pub(super) fn plan(findings: Vec<Finding>, recheck: &Recheck<'_>) -> anyhow::Result<CorrectionPlan> {
     let mut plan = CorrectionPlan::default();
     let mut has_corrected = plan.add(findings)?;

@@ -35,7 +35,8 @@ pub(super) struct LintReport {
 
 /// Filters, corrects and prints findings, and returns the exit status. `recheck` checks corrected texts.
 ///
-/// # Errors Returns an error if the options contradict each other, or a file cannot be read or written.
+/// # Errors
+/// Returns an error if the options contradict each other, or a file cannot be read or written.
 pub(super) fn finish(
     report: LintReport,
     recheck: &Recheck<'_>,

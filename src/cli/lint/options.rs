@@ -83,7 +83,8 @@ impl LintOptions {
 
     /// Returns the output format.
     ///
-    /// # Errors Returns an error if options for different formats are given.
+    /// # Errors
+    /// Returns an error if options for different formats are given.
     pub(super) fn format(&self, output: &OutputOptions) -> anyhow::Result<LintFormat> {
         let has_rows = self.rows.given_option().or(self.order.given_option());
         match self.format {

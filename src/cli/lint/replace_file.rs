@@ -12,7 +12,8 @@ use tempfile::NamedTempFile;
 ///
 /// The file keeps its owner, group and permissions. If `path` is a symbolic link, its target is replaced.
 ///
-/// # Errors Returns an error if a new file cannot be written in the same directory, or cannot get the same owner. The
+/// # Errors
+/// Returns an error if a new file cannot be written in the same directory, or cannot get the same owner. The
 /// old file is then unchanged.
 pub(super) fn replace_file(path: &Path, text: &[u8]) -> io::Result<()> {
     let target = path.canonicalize()?;

@@ -72,16 +72,16 @@ pub(super) struct RoutedJobOptions {
     /// The most frequent value comes first.
     #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
     pub(super) count_by: Vec<String>,
-    /// Print the sum of EXPR (of each group of --count-by); may be repeated
+    /// Print the sum of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
     pub(super) sum: Vec<String>,
-    /// Print the average of EXPR (of each group of --count-by); may be repeated
+    /// Print the average of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
     pub(super) avg: Vec<String>,
-    /// Print the minimum of EXPR (of each group of --count-by); may be repeated
+    /// Print the minimum of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
     pub(super) min: Vec<String>,
-    /// Print the maximum of EXPR (of each group of --count-by); may be repeated
+    /// Print the maximum of EXPR (for each group of --count-by); may be repeated
     #[arg(long, value_name = "EXPR", global = true, hide_short_help = true)]
     pub(super) max: Vec<String>,
     /// Values are separated by blanks.

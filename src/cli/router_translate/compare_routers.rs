@@ -81,7 +81,8 @@ pub(super) fn run(
     }
     if is_text {
         let jobs = search.searched_ads_text();
-        let text = format!("the routers differ as shown above, but treat each of {jobs} alike\n");
+        let text =
+            format!("the routers differ as shown above, but have the same result for each of {jobs}\n");
         write_to_stdout(to_lines(&limits) + &to_lines(&unreached) + &text)?;
     } else if !arguments.output.quiet {
         let answer = serde_json::json!({

@@ -207,11 +207,13 @@ impl<'a, D> DifferenceSearch<'a, D> {
         match (self.given, self.changed) {
             (0, _) => String::new(),
             (1, 0) => {
-                format!("the given {what} is treated alike, but a generated one is treated differently\n")
+                format!(
+                    "the given {what} is treated the same by both, but a generated one is treated differently\n"
+                )
             }
             (1, _) => format!("the given {what} is treated differently\n"),
             (given, 0) => format!(
-                "all {given} given {what}s are treated alike, but a generated one is treated differently\n"
+                "all {given} given {what}s are treated the same by both, but a generated one is treated differently\n"
             ),
             (given, 1) => format!("1 of the {given} given {what}s is treated differently\n"),
             (given, changed) => format!("{changed} of the {given} given {what}s are treated differently\n"),

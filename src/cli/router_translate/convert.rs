@@ -13,7 +13,7 @@ use crate::lint::route_migration::RouteMigration;
 use crate::os::RealWorld;
 use crate::router::old_routes;
 
-/// Options of the verb.
+/// Options of the verb `convert`.
 #[derive(Args, Debug)]
 pub(super) struct ConvertArguments {
     #[command(flatten)]

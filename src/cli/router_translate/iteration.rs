@@ -19,7 +19,7 @@ pub(super) fn plan_iteration(
     let Some((last, before)) = transforms.split_last() else { return Ok(None) };
     if let Some(other) = before.iter().find(|transform| transform.envelope.iteration.is_some()) {
         let message = format!("{} iterates but is not the last transform", other.name);
-        return Err(Problem::unreadable(message).hint("name it last").into());
+        return Err(Problem::unreadable(message).hint("list it last").into());
     }
     let (world, policy) = (session.world, session.commands);
     let command_error = RefCell::new(None);

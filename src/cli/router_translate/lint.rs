@@ -19,7 +19,7 @@ use crate::os::RealWorld;
 use crate::quirks::QuirkMode;
 use crate::runner::configured_world;
 
-/// Options of the verb.
+/// Options of the verb `lint`.
 #[derive(Args, Debug)]
 pub(super) struct LintArguments {
     #[command(flatten)]

@@ -23,7 +23,7 @@ use crate::text::plural::counted;
 use crate::why::matching::{Analysis, JobGrouper, SlotSet, letter_case_hint};
 use crate::world::World;
 
-/// Options of the verb.
+/// Options of the verb `match`.
 #[derive(Args, Debug)]
 pub(super) struct MatchArguments {
     /// Print for each job which routes match, and why the others do not

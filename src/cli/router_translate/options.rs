@@ -27,7 +27,8 @@ pub(super) struct RouterVerbOptions {
 impl RouterVerbOptions {
     /// Refuses a configuration from standard input if ads are read from standard input because no file of ads is named.
     ///
-    /// # Errors Returns an error if both the configuration and ads are read from standard input.
+    /// # Errors
+    /// Returns an error if both the configuration and ads are read from standard input.
     pub(super) fn refuse_stdin_twice(&self) -> Result<(), Problem> {
         let is_stdin = |path: &Path| path == Path::new("-");
         let reads_config = self.config.config_file.as_deref().is_some_and(is_stdin);

@@ -18,7 +18,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, RoutingNotice, RoutingOutcome, SingleJobRouter};
 use crate::transform::{Observer, RuleLine, Transform, TransformEvent};
 
-/// Options of the verb.
+/// Options of the verb `route`.
 #[derive(Args, Debug)]
 pub(super) struct RouteArguments {
     /// Also print to standard error which routes match each job, and the result

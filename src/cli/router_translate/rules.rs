@@ -218,14 +218,15 @@ impl RulesLoader<'_> {
     fn skips_old_syntax(&self, parameter: &BString, runner: TransformRunner) -> bool {
         if runner != TransformRunner::Schedd {
             self.program.warn(&format!(
-                "{parameter} has the old syntax, which 25.14's job router refuses; it is applied here"
+                "{parameter} has the old syntax, which the job router of HTCondor 25.14 refuses; it is applied here"
             ));
             return false;
         }
         let is_ignored = self.quirks.reproduces(Quirk::OldTransformsIgnored);
-        let handling = if is_ignored { "this program ignores it, too" } else { "it is applied here" };
-        self.program
-            .warn(&format!("{parameter} has the old syntax, which 25.14's schedd ignores; {handling}"));
+        let handling = if is_ignored { "this program also ignores it" } else { "it is applied here" };
+        self.program.warn(&format!(
+            "{parameter} has the old syntax, which the schedd of HTCondor 25.14 ignores; {handling}"
+        ));
         is_ignored
     }
 

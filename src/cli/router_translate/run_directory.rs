@@ -23,7 +23,7 @@ use crate::runner::router::{self, RouterOptions, RouterRunError, RoutingFailure,
 use crate::text::plural::counted;
 use crate::world::World;
 
-/// Options of the verb.
+/// Options of the verb `run`.
 #[derive(Args, Debug)]
 pub(super) struct RunDirectoryArguments {
     /// Route the jobs in DIR, which has one ad per file, CLUSTER.PROC.ad, in long format

@@ -27,7 +27,7 @@ use crate::text::plural::counted;
 use crate::time::ClockReading;
 use crate::world::World;
 
-/// Options of the verb.
+/// Options of the verb `simulate`.
 #[derive(Args, Debug)]
 pub(super) struct SimulateArguments {
     /// Scenario file (TOML), see htc-scenario(5)
@@ -170,7 +170,7 @@ fn write_events(sink: &mut LineOutput, points: &[RouterSnapshot]) -> anyhow::Res
     Ok(())
 }
 
-/// Formats the results of the simulation on one screen.
+/// Formats a summary of the simulation that fits on one screen.
 fn render_summary(totals: &RouterTotals, painter: Painter) -> String {
     let RouterTotals { length, arrived, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
         totals;

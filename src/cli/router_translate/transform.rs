@@ -144,7 +144,7 @@ fn refuse_bad_statements(
     let mut reported =
         findings.iter().filter(|finding| fatal > 0 || finding.rule.severity() == LintSeverity::Error);
     for finding in reported.by_ref().take(MAX_REPORTED_STATEMENTS) {
-        program.report(&report::finding_problem(finding, Status::Unreadable));
+        program.report(&report::problem_from_finding(finding, Status::Unreadable));
     }
     // A file that is not a rules file has an error in every line, so the number of messages is limited.
     let rest = reported.count();

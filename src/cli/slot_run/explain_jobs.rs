@@ -373,7 +373,7 @@ fn unlikely_job_warnings(jobs: &[ClassAd], source: &str) -> Vec<String> {
         |ad: &&ClassAd| ad.string("MyType").is_some_and(|kind| kind.eq_ignore_ascii_case(b"Machine"));
     if jobs.iter().any(|ad| is_machine(&ad)) {
         warnings.push(format!(
-            "{source}: has ads of slots (MyType = \"Machine\") in place of jobs; --slot-ads names a file of slots"
+            "{source}: contains slot ads (MyType = \"Machine\") instead of job ads; --slot-ads names a file of slots"
         ));
     }
     let first = jobs.first().is_some_and(|job| job.contains(CLUSTER_ID));

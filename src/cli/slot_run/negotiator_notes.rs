@@ -129,7 +129,7 @@ fn quota_note(group: &str, names: &[String], view: &ConfigView<'_>) -> String {
     let known = levels.filter_map(|level| names.iter().find(|name| name.eq_ignore_ascii_case(level))).next();
     let Some(known) = known else {
         return format!(
-            "AccountingGroup: GROUP_NAMES does not have {group}, so the negotiator counts the job as one without a group"
+            "AccountingGroup: GROUP_NAMES does not contain {group}, so the negotiator treats the job as one without a group"
         );
     };
     let setting = ["GROUP_QUOTA_", "GROUP_QUOTA_DYNAMIC_"].iter().find_map(|prefix| {

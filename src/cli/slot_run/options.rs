@@ -289,7 +289,7 @@ pub(super) struct RunOptions {
     /// Ends when no slot has more work.
     #[arg(long, global = true)]
     pub(super) once: bool,
-    /// Stop after N jobs, in a simulation of all machines together
+    /// Stop after N jobs (in a simulation: on all machines together)
     #[arg(long, value_name = "N", global = true)]
     pub(super) max_jobs: Option<u64>,
     /// Ends when no slot has had a job for this long.

@@ -329,7 +329,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<OpenedJournal> {
     match RunJournal::open(directory) {
         Ok((journal, damage)) => Ok(OpenedJournal::Open(journal, damage)),
         Err(error @ JournalError::InUse { .. }) => {
-            Err(Problem::unreadable(format!("another execution point runs with this LOG: {error}"))
+            Err(Problem::unreadable(format!("another execution point is running with this LOG: {error}"))
                 .hint("end it with 'htc-slot-run off', or set another LOG and EXECUTE for this one")
                 .into())
         }

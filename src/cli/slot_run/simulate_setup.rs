@@ -75,7 +75,7 @@ impl SimulationSource for SimulationRun<'_> {
 #[derive(Default)]
 struct ConfigurationSet {
     all: Vec<Config>,
-    /// Number of each configuration, by the parameters of its machines.
+    /// Index in `all` of each configuration, by the parameters of its machines.
     numbers: BTreeMap<BTreeMap<String, String>, usize>,
     /// Collected warnings without duplicates.
     seen_warnings: Vec<String>,

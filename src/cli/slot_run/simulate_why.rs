@@ -122,7 +122,7 @@ fn unknown_slot_problem(slot: &str, time: &str, names: &[String]) -> Problem {
     }
     // If there are several machines, the name of a slot includes the name of its machine.
     if let Some(of_machine) = names.iter().find(|name| name.split('@').next() == Some(slot)) {
-        return problem.hint(format!("name the machine, too, for example {of_machine}@{time}"));
+        return problem.hint(format!("add the name of the machine, for example {of_machine}@{time}"));
     }
     let some = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
     let hidden = names.len().saturating_sub(8);

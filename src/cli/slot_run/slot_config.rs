@@ -141,7 +141,7 @@ pub(super) fn query_world(cli: &SlotRunCli) -> RealWorld {
     ClockOptions { now: cli.now, seed: None }.world()
 }
 
-/// Loads the slots. If a program was killed when `--timeout` expired, reports the time-out with the last error as its
+/// Loads the slots. If a program was killed when `--timeout` expired, reports the timeout with the last error as its
 /// cause, because later errors are only consequences.
 fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
     let world = query_world(cli).with_command_deadline(cli.end);

@@ -22,20 +22,17 @@ const JOBS_FAILED: Metric = Metric {
     kind: MetricKind::Counter,
     help: "Started jobs that did not exit with status 0.",
 };
-const HOOK_CALLS: Metric = Metric {
-    name: "htc_hook_calls",
-    kind: MetricKind::Counter,
-    help: "Calls of the slots' hooks that have ended.",
-};
+const HOOK_CALLS: Metric =
+    Metric { name: "htc_hook_calls", kind: MetricKind::Counter, help: "Completed hook calls of the slots." };
 const HOOK_SECONDS: Metric = Metric {
     name: "htc_hook_seconds",
     kind: MetricKind::Counter,
-    help: "Seconds that the ended calls of the slots' hooks took.",
+    help: "Total duration of the completed hook calls of the slots, in seconds.",
 };
 const HOOK_FAILURES: Metric = Metric {
     name: "htc_hook_failures",
     kind: MetricKind::Counter,
-    help: "Calls of the slots' hooks that failed, by reason.",
+    help: "Failed hook calls of the slots, by reason.",
 };
 
 /// Formats the answer of an execution point as metrics. `wanted` selects slots by name.

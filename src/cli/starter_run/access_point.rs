@@ -127,7 +127,8 @@ impl StarterInvocation<'_> {
         let unreadable = |error: ValueError| Problem::unreadable(error.user_message());
         let retries = local.then(|| CleanupRetries::from_config(view)).transpose().map_err(unreadable)?;
         let inputs = self.prepare_run(setup, request, session)?;
-        let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
+        let mut reactor =
+            Reactor::new(&handled_signals()).context("cannot set up signal handlers and child processes")?;
         let control = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let inputs = ShadowRunInputs { control, ..inputs };
         let quiet = self.cli.output.quiet;

@@ -180,7 +180,8 @@ impl StarterInvocation<'_> {
         if self.cli.job.dry_run {
             return self.print_rehearsal(&rehearse(machine, &carrier, &RehearsalScript::default(), world));
         }
-        let mut reactor = Reactor::new(&handled_signals()).context("cannot set up signals and children")?;
+        let mut reactor =
+            Reactor::new(&handled_signals()).context("cannot set up signal handlers and child processes")?;
         let mut socket = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
         let has_exit_hook = machine.has_exit_hook();
         let mut parent = carrier.parent();

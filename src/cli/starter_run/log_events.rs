@@ -47,7 +47,7 @@ pub(super) fn print_log_events(
 ) -> anyhow::Result<Status> {
     if path.is_dir() {
         let message = format!("'{}' is a directory, not a log", path.display());
-        return Err(Problem::unreadable(message).hint("name the job's log (UserLog)").into());
+        return Err(Problem::unreadable(message).hint("give the path of the job's log (UserLog)").into());
     }
     exit_when_reader_is_gone();
     let (stdin, output) = open_stdio_pipe();

@@ -35,7 +35,7 @@ pub(super) const MANUAL: Manual = Manual {
          Output files are read as the account of the job and \
          written as the account of its User, never as root and never as the owner of Iwd. File modes are kept without set-id bits. \
          File transfer plugins run as the account of the job.",
-        "--log names the event log of the job and overrides UserLog. EVENT_LOG, the log of all jobs, is written as 25.14 writes it: header, \
+        "--log names the event log of the job and overrides UserLog. EVENT_LOG, the event log of all jobs, is written as 25.14 writes it: header, \
          EVENT_LOG_FORMAT_OPTIONS, rotation (EVENT_LOG_MAX_SIZE, EVENT_LOG_MAX_ROTATIONS, EVENT_LOG_ROTATION_LOCK), EVENT_LOG_LOCKING and \
          EVENT_LOG_JOB_AD_INFORMATION_ATTRS. ENABLE_USERLOG_LOCKING and ENABLE_USERLOG_FSYNC apply to the log of the job.",
         "--interactive runs $SHELL on this terminal instead of the job, in the scratch directory, with the account, environment and \

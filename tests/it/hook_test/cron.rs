@@ -54,7 +54,11 @@ fn an_invalid_cron_case_fails_with_the_reason() {
         ("startd-cron", "mode = \"Often\"", "mode = 'Often': expected Periodic"),
         ("startd-cron", "runs = 0", "runs = 0: expected a number above 0"),
         ("startd-cron", "metrics = \"MEAN:X\"", "'MEAN:X' is ignored; write SUM:"),
-        ("startd-cron", "expect = { stdout = \"A = 1\" }", "stdout of a cron job is read in blocks"),
+        (
+            "startd-cron",
+            "expect = { stdout = \"A = 1\" }",
+            "'stdout' is not for cron jobs, whose output is read in blocks",
+        ),
         ("startd-cron", "sample_slot = \"odd\"", "no sample slot 'odd'"),
         ("schedd-cron", "slots = [1]", "a schedd has no slots"),
         ("prepare", "prefix = \"A\"", "prefix is for startd-cron and schedd-cron"),

@@ -116,7 +116,10 @@ fn random_ads_find_what_a_hook_does_not_expect() {
     let Some(output) = run(home.path(), &words) else { return };
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("dies of signal 11") && stderr.contains("| htc-hook-test prepare"), "{stderr}");
+    assert!(
+        stderr.contains("is killed by signal 11") && stderr.contains("| htc-hook-test prepare"),
+        "{stderr}"
+    );
     // The smallest ad has an attribute, because an empty ad could not be shown on a command line.
     assert!(stderr.contains("smallest ad, 1 attribute:"), "{stderr}");
 }
@@ -142,7 +145,7 @@ fn an_interrupted_search_prints_what_it_found_so_far() {
     let output = child.wait_with_output().unwrap();
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(143), "{stderr}");
-    assert!(stderr.contains("found (") && stderr.contains("dies of signal 11"), "{stderr}");
+    assert!(stderr.contains("found (") && stderr.contains("is killed by signal 11"), "{stderr}");
     assert!(stderr.contains("interrupted: 1 different failure so far with seed 7"), "{stderr}");
 }
 

@@ -131,7 +131,7 @@ fn a_setting_of_the_command_line_is_called_by_its_option() {
     fs::write(home.path().join("c"), "NUM_CPUS = 1\n").unwrap();
     let (_, out, _) =
         call(home.path(), "config-dump --no-env --config-file c --why NUM_CPUS --param NUM_CPUS=3");
-    assert!(out.contains("    --param   <- this one counts") && !out.contains("<Over>"), "{out}");
+    assert!(out.contains("    --param   <- this one is used") && !out.contains("<Over>"), "{out}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn errors_in_a_suite_are_reported_with_their_location() {
     let home = queue();
     for (lines, expected) in [
         ("code = 19", "a case has no key 'code'\n"),
-        ("expect = \"held\"", "s.toml:4:10: expected a table, found the text \"held\""),
+        ("expect = \"held\"", "s.toml:4:10: expected a table, found the string \"held\""),
     ] {
         std::fs::write(
             home.path().join("s.toml"),

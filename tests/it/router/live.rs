@@ -532,7 +532,7 @@ fn compressed_queue_logs_are_read_and_a_watch_survives_a_missing_log() {
     if Command::new("gzip").arg("-k").arg(&log).status().is_ok_and(|status| status.success()) {
         let packed = status().arg("job_queue.log.gz").output().unwrap();
         assert_eq!(packed.stdout, plain.stdout);
-        // A compressed file is recognised by its contents, not by its name.
+        // A compressed file is recognized by its contents, not by its name.
         fs::write(place.path().join("broken.gz"), b"\x1f\x8b\x08 and so on").unwrap();
         assert_eq!(status().arg("broken.gz").output().unwrap().status.code(), Some(3));
     }

@@ -339,7 +339,10 @@ fn jobs_are_explained_if_all_matching_routes_are_full() {
     let (_, output, _) = translate(place.path(), &["match", "--explain"], &jobs);
     let blocks: Vec<&str> = output.split("\n1.").collect();
     assert!(blocks[2].contains("candidate: yes"), "{output}");
-    assert!(blocks[3].contains("not a candidate now: routes A, B match, but take no more jobs"), "{output}");
+    assert!(
+        blocks[3].contains("not a candidate now: routes A, B match, but accept no more jobs"),
+        "{output}"
+    );
     assert!(blocks[4].contains("no candidate: no enabled route matches"), "{output}");
     let (_, output, _) = translate(place.path(), &["match", "--explain", "--jsonl"], &jobs);
     let full: Vec<serde_json::Value> = output

@@ -224,7 +224,7 @@ fn an_explanation_of_a_route_has_hints() {
     let (status, out, err) = router(place.path(), &words);
     assert_eq!(status, Some(1), "{out}{err}");
     for expected in [
-        "candidate: yes, but REQUIREMENTS of no route are true",
+        "candidate: yes, but no route's REQUIREMENTS are true",
         "stringListMember() compares case-sensitively; stringListIMember() would be true",
         "TARGET. is undefined in REQUIREMENTS of a route: write the name without a scope",
     ] {

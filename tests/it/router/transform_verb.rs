@@ -296,12 +296,14 @@ fn a_job_transform_of_the_old_syntax_is_applied_with_a_warning_and_ignored_as_th
         (0, true, true),
         "{out}{stderr}"
     );
-    let told =
-        "warning: JOB_TRANSFORM_Old has the old syntax, which 25.14's schedd ignores; it is applied here";
+    let told = "warning: JOB_TRANSFORM_Old has the old syntax, which the schedd of HTCondor 25.14 ignores; it is applied here";
     assert!(stderr.contains(told), "{stderr}");
     let (status, out, stderr) = call(&["Old", "--quirks", "reference"]);
     assert_eq!((status, out.contains("Foo"), out.contains("A = 1\n")), (0, false, true), "{out}{stderr}");
-    assert!(stderr.contains("which 25.14's schedd ignores; this program ignores it, too"), "{stderr}");
+    assert!(
+        stderr.contains("which the schedd of HTCondor 25.14 ignores; this program also ignores it"),
+        "{stderr}"
+    );
     // For a job transform, the schedd's own value of the parameter is used.
     let (status, out, stderr) = call(&["Old,New", "--quirks", "reference"]);
     assert_eq!((status, out.contains("Schedds = 1\n")), (0, true), "{out}{stderr}");

@@ -388,7 +388,7 @@ fn impossible_settings_are_reported_with_key_file_and_line() {
         ),
         (
             "length = 10\n[[queue]]\nretry = 5\n",
-            "'queue' is a list: expected one table, begun by a line [queue]",
+            "'queue' is a list: expected one table, which begins with a line [queue]",
         ),
     ] {
         let (status, _, stderr) = place.play(scenario, &[]);

@@ -64,7 +64,7 @@ fn an_invalid_scenario_is_reported_with_its_location() {
         ("[[job]]\n", "the key 'length' is missing"),
         (
             "until = 10\nkeyboard = 5\n",
-            "s.toml:2:12: 'keyboard' is the number 5: expected tables, each begun by a line [[keyboard]]",
+            "s.toml:2:12: 'keyboard' is the number 5: expected tables, each of which begins with a line [[keyboard]]",
         ),
         ("until = 10\nidel = 0\n", "did you mean 'idle', a key of [[event]]?"),
     ] {

@@ -268,7 +268,7 @@ fn a_second_runner_on_a_directory_names_the_first() {
     let stderr = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains(&format!("is in use by process {}", first.id())), "{stderr}");
-    assert!(stderr.contains("another execution point runs with this LOG"), "{stderr}");
+    assert!(stderr.contains("another execution point is running with this LOG"), "{stderr}");
     first.kill().unwrap();
     first.wait().unwrap();
 }

@@ -197,7 +197,7 @@ fn refused_hook_paths_are_named_with_a_correction() {
     std::fs::create_dir(point.path("hooks/reply")).unwrap();
     mode("hooks/reply", 0o777);
     let run = point.run();
-    assert!(run.stderr.contains("it is a directory; name the program in it"), "{}", run.stderr);
+    assert!(run.stderr.contains("it is a directory; write the path of a program in it"), "{}", run.stderr);
     mode("hooks", 0o777);
     let run = point.run();
     assert!(run.stderr.contains("T_HOOK_FETCH_WORK"), "{}", run.stderr);

@@ -559,7 +559,7 @@ fn quotas_of_accounting_groups_are_named_if_the_configuration_has_groups() {
     let text = notes(groups, &["other"]);
     assert!(
         text.contains(
-            "GROUP_NAMES does not have other, so the negotiator counts the job as one without a group"
+            "GROUP_NAMES does not contain other, so the negotiator treats the job as one without a group"
         ),
         "{text}"
     );

@@ -165,7 +165,11 @@ fn an_unwritable_global_event_log_is_reported_and_the_jobs_log_is_written() {
     let place = place.parameter("EVENT_LOG = /proc/no/such/log");
     let run = place.run(&format!("{}\n{QUEUED}\nUserLog = \"log\"", shell("exit 0")));
     assert!(run.has("JobStatus = 4"), "{}", run.ad);
-    assert!(run.stderr.contains("the log of all jobs '/proc/no/such/log' (EVENT_LOG)"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the event log of all jobs '/proc/no/such/log' (EVENT_LOG)"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(numbers(&fs::read_to_string(place.path("iwd/log")).unwrap()), ["000", "001", "005"]);
 }
 

@@ -193,7 +193,7 @@ impl ClassAd {
     ) -> Result<bool, ParseError> {
         let name = name.as_ref();
         if let Err(error) = name::check(name) {
-            return Err(ParseError::of_name(error));
+            return Err(ParseError::from_name_error(error));
         }
         self.put_old_syntax(name, text.as_ref(), dialect)
     }

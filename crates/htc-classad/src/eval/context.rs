@@ -358,7 +358,7 @@ impl<'a> Context<'a> {
         EvaluatorSetup { world, arena, mode, functions, left: None, right: None, observer: None }
     }
 
-    /// Runs an evaluation for a request.
+    /// Evaluates a request in this context, and converts the value.
     pub(crate) fn evaluate<T>(
         &self,
         question: EvalRequest<'_>,

@@ -209,7 +209,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns true if the maximum depth of the reference is reached.
-    pub(crate) fn is_deepest(&self) -> bool {
+    pub(crate) fn is_at_maximum_depth(&self) -> bool {
         !self.budget.has_levels(1)
     }
 

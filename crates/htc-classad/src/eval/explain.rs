@@ -278,7 +278,7 @@ fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns a short reason why the value of an expression in an ad is undefined or error, or an empty text if it has
+/// Returns a short reason why the value of an expression in an ad is undefined or error, or an empty string if it has
 /// another value.
 ///
 /// ```

@@ -373,7 +373,7 @@ impl<'a> Flattener<'_, 'a> {
                 self.evaluator.look_up(root, wanted)?
             }
             base => {
-                if self.evaluator.is_deepest() {
+                if self.evaluator.is_at_maximum_depth() {
                     return Ok(FlatPart::Value(ComputedValue::Error));
                 }
                 let value = self.evaluator.with_deeper_level(|evaluator| evaluator.eval(tree, base, at))?;

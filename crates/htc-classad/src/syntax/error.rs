@@ -116,7 +116,7 @@ impl ParseError {
 impl ParseError {
     /// Creates the error for an invalid attribute name that was passed as an argument, so that the error has no
     /// position in a text.
-    pub(crate) fn of_name(error: NameError) -> Self {
+    pub(crate) fn from_name_error(error: NameError) -> Self {
         let kind = match error {
             NameError::Empty => ParseErrorKind::EmptyName,
             NameError::Nul => ParseErrorKind::BadToken(BadToken::Nul),

@@ -32,7 +32,7 @@ pub(crate) enum CachedForm {
     Json,
 }
 
-/// Returns the name at a node, or a name with an empty text if the node is not a name.
+/// Returns the name at a node, or a name with an empty string if the node is not a name.
 #[inline]
 fn name_info_at(nodes: &[Node], id: NodeId) -> NameInfo {
     match nodes[id as usize] {

@@ -24,7 +24,7 @@ use htc_config::template;
 /// Returns the status of a name that belongs to a family, or `None` for all other names.
 pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     classify_misordered_setting(name, &|name| site.is_set(name))
-        .or_else(|| classify_misspelt_list(name))
+        .or_else(|| classify_misspelled_list(name))
         .or_else(|| slots::classify_slot_name(name, site))
         .or_else(|| cron::classify_cron_name(name, &site.cron_jobs, &|name| site.is_set(name)))
         .or_else(|| classify_permission(name, site))
@@ -33,8 +33,8 @@ pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<Name
         .or_else(|| classify_user_map(name))
         .or_else(|| subsystems::classify_subsystem_parameter(name))
         .or_else(|| classify_request(name))
-        .or_else(|| classify_misspelt_inventory(name))
-        .or_else(|| classify_misspelt_prefix(name))
+        .or_else(|| classify_misspelled_inventory(name))
+        .or_else(|| classify_misspelled_prefix(name))
 }
 
 /// Prefixes of family names before the part that the site chooses.
@@ -55,14 +55,14 @@ const FAMILY_PREFIXES: [&str; 13] = [
 ];
 
 /// Detects a misspelled prefix of a family name.
-fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
+fn classify_misspelled_prefix(name: &[u8]) -> Option<NameStatus> {
     let is_right =
         FAMILY_PREFIXES.iter().any(|known| caseless::strip_prefix(name, known.as_bytes()).is_some());
     if is_right {
         return None;
     }
     let find_prefix_end = |known: &&str| {
-        if !may_be_misspelt(name, known.as_bytes()) {
+        if !may_be_misspelled(name, known.as_bytes()) {
             return None;
         }
         // If the name itself has an underscore at the end of the prefix, the prefix ends there; otherwise the
@@ -104,7 +104,7 @@ const LIST_WORDS: [(&str, &[&str]); 7] = [
 ];
 
 /// Detects `SUBMIT_REQUIREMENT_NAME`, which is not a requirement called NAME.
-fn classify_misspelt_list(name: &[u8]) -> Option<NameStatus> {
+fn classify_misspelled_list(name: &[u8]) -> Option<NameStatus> {
     LIST_WORDS.iter().find_map(|(prefix, words)| {
         let rest = caseless::strip_prefix(name, prefix.as_bytes())?;
         let is_number = |one: &[u8], other: &[u8]| {
@@ -119,7 +119,7 @@ fn classify_misspelt_list(name: &[u8]) -> Option<NameStatus> {
 }
 
 /// True if the first two bytes of a name and of a prefix are equal or differ by one change.
-fn may_be_misspelt(name: &[u8], prefix: &[u8]) -> bool {
+fn may_be_misspelled(name: &[u8], prefix: &[u8]) -> bool {
     let (Some(name), Some(prefix)) = (name.first_chunk::<2>(), prefix.first_chunk::<2>()) else {
         return false;
     };
@@ -312,7 +312,7 @@ fn classify_user_map(name: &[u8]) -> Option<NameStatus> {
 
 /// Detects resources whose names begin with a misspelled INVENTORY, which is then part of the resource's name
 /// (`ResAttributes.cpp`, `init_machine_resources`).
-fn classify_misspelt_inventory(name: &[u8]) -> Option<NameStatus> {
+fn classify_misspelled_inventory(name: &[u8]) -> Option<NameStatus> {
     let tag = caseless::strip_prefix(name, b"MACHINE_RESOURCE_")?;
     let word = &tag[..tag.find_byte(b'_')?];
     if caseless::eq(word, b"INVENTORY") {

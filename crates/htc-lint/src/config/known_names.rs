@@ -174,7 +174,7 @@ impl KnownParameterNames {
         let (prefix, rest) = (&name[..dot], &name[dot + 1..]);
         let with_prefix =
             |prefix: &[u8], rest: &[u8]| Advice::DidYouMean(bstr::join(".", [prefix, rest]).into());
-        if let Some(mut unread) = self.site.check_misspelt_prefix(prefix) {
+        if let Some(mut unread) = self.site.check_misspelled_prefix(prefix) {
             if let Advice::DidYouMean(intended) = &unread.fix {
                 let near = Some(rest).filter(|rest| self.classify(rest) == NameStatus::SiteOwn);
                 let near = near.and_then(|rest| self.nearest_known(rest));
@@ -352,7 +352,7 @@ fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
     (!is_short || is_near()) && plain(known) != plain(name)
 }
 
-/// Returns true for `<KEYWORD>_HOOK_<TYPE>`, its arguments and time-outs, and the router's list of
+/// Returns true for `<KEYWORD>_HOOK_<TYPE>`, its arguments and timeouts, and the router's list of
 /// attributes.
 fn is_hook_parameter(name: &[u8]) -> bool {
     const NAME_ENDINGS: [&str; 17] = [

@@ -166,7 +166,8 @@ impl<'a> LintSubject<'a> {
 
     /// Expands the value of an entry.
     ///
-    /// # Errors The expansion is circular or too long.
+    /// # Errors
+    /// The expansion is circular or too long.
     pub(crate) fn expand_entry(&self, entry: &MacroEntry) -> Result<BString, ExpandError> {
         let raw = entry.raw();
         if memchr::memchr(b'$', raw).is_none() {

@@ -67,10 +67,10 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     if let Some(entry) = subject.config.set.find_exact(accounting_groups::GROUP_LIST.as_bytes()) {
         let listed = accounting_groups::listed_groups(&subject.view);
         for (group, part) in list_words(subject, entry) {
-            let is_misspelt = ["GROUP_QUOTA_", "GROUP_QUOTA_DYNAMIC_"]
+            let is_misspelled = ["GROUP_QUOTA_", "GROUP_QUOTA_DYNAMIC_"]
                 .iter()
-                .any(|start| is_misspelt_member(subject, &format!("{start}{group}")));
-            if is_misspelt {
+                .any(|start| is_misspelled_member(subject, &format!("{start}{group}")));
+            if is_misspelled {
                 continue;
             }
             if let Some(UnreadReason { cause, fix, holds_in_part }) =
@@ -265,7 +265,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
             {
                 continue;
             }
-            if is_misspelt_member(subject, &parameter) {
+            if is_misspelled_member(subject, &parameter) {
                 continue;
             }
             let mut message =
@@ -302,7 +302,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
 }
 
 /// True if the configuration sets a misspelling of this parameter, which another finding reports.
-pub(crate) fn is_misspelt_member(subject: &LintSubject<'_>, parameter: &str) -> bool {
+pub(crate) fn is_misspelled_member(subject: &LintSubject<'_>, parameter: &str) -> bool {
     let is_meant_by = |name: &[u8]| match subject.known.classify(name) {
         NameStatus::Unread(UnreadReason { fix: Advice::DidYouMean(intended), .. }) => {
             caseless::eq(&intended, parameter.as_bytes())

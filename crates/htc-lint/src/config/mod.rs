@@ -75,7 +75,7 @@ pub(crate) use known_attributes::is_known_attribute;
 pub use known_attributes::{attribute_names, attribute_type_word};
 pub use known_names::KnownParameterNames;
 pub use lint_subject::LintSubject;
-pub(crate) use list_rules::is_misspelt_member;
+pub(crate) use list_rules::is_misspelled_member;
 pub use name_status::{NameStatus, UnreadReason};
 pub use parameter_names::DAEMON_NAMES;
 pub use printed_values::{PrintedMistake, PrintedValueFinding, check_printed_value, suggest_quantity};

@@ -20,7 +20,7 @@ use htc_config::lines::LogicalLines;
 use htc_config::macro_definition::{Definition, MacroEntry};
 use htc_config::registry::ValueType;
 
-/// Types of hooks that are called, and those for which arguments or a time-out are read.
+/// Types of hooks that are called, and those for which arguments or a timeout are read.
 const HOOK_TYPES: [&str; 11] = [
     "FETCH_WORK",
     "REPLY_FETCH",

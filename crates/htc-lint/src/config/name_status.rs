@@ -25,7 +25,7 @@ pub struct UnreadReason {
 }
 
 impl UnreadReason {
-    /// Creates a reason that may not apply if another file defines more.
+    /// Creates a reason that may not apply if other files define more names.
     pub(super) fn new(cause: impl Into<String>, fix: impl Into<Advice>) -> Self {
         UnreadReason { cause: cause.into(), fix: fix.into(), holds_in_part: false }
     }

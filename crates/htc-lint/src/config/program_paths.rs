@@ -12,9 +12,9 @@ use super::parameter_names::DAEMON_NAMES;
 const PROGRAMS: [(&str, &str); 5] = [
     ("USER_JOB_WRAPPER", "the wrapper gets the command of the job as its arguments"),
     ("JAVA", "write the arguments in JAVA_EXTRA_ARGUMENTS"),
-    ("DOCKER", "write a script that has the arguments"),
+    ("DOCKER", "write a wrapper script that passes the arguments"),
     ("SINGULARITY", "write the arguments in SINGULARITY_EXTRA_ARGUMENTS"),
-    ("MAIL", "write a script that has the arguments"),
+    ("MAIL", "write a wrapper script that passes the arguments"),
 ];
 
 /// Finds arguments after the path of a program; returns their place and the correction.

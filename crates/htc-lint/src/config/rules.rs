@@ -1,4 +1,4 @@
-//! Calls of all rules for configurations.
+//! Runs all rules on a configuration.
 
 use super::lint_subject::LintSubject;
 use super::{

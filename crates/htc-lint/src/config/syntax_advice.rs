@@ -142,7 +142,7 @@ fn find_operator(value: &[u8], at: usize) -> Option<InvalidPart> {
         b"=!" if value.get(end).is_some_and(|next| b" \"".contains(next)) => write("!="),
         b"=!" => Some(InvalidPart {
             place,
-            advice: PartAdvice::Words("write !=, or == and ! after a space".to_owned()),
+            advice: PartAdvice::Words("write '!=', or '== !' with a space between them".to_owned()),
         }),
         b"=>" => write(">="),
         b"=<" => write("<="),
@@ -382,7 +382,7 @@ mod tests {
             ("A => 1", "write >=", Some("A >= 1")),
             ("A =< 1", "write <=", Some("A <= 1")),
             ("A =! \"b\"", "write !=", Some("A != \"b\"")),
-            ("A =!b", "write !=, or == and ! after a space", None),
+            ("A =!b", "write '!=', or '== !' with a space between them", None),
             ("A =>= 3", "", None),
             ("A =?==\"b\"", "write =?=", Some("A =?=\"b\"")),
             ("A is = 3", "write 'is' without '='", Some("A is 3")),

@@ -242,13 +242,13 @@ fn describe_fault(
         ValueFault::UnknownDebugLevel(near) => {
             let separate = || text.contains(&b';').then(|| "separate the levels by blanks or commas".into());
             let fix = did_you_mean(near).or_else(separate);
-            (format!("{name}: there is no debug level {text}: it is ignored"), fix)
+            (format!("{name}: {text} is not a debug level and is ignored"), fix)
         }
         ValueFault::UnknownMethod(near) => {
-            (format!("{name}: there is no authentication method {text}: it is ignored"), did_you_mean(near))
+            (format!("{name}: {text} is not an authentication method and is ignored"), did_you_mean(near))
         }
         ValueFault::UnknownCrypto(near) => {
-            (format!("{name}: there is no encryption method {text}: it is ignored"), did_you_mean(near))
+            (format!("{name}: {text} is not an encryption method and is ignored"), did_you_mean(near))
         }
         ValueFault::UnknownLevel => {
             let inner = text.trim_with(|c| c == '"' || c == '\'');

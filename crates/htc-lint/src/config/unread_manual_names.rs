@@ -35,7 +35,7 @@ pub(super) fn explain_unread_manual_name(name: &[u8]) -> Option<UnreadReason> {
         return reason(read, Advice::DidYouMean(read.into()));
     }
     let read = find(&MISSPELT_IN_SOURCE)?;
-    reason(read, format!("set {read}, too").into())
+    reason(read, format!("set {read} as well").into())
 }
 
 #[cfg(test)]

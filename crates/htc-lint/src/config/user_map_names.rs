@@ -30,7 +30,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             let is_defined = |kind: &str| subject.view.is_defined(&format!("CLASSAD_USER_MAP{kind}_{shown}"));
             let has_data = is_defined("DATA") || is_defined("FILE");
             // If a list contains a misspelling of this map, the mistake is reported for the list.
-            if has_data && names.iter().any(|listed| is_misspelt_map(subject, listed, name)) {
+            if has_data && names.iter().any(|listed| is_misspelled_map(subject, listed, name)) {
                 continue;
             }
             let message = format!("userMap(\"{shown}\", ...) is undefined: no list of maps contains {shown}");
@@ -61,7 +61,7 @@ fn list_for(name: &[u8]) -> String {
 }
 
 /// True if a listed map is not defined and is similar to one that is.
-fn is_misspelt_map(subject: &LintSubject<'_>, listed: &[u8], defined: &[u8]) -> bool {
+fn is_misspelled_map(subject: &LintSubject<'_>, listed: &[u8], defined: &[u8]) -> bool {
     let shown = BStr::new(listed);
     let is_defined = ["DATA", "FILE"]
         .iter()

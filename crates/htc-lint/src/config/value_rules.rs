@@ -428,7 +428,7 @@ fn is_in_default(subject: &LintSubject<'_>, raw: &[u8], piece: &[u8]) -> bool {
         })
 }
 
-/// Reports expressions that are valid but probably have another meaning than intended.
+/// Reports expressions that are valid but probably do not mean what was intended.
 fn check_expression_traps<'a>(
     subject: &LintSubject<'a>,
     entry: &'a MacroEntry,

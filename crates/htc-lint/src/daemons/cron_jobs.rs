@@ -4,7 +4,7 @@ use bstr::{BStr, ByteSlice};
 use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
-use crate::config::{LintSubject, is_misspelt_member};
+use crate::config::{LintSubject, is_misspelled_member};
 use htc_base::quirks::QuirkMode;
 use htc_base::text::{caseless, list, unqualified_name};
 use htc_config::Advice;
@@ -97,7 +97,7 @@ fn check_job(
         Err(skipped) => {
             // A parameter that is not set here may be set in another file.
             let may_be_elsewhere = !scope.is_complete && entries.find(&skipped.knob).is_none();
-            if !may_be_elsewhere && !is_misspelt_member(subject, &skipped.knob) {
+            if !may_be_elsewhere && !is_misspelled_member(subject, &skipped.knob) {
                 report(&skipped.knob, format!("{}: {}: the job is never run", skipped.knob, skipped.problem));
             }
             return;

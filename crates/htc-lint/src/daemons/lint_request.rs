@@ -69,7 +69,8 @@ pub struct LintResult {
 impl LintRequest<'_> {
     /// Reads a configuration as far as possible and checks it.
     ///
-    /// # Errors Returns an error if no part of the configuration can be read.
+    /// # Errors
+    /// Returns an error if no part of the configuration can be read.
     pub fn lint_config(&self, world: &dyn World) -> Result<LintResult, Box<ConfigError>> {
         self.lint_attempt(&mut self.load(world), world)
     }
@@ -93,7 +94,8 @@ impl LintRequest<'_> {
     /// Checks a configuration that [`LintRequest::load`] read. With `redact`, secrets are masked in `attempt`, too,
     /// if there are errors.
     ///
-    /// # Errors Returns an error if no part of the configuration could be read.
+    /// # Errors
+    /// Returns an error if no part of the configuration could be read.
     pub fn lint_attempt(
         &self,
         attempt: &mut LoadAttempt,

@@ -1,4 +1,4 @@
-//! Lines of maps that the daemons skip or that have another effect than intended (MapFile.cpp).
+//! Lines of maps that the daemons skip or that do not have the intended effect (MapFile.cpp).
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{caseless, similar_names, unqualified_name};

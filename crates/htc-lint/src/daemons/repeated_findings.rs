@@ -63,9 +63,9 @@ pub(super) fn drop_repeated_findings(findings: &mut Vec<Finding>) {
         }
     }
     join_statements_after_comments(findings);
-    drop_endif_of_misspelt_if(findings);
-    drop_members_of_misspelt_lists(findings);
-    join_misspelt_keywords(findings);
+    drop_endif_of_misspelled_if(findings);
+    drop_members_of_misspelled_lists(findings);
+    join_misspelled_keywords(findings);
     drop_consequences_of_references(findings);
     drop_findings_inside_others(findings);
     drop_second_findings(findings);
@@ -114,7 +114,7 @@ fn join_statements_after_comments(findings: &mut Vec<Finding>) {
 }
 
 /// Drops the error about an `endif` without `if` if an earlier line of the source is a misspelled `if`: `ifdef X`.
-fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
+fn drop_endif_of_misspelled_if(findings: &mut Vec<Finding>) {
     let text_of = |finding: &Finding| {
         let spot = finding.spot.as_ref().filter(|_| finding.rule == LintRule::Syntax)?;
         Some(spot.text.trim().to_ascii_lowercase())
@@ -134,7 +134,7 @@ fn drop_endif_of_misspelt_if(findings: &mut Vec<Finding>) {
 }
 
 /// Drops findings about members that are in no list, if the name of their list is misspelled.
-fn drop_members_of_misspelt_lists(findings: &mut Vec<Finding>) {
+fn drop_members_of_misspelled_lists(findings: &mut Vec<Finding>) {
     let mut suggested: Vec<Vec<u8>> = findings
         .iter()
         .filter(|finding| finding.rule == LintRule::UnknownParameter)
@@ -165,7 +165,7 @@ fn drop_members_of_misspelt_lists(findings: &mut Vec<Finding>) {
 }
 
 /// Joins the syntax error of `elseif CONDITION` with the finding about the keyword, which has the place and the correction.
-fn join_misspelt_keywords(findings: &mut Vec<Finding>) {
+fn join_misspelled_keywords(findings: &mut Vec<Finding>) {
     let is_keyword = |finding: &Finding| finding.rule == LintRule::ElseIf;
     let keywords: Vec<Finding> = findings.iter().filter(|finding| is_keyword(finding)).cloned().collect();
     for finding in findings.iter_mut().filter(|finding| finding.rule == LintRule::Syntax) {

@@ -1,4 +1,4 @@
-//! Calls of all rules for one configuration.
+//! Runs all rules on one configuration.
 
 use super::lint_scope::LintScope;
 use super::transforms::is_route_or_transform;

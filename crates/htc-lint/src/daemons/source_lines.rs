@@ -1,4 +1,4 @@
-//! Statements that a daemon reads in another way than intended, without a message.
+//! Statements that a daemon silently reads in a different way than intended.
 
 use bstr::{BStr, ByteSlice};
 use htc_base::text::{Span, caseless};

@@ -75,7 +75,7 @@ fn account_for_caller<'a>(input: &'a DoctorInput<'_>, caller: HookCaller) -> Opt
 fn check_executable(file: &Path, identity: Option<&ProcessIdentity>) -> Result<(), (String, String)> {
     let shown = file.display();
     if file.is_dir() {
-        return Err((format!("'{shown}' is a directory"), "name a file in it".to_owned()));
+        return Err((format!("'{shown}' is a directory"), "write the path of a file in it".to_owned()));
     }
     let access = identity::run_as(identity, || eaccess(file, AccessFlags::X_OK));
     if let Err(error) = access.and_then(|access| access.map_err(std::io::Error::from)) {
@@ -155,7 +155,7 @@ fn check_hook(input: &DoctorInput<'_>, hook: HookType, parameter: &BString, path
             refusal.path.as_bstr(),
             refusal.problem()
         );
-        let todo = refusal.fix().unwrap_or_else(|| "name an existing file".to_owned());
+        let todo = refusal.fix().unwrap_or_else(|| "write the path of an existing file".to_owned());
         return DoctorCheck::failed("hooks", found, todo);
     }
     match check_executable(&whole.to_path_lossy(), account_for_caller(input, hook.caller())) {

@@ -103,7 +103,7 @@ impl TransformLinter<'_> {
                 if let Some(character) = trailing {
                     let character = char::from(*character);
                     let message = format!(
-                        "25.14 makes the '{character}' part of the name, as a NUL byte, and cuts the output there"
+                        "HTCondor 25.14 makes the '{character}' part of the name, as a NUL byte, and cuts the output there"
                     );
                     let place = Span::new(at.end as usize, at.end as usize + 1);
                     self.report(
@@ -216,7 +216,7 @@ impl TransformLinter<'_> {
             Ok(_) => {}
         }
         if found.anchored {
-            let message = "the flag 'g' does not repeat the match; in 25.14 the pattern then matches only at the start of a name";
+            let message = "the flag 'g' does not repeat the match; in HTCondor 25.14 the pattern then matches only at the start of a name";
             let fix = "omit the 'g': every matching attribute is used; write '^' to match only at the start";
             self.report(LintRule::Regex, line, place, message, fix);
         }

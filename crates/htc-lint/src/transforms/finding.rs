@@ -98,7 +98,7 @@ impl TransformLinter<'_> {
         self.findings.len() > MAX_FINDINGS
     }
 
-    /// Adds a correction of the latest finding: text that replaces its place.
+    /// Adds a correction to the latest finding: the text that replaces the text at the finding's place.
     pub(super) fn correct_last(&mut self, text: impl Into<BString>) {
         if let Some(finding) = self.findings.last_mut() {
             finding.replacement = Some(text.into());

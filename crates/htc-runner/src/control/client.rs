@@ -90,7 +90,7 @@ fn connect(socket: &Path, listener_name: &str) -> io::Result<UnixStream> {
     }
     let address = UnixAddr::new(socket)?;
     let stream = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    // The send time-out also limits how long `connect` waits in a full queue.
+    // The send timeout also limits how long `connect` waits in a full queue.
     setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_TIMEOUT.as_secs().cast_signed()))?;
     socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
         Errno::ECONNREFUSED => {
@@ -102,7 +102,7 @@ fn connect(socket: &Path, listener_name: &str) -> io::Result<UnixStream> {
     Ok(UnixStream::from(stream))
 }
 
-/// Replaces a time-out error by a readable message.
+/// Replaces a timeout error by a readable message.
 fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

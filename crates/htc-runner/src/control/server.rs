@@ -176,7 +176,7 @@ impl ControlSocket {
         match path.symlink_metadata() {
             Ok(metadata) if metadata.file_type().is_socket() => {
                 if UnixStream::connect(path).is_ok() {
-                    let text = format!("another {listener_name} listens on this socket");
+                    let text = format!("another {listener_name} is already listening on this socket");
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
                 }
                 std::fs::remove_file(path)?;

@@ -247,7 +247,7 @@ impl LiveRouter<'_> {
         let until = self.options.stop_conditions;
         let mut settled = 0;
         loop {
-            // The maximum number of rounds ends the run even if a hook always fails.
+            // The number of rounds is limited, so that the run ends even if a hook always fails.
             let resting =
                 self.running_hooks.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
             if until.once && resting && self.router.has_due_job() && settled < MAX_SETTLE_ROUNDS {
@@ -364,7 +364,7 @@ impl LiveRouter<'_> {
         self.copies_directory.as_ref().unwrap_or(&self.directory)
     }
 
-    /// Returns the queue of the routed jobs for changes.
+    /// Returns the queue of the routed jobs, to change it.
     fn copies_queue_mut(&mut self) -> &mut JobDirectory {
         self.copies_directory.as_mut().unwrap_or(&mut self.directory)
     }

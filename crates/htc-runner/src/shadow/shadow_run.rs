@@ -237,7 +237,7 @@ impl<'w> ShadowRun<'w> {
         };
         let answer = hook::call_hook(hook, &ad, &calling, self, reactor)?;
         self.observer.messages.extend(credentials.and_then(HookCredentials::remove));
-        let it_said =
+        let stderr_message =
             |said: &str| Some(format!("it printed on standard error: {said}")).filter(|_| !said.is_empty());
         let text = match &answer {
             ShadowHookOutcome::Failed(reason) | ShadowHookOutcome::TimedOut(reason) => Some(reason.clone()),
@@ -247,7 +247,7 @@ impl<'w> ShadowRun<'w> {
             ShadowHookOutcome::Stopped(_, complaint) => {
                 Some(format!("it was asked to end; it printed on standard error: {complaint}"))
             }
-            ShadowHookOutcome::Ended { complaint, .. } => it_said(complaint),
+            ShadowHookOutcome::Ended { complaint, .. } => stderr_message(complaint),
         };
         let describe = |text| format!("SHADOW_PREPARE_JOB '{}': {text}", hook::display_path(hook));
         self.observer.messages.extend(text.map(describe));

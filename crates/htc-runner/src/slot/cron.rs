@@ -54,7 +54,7 @@ impl LiveExecutionPoint<'_> {
         self.report_cron();
     }
 
-    /// Handles an event of a cron job; returns an event that is not of a cron job.
+    /// Handles an event if it belongs to a cron job; otherwise returns it.
     pub(super) fn take_cron_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
         if self.cron.running_count() == 0 {
             return Some(event);

@@ -78,7 +78,7 @@ pub(super) struct LiveExecutionPoint<'a> {
     pub(super) early_signals: Vec<i32>,
     /// Progress of putting the machine to sleep.
     pub(super) sleep: SleepProgress,
-    /// Reason for which the job that is being ended is put on hold, or `None`.
+    /// Reason why the job that is being ended is put on hold, or `None`.
     pub(super) hold_reason: Option<VacateReason>,
     pub(super) sampler: MachineSampler,
     pub(super) outcome: ExecutionPointOutcome,

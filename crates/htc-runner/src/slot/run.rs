@@ -132,7 +132,7 @@ impl LiveExecutionPoint<'_> {
             self.report_shutdown();
             return Ok(());
         }
-        self.feed_measurements();
+        self.process_measurements();
         self.configure_cron();
         self.configure_benchmarks();
         self.step(StartdEvent::Start);
@@ -181,7 +181,7 @@ impl LiveExecutionPoint<'_> {
                 self.step(StartdEvent::StarterProblem(None));
             }
             if self.machine.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
-                self.feed_measurements();
+                self.process_measurements();
                 self.step(StartdEvent::Tick);
             }
             self.check_cron();
@@ -239,7 +239,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    fn feed_measurements(&mut self) {
+    fn process_measurements(&mut self) {
         if let Some(mut measured) = self.sampler.take_sample() {
             for event in self.starter_snapshots.read_job_updates(&self.starters) {
                 self.step(event);

@@ -143,7 +143,7 @@ impl RunJournal {
         {
             let _ = kill(Pid::from_raw(process.pid), Signal::SIGQUIT);
         }
-        let mut came_to_an_end = Vec::new();
+        let mut ended_jobs = Vec::new();
         for (record, process) in starters {
             let JournalRecord::StarterBegins { slot, job, execute, note, accepted, .. } = record else {
                 continue;
@@ -153,7 +153,7 @@ impl RunJournal {
                 found.events.push(event.reason(line));
             }
             if process.is_some() && !note.exists() {
-                came_to_an_end.extend(accepted);
+                ended_jobs.extend(accepted);
             }
         }
         for record in &left {
@@ -163,7 +163,7 @@ impl RunJournal {
         // properly has called such a hook.
         for record in &left {
             let JournalRecord::Accepted { accepted, slot, job, ad } = record else { continue };
-            if came_to_an_end.contains(accepted) {
+            if ended_jobs.contains(accepted) {
                 continue;
             }
             // Returned jobs are numbered from `u64::MAX` downwards, so that their numbers differ from those of jobs

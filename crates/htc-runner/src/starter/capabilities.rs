@@ -86,8 +86,8 @@ impl StarterCapabilities {
     }
 }
 
-/// Returns the capabilities that do not depend on installed programs; `urls` and `networking` are two configured
-/// capabilities.
+/// Returns the capabilities that do not depend on installed programs. `urls` and `networking` are true if the
+/// configuration enables URL transfers and networking for jobs.
 fn builtin_capabilities(urls: bool, networking: bool) -> Vec<(&'static str, Value)> {
     let mut found = vec![("HasFileTransfer", Value::Bool(true))];
     if urls {

@@ -84,11 +84,11 @@ struct CleanupRun<'a> {
 }
 
 impl CleanupRun<'_> {
-    fn report_done(&mut self, line: String) {
+    fn add_removed(&mut self, line: String) {
         self.findings.push(CleanupFinding { line, remains: false, ad: None });
     }
 
-    fn report_left(&mut self, line: String) {
+    fn add_remaining(&mut self, line: String) {
         self.findings.push(CleanupFinding { line, remains: true, ad: None });
     }
 
@@ -116,7 +116,7 @@ impl CleanupRun<'_> {
                     // anything.
                     Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
-                    Err(error) => self.report_left(format!("'{}' is not used: {error}", path.display())),
+                    Err(error) => self.add_remaining(format!("'{}' is not used: {error}", path.display())),
                 }
             }
         }
@@ -134,11 +134,11 @@ impl CleanupRun<'_> {
             return;
         };
         let file = group.file.display();
-        match volume_group::remove_left(group) {
+        match volume_group::remove_abandoned_group(group) {
             Ok(false) => {}
-            Ok(true) => self.report_done(format!("removed the volume group '{}' on '{file}'", group.name)),
+            Ok(true) => self.add_removed(format!("removed the volume group '{}' on '{file}'", group.name)),
             Err(why) => {
-                self.report_left(format!(
+                self.add_remaining(format!(
                     "cannot remove the volume group '{}' on '{file}': {why}",
                     group.name
                 ));
@@ -177,7 +177,7 @@ impl CleanupRun<'_> {
                 .filter(|one| one.start_ticks == *started && !one.is_zombie());
             if there.is_some() {
                 kill_tree(*pid);
-                self.report_done(format!(
+                self.add_removed(format!(
                     "killed process {pid} of a job, and all processes that it had started"
                 ));
             }
@@ -202,7 +202,7 @@ impl CleanupRun<'_> {
                 kill_tree(*process);
             }
             if !marked.is_empty() {
-                self.report_done(format!(
+                self.add_removed(format!(
                     "killed {} that had escaped from a job's process tree",
                     counted(marked.len(), "process")
                 ));
@@ -221,15 +221,15 @@ impl CleanupRun<'_> {
                 Ok(false) => {}
                 Err(error) => {
                     let shown = directory.display();
-                    self.report_left(format!("cannot remove the control group '{shown}': {error}"));
+                    self.add_remaining(format!("cannot remove the control group '{shown}': {error}"));
                 }
             }
         }
         match removed.as_slice() {
             [] => {}
-            [one] => self.report_done(format!("removed the control group '{one}'")),
+            [one] => self.add_removed(format!("removed the control group '{one}'")),
             [one, others @ ..] => {
-                self.report_done(format!(
+                self.add_removed(format!(
                     "removed the control group '{one}' and {} more of the same name",
                     others.len()
                 ));
@@ -239,10 +239,10 @@ impl CleanupRun<'_> {
 
     fn remove_container(&mut self, starter: i32, name: &str) {
         if !is_container_of_starter(name, starter) {
-            return self.report_left(format!("'{name}' is not a container of the starter {starter}"));
+            return self.add_remaining(format!("'{name}' is not a container of the starter {starter}"));
         }
         if self.cleaner.docker.is_empty() {
-            return self.report_left(format!("the container '{name}' may still exist: DOCKER is not set"));
+            return self.add_remaining(format!("the container '{name}' may still exist: DOCKER is not set"));
         }
         match RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::has_label_call(&self.cleaner.docker, name))
@@ -250,16 +250,16 @@ impl CleanupRun<'_> {
             Ok((Some(Exit::Code(0)), answer)) if answer.trim() == b"True" => {}
             Ok((Some(_), answer)) if is_not_found_answer(&answer) => return,
             Ok((Some(Exit::Code(0)), _)) => {
-                return self.report_left(format!("the container '{name}' does not have HTCondor's label"));
+                return self.add_remaining(format!("the container '{name}' does not have HTCondor's label"));
             }
-            _ => return self.report_left(format!("cannot query docker about the container '{name}'")),
+            _ => return self.add_remaining(format!("cannot query docker about the container '{name}'")),
         }
         match RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::remove_call(&self.cleaner.docker, name))
         {
-            Ok((Some(Exit::Code(0)), _)) => self.report_done(format!("removed the container '{name}'")),
+            Ok((Some(Exit::Code(0)), _)) => self.add_removed(format!("removed the container '{name}'")),
             Ok((Some(_), answer)) if is_not_found_answer(&answer) => {}
-            _ => self.report_left(format!("cannot remove the container '{name}'")),
+            _ => self.add_remaining(format!("cannot remove the container '{name}'")),
         }
     }
 
@@ -268,12 +268,12 @@ impl CleanupRun<'_> {
     fn remove_partial_image(&mut self, image: &str, own_tag: &str) {
         if self.cleaner.docker.is_empty() || image.starts_with('-') {
             return self
-                .report_left(format!("the image '{image}' may still exist: cannot query docker about it"));
+                .add_remaining(format!("the image '{image}' may still exist: cannot query docker about it"));
         }
         let Ok((Some(Exit::Code(0)), answer)) = RuntimeProbe::with_own_environment(self.world)
             .run_single_query(&container::list_all_images_call(&self.cleaner.docker))
         else {
-            return self.report_left(format!("cannot query docker about the image '{image}'"));
+            return self.add_remaining(format!("cannot query docker about the image '{image}'"));
         };
         let images = container::parse_images(&answer);
         let is_there = |name: &str| images.iter().any(|one| one.name == name);
@@ -284,9 +284,9 @@ impl CleanupRun<'_> {
             .run_single_query(&container::untag_call(&self.cleaner.docker, image))
         {
             Ok((Some(Exit::Code(0)), _)) => {
-                self.report_done(format!("removed the image '{image}', which was being pulled for a job"));
+                self.add_removed(format!("removed the image '{image}', which was being pulled for a job"));
             }
-            _ => self.report_left(format!("cannot remove the image '{image}', which was being pulled")),
+            _ => self.add_remaining(format!("cannot remove the image '{image}', which was being pulled")),
         }
     }
 
@@ -313,8 +313,8 @@ impl CleanupRun<'_> {
             if name.ends_with(".disk") {
                 match volume::detach(&path) {
                     Ok(0) => {}
-                    Ok(_) => self.report_done(format!("detached the loop device of '{}'", path.display())),
-                    Err(why) => self.report_left(format!("'{}': {why}", path.display())),
+                    Ok(_) => self.add_removed(format!("detached the loop device of '{}'", path.display())),
+                    Err(why) => self.add_remaining(format!("'{}': {why}", path.display())),
                 }
             }
             if keeps || name.ends_with(".left") || name.ends_with(".left.lock") {
@@ -322,10 +322,10 @@ impl CleanupRun<'_> {
             }
             let remains = directory_tree::remove_tree(&path);
             if remains.is_empty() {
-                self.report_done(format!("removed '{}'", path.display()));
+                self.add_removed(format!("removed '{}'", path.display()));
             }
             for left in remains {
-                self.report_left(format!("cannot remove '{}': {}", left.path.display(), left.error));
+                self.add_remaining(format!("cannot remove '{}': {}", left.path.display(), left.error));
             }
         }
     }
@@ -344,7 +344,7 @@ impl CleanupRun<'_> {
     /// Unmounts and removes a logical volume; a volume that does not exist has been removed already.
     fn remove_volume(&mut self, starter: i32, group: &str, name: &str) {
         let Some(volume) = LogicalVolume::from_leftover(group, name, starter) else {
-            return self.report_left(format!("'{group}/{name}' is not a volume of the starter {starter}"));
+            return self.add_remaining(format!("'{group}/{name}' is not a volume of the starter {starter}"));
         };
         // 25.14 also checks whether the encryption device of the volume exists.
         let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
@@ -358,8 +358,10 @@ impl CleanupRun<'_> {
             return;
         }
         match volume::remove_logical_volume(&volume) {
-            Ok(()) => self.report_done(format!("removed the logical volume '{group}/{name}'")),
-            Err(why) => self.report_left(format!("cannot remove the logical volume '{group}/{name}': {why}")),
+            Ok(()) => self.add_removed(format!("removed the logical volume '{group}/{name}'")),
+            Err(why) => {
+                self.add_remaining(format!("cannot remove the logical volume '{group}/{name}': {why}"))
+            }
         }
     }
 
@@ -378,7 +380,7 @@ impl CleanupRun<'_> {
             .collect();
         tracked.iter().copied().for_each(kill_tree);
         if !tracked.is_empty() {
-            self.report_done(format!(
+            self.add_removed(format!(
                 "killed {} of the group {gid}, which was reserved for a job",
                 counted(tracked.len(), "process")
             ));
@@ -395,8 +397,8 @@ impl CleanupRun<'_> {
     fn report_unmount(&mut self, target: &Path, result: nix::Result<()>) {
         let target = target.display();
         match result {
-            Ok(()) => self.report_done(format!("unmounted '{target}'")),
-            Err(errno) => self.report_left(format!("cannot unmount '{target}': {errno}")),
+            Ok(()) => self.add_removed(format!("unmounted '{target}'")),
+            Err(errno) => self.add_remaining(format!("cannot unmount '{target}': {errno}")),
         }
     }
 }

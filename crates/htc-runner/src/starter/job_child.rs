@@ -210,7 +210,7 @@ pub(super) fn rename_core_file(
 /// Reads a wrapper's error file and joins its lines with `|`. The file is read as `reader`, the account that owns the
 /// directory.
 ///
-/// If the file exists but cannot be read, the result is an empty text (`UserProc::JobReaper`). The same holds for
+/// If the file exists but cannot be read, the result is an empty string (`UserProc::JobReaper`). The same holds for
 /// anything but a regular file: symbolic links are not followed, and a FIFO or device does not block.
 pub(super) fn read_wrapper_error(scratch: &Path, reader: Option<&ProcessIdentity>) -> Option<BString> {
     let text = run_as(reader, || read_job_file(&scratch.join(".job_wrapper_failure"))).ok().flatten()?;

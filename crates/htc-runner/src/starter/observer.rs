@@ -1,4 +1,4 @@
-//! Observer of a starter: the access point's side of a run that has a simulated access point.
+//! Observer of a starter: interface between a starter and the simulated access point of its job.
 
 use super::control::ControlCommand;
 use htc_base::time::{ClockReading, MonotonicTime};

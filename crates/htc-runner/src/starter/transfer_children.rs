@@ -350,7 +350,7 @@ fn parse_helper_answer(
         _ => {
             let why = stderr.bytes.trim().as_bstr().to_string();
             let why = if why.is_empty() { exit.to_string() } else { why };
-            Err(format!("the helper that moves files failed: {why}"))
+            Err(format!("the transfer helper failed: {why}"))
         }
     }
 }

@@ -315,7 +315,7 @@ impl UserLog {
         if let Err(error) = global.write(event, ad, now, world) {
             let path = global.path().display();
             self.complaint =
-                Some(format!("the log of all jobs '{path}' (EVENT_LOG) cannot be written: {error}"));
+                Some(format!("the event log of all jobs '{path}' (EVENT_LOG) cannot be written: {error}"));
         }
     }
 

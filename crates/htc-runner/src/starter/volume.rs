@@ -65,7 +65,7 @@ impl ScratchVolume {
     }
 
     fn remove_created_group(&self) -> Result<(), String> {
-        self.created_group.borrow_mut().take().map_or(Ok(()), |group| group.take_down())
+        self.created_group.borrow_mut().take().map_or(Ok(()), |group| group.remove_group())
     }
 
     /// Unmounts and removes the file system with its contents.

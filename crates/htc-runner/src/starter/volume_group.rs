@@ -71,7 +71,7 @@ impl FileVolumeGroup {
         }
         for words in created.group.create_commands(&created.device) {
             if let Err(why) = run_command(&words) {
-                drop(created.take_down());
+                drop(created.remove_group());
                 return Err(why);
             }
         }
@@ -93,7 +93,7 @@ impl FileVolumeGroup {
     ///
     /// # Errors
     /// Fails with a message.
-    pub(super) fn take_down(&self) -> Result<(), String> {
+    pub(super) fn remove_group(&self) -> Result<(), String> {
         self.clear();
         run_command(&VolumeGroup::detach_command(&self.device))?;
         fs::remove_file(&self.group.file).map_err(|error| error.to_string())?;
@@ -106,7 +106,7 @@ impl FileVolumeGroup {
 ///
 /// # Errors
 /// Fails with a message.
-pub(super) fn remove_left(group: &VolumeGroup) -> Result<bool, String> {
+pub(super) fn remove_abandoned_group(group: &VolumeGroup) -> Result<bool, String> {
     if fs::symlink_metadata(&group.file).is_err() || fs::symlink_metadata(lock_of(&group.file)).is_err() {
         return Ok(false);
     }
@@ -117,7 +117,7 @@ pub(super) fn remove_left(group: &VolumeGroup) -> Result<bool, String> {
         drop(fs::remove_file(lock_of(&group.file)));
         return Ok(true);
     };
-    FileVolumeGroup { group: group.clone(), device, _lock: lock }.take_down().map(|()| true)
+    FileVolumeGroup { group: group.clone(), device, _lock: lock }.remove_group().map(|()| true)
 }
 
 fn lock_of(file: &Path) -> PathBuf {

@@ -21,21 +21,21 @@ pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
         Ok(path) => BString::from(path.as_os_str().as_bytes()),
         Err(_) => canonical_directory(path.parent().unwrap_or(Path::new("/")))?,
     };
-    check_within(allowed, &place)
+    check_allowed(allowed, &place)
 }
 
 /// Checks a directory in which a file or directory will be created.
 pub(super) fn check_directory(allowed: &[BString], path: &Path) -> io::Result<()> {
-    if allowed.is_empty() { Ok(()) } else { check_within(allowed, &canonical_directory(path)?) }
+    if allowed.is_empty() { Ok(()) } else { check_allowed(allowed, &canonical_directory(path)?) }
 }
 
-fn check_within(allowed: &[BString], place: &[u8]) -> io::Result<()> {
-    let lies_in = |limit: &BString| {
+fn check_allowed(allowed: &[BString], place: &[u8]) -> io::Result<()> {
+    let is_in = |limit: &BString| {
         let limit = fs::canonicalize(limit.to_path_lossy())
             .map_or_else(|_| limit.clone(), |limit| BString::from(limit.as_os_str().as_bytes()));
         !limit.is_empty() && begins_with(place, &limit)
     };
-    match allowed.iter().any(lies_in) {
+    match allowed.iter().any(is_in) {
         true => Ok(()),
         false => Err(Errno::EACCES.into()),
     }

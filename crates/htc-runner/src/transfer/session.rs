@@ -144,7 +144,7 @@ impl TransferSession {
                 self.failure = Some(TransferFailure::from_helper(self.task.way, &reason));
                 return self.finish();
             }
-            TransferStepResult::TaskExecuted(Ok(carried)) => return self.after_task(carried),
+            TransferStepResult::TaskExecuted(Ok(carried)) => return self.handle_task_result(carried),
             TransferStepResult::PluginQueried(printed) => {
                 let path = self.queried_plugin.take().unwrap_or_default();
                 let added = printed
@@ -157,7 +157,7 @@ impl TransferSession {
         self.plugin_step()
     }
 
-    fn after_task(&mut self, carried: TransferTaskResult) -> TransferStep {
+    fn handle_task_result(&mut self, carried: TransferTaskResult) -> TransferStep {
         let way = self.task.way;
         for path in &carried.unread {
             self.outcome

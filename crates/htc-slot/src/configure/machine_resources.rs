@@ -17,7 +17,7 @@ use htc_base::world::{ExternalCommand, World};
 use htc_classad::{ClassAd, Context, Value};
 use htc_config::evaluate::to_real;
 
-/// Time-out of an inventory program.
+/// Timeout of an inventory program.
 const INVENTORY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reserved names, which custom resources cannot have.

@@ -44,7 +44,7 @@ pub(crate) fn point(lines: &str, rests: bool) -> ExecutionPoint {
 
 /// Runs the execution point for `length` seconds without any job; returns the times when it was woken, and the number of
 /// FETCH_WORK calls.
-fn play(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
+fn run_without_jobs(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
     let (mut woken, mut calls) = (Vec::new(), Vec::new());
     let mut actions = point.step(at(0), StartdEvent::Start);
     let mut made = 0;
@@ -90,7 +90,7 @@ fn a_slot_is_evaluated_only_when_its_policy_can_have_changed() {
     let mut point = point(&lines, true);
     // The slots are evaluated at the first update after the start, at the first update after the predicted time, and at the
     // update after the change.
-    assert_eq!(play(&mut point, 100_000), (vec![300, 1200, 1500], 0));
+    assert_eq!(run_without_jobs(&mut point, 100_000), (vec![300, 1200, 1500], 0));
     assert_eq!(states(&point), [(SlotState::Unclaimed, Activity::Idle); 2]);
     assert_eq!(point.next_wake(), None);
 }
@@ -99,7 +99,7 @@ fn a_slot_is_evaluated_only_when_its_policy_can_have_changed() {
 fn a_measurement_wakes_slots_whose_policy_uses_it() {
     for (start, wakes) in [("True", false), ("LoadAvg < 0.3", true)] {
         let mut point = point(&format!("UPDATE_INTERVAL = 300\nIS_OWNER = !({start})"), true);
-        play(&mut point, 10_000);
+        run_without_jobs(&mut point, 10_000);
         assert_eq!(point.next_wake(), None, "{start}");
         let measured = Measurements { load: 2.0, ..Measurements::default() };
         point.step(at(10_000), StartdEvent::MeasurementsTaken(Box::new(measured)));
@@ -117,7 +117,8 @@ fn futile_fetches_are_counted_like_real_ones() {
             "UPDATE_INTERVAL = 77\nFetchWorkDelay = {delay}\nSTARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true"
         );
         let (mut naive, mut skipper) = (point(&lines, false), point(&lines, true));
-        let ((polls, made), (looks, known)) = (play(&mut naive, 5000), play(&mut skipper, 5000));
+        let ((polls, made), (looks, known)) =
+            (run_without_jobs(&mut naive, 5000), run_without_jobs(&mut skipper, 5000));
         let silent = skipper.count_skipped_fetches(at(0), 5_000_000_000);
         assert_eq!(known + silent, made, "every {delay} s");
         assert!(made > 20 && silent > known && looks.len() * 3 < polls.len(), "{made} {silent} {looks:?}");

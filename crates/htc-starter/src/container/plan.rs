@@ -70,12 +70,12 @@ pub struct AnnotatedCommandLine {
     unused: Vec<UnusedContainerSetting>,
 }
 
-/// Group of words that belong together.
+/// Group of arguments that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnotatedArguments {
-    /// Words of the group.
+    /// Arguments of the group.
     pub words: Vec<BString>,
-    /// Attribute, parameter or rule that adds the words.
+    /// Attribute, parameter or rule that adds the arguments.
     pub because: Cow<'static, str>,
 }
 
@@ -97,7 +97,7 @@ impl ContainerPlan {
 }
 
 impl AnnotatedCommandLine {
-    /// Adds words with their reason.
+    /// Adds arguments with their reason.
     pub fn add<W: Into<BString>>(
         &mut self,
         words: impl IntoIterator<Item = W>,
@@ -114,7 +114,7 @@ impl AnnotatedCommandLine {
         self.unused.push(UnusedContainerSetting { name: name.into(), why: why.into() });
     }
 
-    /// Returns all words.
+    /// Returns all arguments.
     pub fn words(&self) -> Vec<BString> {
         self.pieces.iter().flat_map(|piece| piece.words.iter().cloned()).collect()
     }

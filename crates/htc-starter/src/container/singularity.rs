@@ -118,7 +118,7 @@ fn has_launcher(line: &AnnotatedCommandLine) -> bool {
     line.annotated_arguments().iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
 }
 
-/// Returns the command line that tests the image: `test` in place of `exec` or `run`, and no words of the job.
+/// Returns the command line that tests the image: `test` in place of `exec` or `run`, without the arguments of the job.
 fn test_command(words: &[BString], launcher: bool) -> Vec<BString> {
     let mut test = Vec::new();
     for word in words {

@@ -84,7 +84,7 @@ impl PatternGoal {
 }
 
 /// States of all automata after a text; then the index of the states before the last byte of the text, and this byte,
-/// or `None` for the empty text.
+/// or `None` for the empty string.
 type ReachedStates = (Vec<StateID>, Option<(usize, u8)>);
 
 /// Returns the shortest texts with the wanted results; empty if a pattern is too large or no text was found.

@@ -38,7 +38,7 @@ impl ClockDependence<'_> {
             .then(|| format!("time() is {now}, {}", self.format_local_time(now)))
     }
 
-    /// Returns when the clause becomes true or was last true, or an empty text if no such time was found.
+    /// Returns when the clause becomes true or was last true, or an empty string if no such time was found.
     pub(super) fn change_phrase(&self) -> String {
         let now = self.slots.world().epoch();
         if let Some(at) = self.nearest(now, 1) {

@@ -80,8 +80,8 @@ impl SuggestionSearch<'_, '_> {
         sets
     }
 
-    /// Returns the changes that condor_submit makes for `should_transfer_files = YES` instead of a clause about a
-    /// shared file system, or `None` if the clause is not part of the job.
+    /// Returns the changes that replace a clause about a shared file system, as condor_submit makes them for
+    /// `should_transfer_files = YES`, or `None` if the Requirements of jobs are not evaluated.
     pub(super) fn file_transfer_changes(&self, clause: &Clause) -> Option<Vec<JobChange>> {
         if self.analysis.slots.job_conditions().is_some() {
             return None;

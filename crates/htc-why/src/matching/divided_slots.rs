@@ -117,13 +117,13 @@ impl ScarceResource<'_> {
         if let Some(shown) = enough.iter().rev().max_by(|one, other| one.free.total_cmp(&other.free)) {
             let count = match enough.len() {
                 1 => String::new(),
-                all => format!("{all} {slot}s have enough in all: "),
+                all => format!("{all} {slot}s have enough in total: "),
             };
             let (total, used) = (number_text(shown.total), number_text(shown.total - shown.free));
             let users = self.users_phrase(shown);
             let shown = self.analysis.slots.name(shown.number);
             return Some(format!(
-                "{count}{shown} has {total} {name} in all, but dynamic slots use {used} of them{users}"
+                "{count}{shown} has {total} {name} in total, but dynamic slots use {used} of them{users}"
             ));
         }
         let free: f64 = divided.iter().map(|slot| slot.free).sum();

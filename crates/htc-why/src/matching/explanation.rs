@@ -36,7 +36,7 @@ pub struct JobGroupExplanation {
     pub accepting_slots: usize,
     /// Clauses that rule out slots; those that rule out most come first.
     pub causes: Vec<Cause>,
-    /// Demands of the job that no slot meets.
+    /// Conditions of the job that no slot meets, as text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub impossible: Vec<String>,
     /// Changes that would make slots accept the jobs; empty if some slot accepts them.
@@ -109,7 +109,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the demands of a group of jobs that no slot meets, such as `no slot has Arch = "ARM"`: comparisons of
+    /// Returns the conditions of a group of jobs that no slot meets, such as `no slot has Arch = "ARM"`: comparisons of
     /// the job's Requirements with attributes that slots have.
     pub fn impossible_demands(&self, job: usize) -> Vec<String> {
         let all = self.slot_count();

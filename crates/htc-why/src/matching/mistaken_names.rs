@@ -48,7 +48,7 @@ impl MistakenName {
             return None;
         }
         let name = reference.to_expr()?;
-        if !may_be_text(part, &name) {
+        if !may_be_string(part, &name) {
             return None;
         }
         let correct = Expr::literal(reference.name.to_string());
@@ -81,7 +81,7 @@ impl MistakenName {
 /// Returns true if a name may be a string without quotes: each comparison or call that reads it also reads another
 /// attribute. A string that is compared with a literal, or tested by isUndefined(), would make the condition a
 /// constant.
-fn may_be_text(expr: &Expr, name: &Expr) -> bool {
+fn may_be_string(expr: &Expr, name: &Expr) -> bool {
     let reads_name = |part: &Expr| part.without_parentheses() == name.without_parentheses();
     match expr.kind() {
         ExprKind::Compare("=?=" | "=!=", left, right)
@@ -93,10 +93,10 @@ fn may_be_text(expr: &Expr, name: &Expr) -> bool {
             let has_name = expr.parts().iter().any(|part| operand_reads(part, &reads_name));
             let other = |reference: &Reference| reference.to_expr().is_none_or(|it| !reads_name(&it));
             (!has_name || mentioned_references(expr).iter().any(other))
-                && expr.parts().iter().all(|part| may_be_text(part, name))
+                && expr.parts().iter().all(|part| may_be_string(part, name))
         }
         _ if expr.operator() == Some("?:") && expr.parts().first().is_some_and(reads_name) => false,
-        _ => expr.parts().iter().all(|part| may_be_text(part, name)),
+        _ => expr.parts().iter().all(|part| may_be_string(part, name)),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct PairHints<'s> {
     graphs: [NameGraph; 2],
     /// Properties of each clause, set when the clause first refuses a pair.
     clauses: Vec<Option<HintedClause>>,
-    /// Numbers of the sets of names in the ads of jobs and of slots.
+    /// Number of the set of names in the ad of each job; `slot_names` has the same for each slot.
     job_names: Vec<u32>,
     slot_names: Vec<u32>,
     known: FxHashMap<HintKey, Rc<[String]>>,

@@ -98,13 +98,13 @@ fn refused_with_phrase(
             format!(", but it is {} there", values.text_of_length(length))
         }
         Some(RefusedValues { slot_count: count @ 1.., values, .. }) => {
-            format!(", but it is {} at {count} of them", values.text_of_length(length))
+            format!(", but it is {} on {count} of them", values.text_of_length(length))
         }
         _ => String::new(),
     }
 }
 
-/// Returns a phrase that says that the slots are being drained, or an empty text if they are not.
+/// Returns a phrase that says that the slots are being drained, or an empty string if they are not.
 fn draining_phrase(evidence: &ClauseEvidence) -> String {
     let slot = evidence.side_names.slot;
     match (evidence.draining_count, evidence.refused_count) {

@@ -137,7 +137,7 @@ pub trait SlotSet {
         None
     }
 
-    /// Returns the place where a configuration sets an attribute of a slot, or an empty text.
+    /// Returns the place where a configuration sets an attribute of a slot, or an empty string.
     fn setting_place(&self, _slot: usize, _attribute: &str) -> String {
         String::new()
     }

@@ -445,7 +445,7 @@ impl CandidateCollector<'_, '_, '_> {
         }
     }
 
-    /// Adds a definition of an attribute with any value, and its removal.
+    /// Adds two changes: one that defines an attribute with any value, and one that removes it.
     fn add_definition(&mut self, name: &AttrName) {
         let from = self.search.analysis.jobs[self.search.job].plain.get(name);
         if from.is_some() {

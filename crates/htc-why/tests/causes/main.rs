@@ -100,13 +100,13 @@ fn dynamic_slots_that_use_a_partitionable_slot_are_named_with_their_users() {
     expect(
         &slots,
         "[ RequestCpus = 6 ]",
-        "2 slots have enough in all: slot1@a has 16 Cpus in all, but dynamic slots use 12 of them (bob@x 8, eve@x 4)",
+        "2 slots have enough in total: slot1@a has 16 Cpus in total, but dynamic slots use 12 of them (bob@x 8, eve@x 4)",
         "RequestCpus 2 instead of 6: 2 more slots",
     );
     expect(
         &[slots[1], child],
         "[ RequestCpus = 6; Requirements = TARGET.Cpus >= 6 ]",
-        "slot1@b has 16 Cpus in all, but dynamic slots use 14 of them (eve@x 14)",
+        "slot1@b has 16 Cpus in total, but dynamic slots use 14 of them (eve@x 14)",
         "",
     );
     expect(&slots, "[ RequestCpus = 32 ]", "the largest, slot1@a, has only 16 Cpus when nothing uses it", "");

@@ -4,7 +4,7 @@ use bstr::{BStr, BString};
 
 use crate::classad::regex::{Regex, RegexOptions};
 use crate::cli::config_dump::config_query::{
-    ConfigQuery, ToolOutput, default_of_found, general_parameter_of_found, print_parameter,
+    ConfigQuery, ToolOutput, default_of_entry, general_parameter_of_found, print_parameter,
 };
 use crate::cli::config_dump::config_request::RequestedName;
 use crate::config::defaults::SubsystemDefaults;
@@ -85,7 +85,7 @@ impl ConfigQuery<'_> {
         }
         let raw = found.raw();
         let is_block = raw.contains(&b'\n');
-        let default = if request.default || request.verbose { default_of_found(&found) } else { None };
+        let default = if request.default || request.verbose { default_of_entry(&found) } else { None };
         if request.default {
             let default = default.clone().unwrap_or_default();
             let shown = statement_text::format_assignment(&default, default.contains(&b'\n'), "   ");

@@ -36,7 +36,8 @@ pub(super) struct LspOptions {
 
 /// Runs the language server until the editor ends it or closes the connection.
 ///
-/// # Errors Fails if standard input does not follow the Language Server Protocol, or if an answer cannot be written.
+/// # Errors
+/// Fails if standard input does not follow the Language Server Protocol, or if an answer cannot be written.
 pub(super) fn run(
     options: &LspOptions,
     load: LoadOptions,

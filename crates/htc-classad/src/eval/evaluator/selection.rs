@@ -137,7 +137,7 @@ impl<'a> Evaluator<'a> {
             self.budget.spend_steps(3)?;
             return self.select_attribute(ComputedValue::Ad(target), wanted, at);
         }
-        if self.is_deepest() {
+        if self.is_at_maximum_depth() {
             return Ok(ComputedValue::Error);
         }
         let base = self.with_deeper_level(|this| this.eval(tree, base, at))?;
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
             let current = self.current_scope(at);
             let value = self.with_projection_root(current, |this| {
                 this.count_step()?;
-                if this.is_deepest() {
+                if this.is_at_maximum_depth() {
                     return Ok(ComputedValue::Error);
                 }
                 this.with_stack_check(|this| {

@@ -45,7 +45,7 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
         return Some(NameStatus::Read);
     }
     // `GROUP_QUOTA_DYNAMC_x` is not QUOTA of a group DYNAMC_x if x is a listed group: it is misspelled.
-    let is_misspelt = |known: &BString| {
+    let is_misspelled = |known: &BString| {
         rest.len()
             .checked_sub(known.len() + 1)
             .filter(|&end| rest[end] == b'_' && caseless::ends_with(rest, known))
@@ -54,8 +54,8 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
                     .is_some()
             })
     };
-    if groups.iter().any(is_misspelt) {
-        return classify_misspelt_setting(rest, groups);
+    if groups.iter().any(is_misspelled) {
+        return classify_misspelled_setting(rest, groups);
     }
     if let Some(&(setting, group)) = interpretations.first() {
         let cause = format!("{GROUP_LIST} lists no group {}", BStr::new(group));
@@ -73,7 +73,7 @@ pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) ->
             }
         };
     }
-    classify_joined_group(rest, groups).or_else(|| classify_misspelt_setting(rest, groups))
+    classify_joined_group(rest, groups).or_else(|| classify_misspelled_setting(rest, groups))
 }
 
 /// True if a name is certainly a misspelling of another one. Short names, and names that differ in a digit, may belong
@@ -120,7 +120,7 @@ pub(in crate::config) fn find_related<'n>(name: &[u8], names: &'n [BString]) -> 
 }
 
 /// Detects a misspelled setting of a group.
-fn classify_misspelt_setting(rest: &[u8], groups: &[BString]) -> Option<NameStatus> {
+fn classify_misspelled_setting(rest: &[u8], groups: &[BString]) -> Option<NameStatus> {
     let ends_in = |group: &&BString| {
         let setting = rest.len().checked_sub(group.len() + 1).map(|end| &rest[..end])?;
         (rest[setting.len()] == b'_' && caseless::ends_with(rest, group)).then_some(setting)

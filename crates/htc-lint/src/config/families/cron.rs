@@ -149,11 +149,11 @@ fn classify_manager_setting(
             None => UnreadReason::unread_status(cause, format!("add {} to {base}_JOBLIST", BStr::new(job))),
         };
     }
-    classify_misspelt_setting(jobs, rest)
+    classify_misspelled_setting(jobs, rest)
 }
 
 /// Suggests the setting that an unknown setting of a job probably misspells.
-fn classify_misspelt_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameStatus> {
+fn classify_misspelled_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameStatus> {
     let base = jobs.base;
     let mut longest = jobs.names.iter().filter(|job| {
         caseless::starts_with(rest, job) && rest.get(job.len()) == Some(&b'_') && rest.len() > job.len() + 1

@@ -147,7 +147,7 @@ impl SiteNames {
 
     /// Detects a misspelled daemon name before a dot. A prefix that is not similar to a daemon may be a local
     /// name that is given on a command line somewhere.
-    pub(in crate::config) fn check_misspelt_prefix(&self, prefix: &[u8]) -> Option<UnreadReason> {
+    pub(in crate::config) fn check_misspelled_prefix(&self, prefix: &[u8]) -> Option<UnreadReason> {
         if self.is_daemon(prefix) || prefix.len() < 5 {
             return None;
         }

@@ -166,7 +166,7 @@ fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
         return UnreadReason::misspelled_status(cause, format!("SLOT_TYPE_{id}_{near}"));
     }
     if is_parameter(setting) {
-        let cause = format!("{shown} is the same for all slots, it cannot be set for a slot type");
+        let cause = format!("{shown} is the same for all slots and cannot be set for a slot type");
         return UnreadReason::never_read_status(cause, format!("set {shown}"));
     }
     UnreadReason::unread_status(

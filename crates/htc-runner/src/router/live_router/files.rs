@@ -62,7 +62,7 @@ impl LiveRouter<'_> {
             }
             Err(reason) => {
                 self.remove_proxy(proxy);
-                Some(RouterEvent::SubmitResult(source, Err(format!("its files: {reason}"))))
+                Some(RouterEvent::SubmitResult(source, Err(format!("cannot spool its files: {reason}"))))
             }
         }
     }

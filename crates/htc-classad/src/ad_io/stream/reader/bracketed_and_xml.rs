@@ -73,7 +73,7 @@ impl<R: Read> AdReader<R> {
         }
         let surroundings = SurroundingText::from_window(&self.window, 0);
         let message = format!("the list of ads is not closed; its end {missing} is missing");
-        let help = Some("the input may have been cut off, so that ads are missing");
+        let help = Some("the input may have been cut off, so ads may be missing");
         let error = AdError::at_span(b"", surroundings, Span::new(0, 0), message, help);
         Some(AdRecord { line: self.window.line, errors: vec![error], ..AdRecord::default() })
     }
