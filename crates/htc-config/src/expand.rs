@@ -477,7 +477,7 @@ impl<'a> Expander<'a> {
 
 /// Replaces each `$(DOLLAR)` by a dollar. A `$(DOLLAR)` directly after another is hidden by the resulting
 /// `$$(` (`expand_macro`, config.cpp).
-fn replace_dollars(text: &mut Vec<u8>) {
+pub(crate) fn replace_dollars(text: &mut Vec<u8>) {
     let mut done: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = FrontBuffer::new(text);
     while let Some(reference) = next_reference(rest.text(), 0, &mut None, is_dollar_reference) {

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BStr, BString};
 
 use crate::evaluate;
-use crate::expand::{ExpandError, Expander, ExpansionMode};
+use crate::expand::{ExpandError, Expander, ExpansionMode, replace_dollars};
 use crate::filename;
 use crate::macro_reference::{MacroFunction, MacroReference};
 use crate::printf_format::{PrintfConversion, PrintfFormat};
@@ -440,17 +440,20 @@ pub(crate) fn evaluate_in_text_mode<'t>(
         MacroFunction::Int | MacroFunction::Real => evaluate_text_number(expander, reference.function, body),
         MacroFunction::String => evaluate_text_string(expander, body),
         MacroFunction::Eval => {
-            let value = match expander.expanded_value_of(body, ExpansionMode::File)? {
+            let mut value = match expander.expanded_value_of(body, ExpansionMode::Text)? {
                 Some(value) => value,
-                None => expander.expand_nested(body, ExpansionMode::File)?,
+                None => expander.expand_nested(body, ExpansionMode::Text)?,
             };
+            replace_dollars(&mut value);
             let ad = expander.source.ad();
             Ok(Cow::Owned(evaluate::to_text(&value, ad, expander.world).unwrap_or(value).into()))
         }
         MacroFunction::Basename | MacroFunction::Dirname | MacroFunction::Filename => {
             let flags = &text[reference.dollar + 1..reference.body - 1];
-            let value =
-                expander.expanded_value_of(body, ExpansionMode::Text)?.filter(|value| !value.is_empty());
+            // An empty value is quoted, too, unless the reference has a default.
+            let value = expander
+                .expanded_value_of(body, ExpansionMode::Text)?
+                .filter(|value| !value.is_empty() || reference.default.is_none());
             // The reference uses the offset of a colon that it found in an earlier candidate for a reference. If that
             // colon is after the end of this reference, the function fails.
             if value.is_none() && reference.default.is_some_and(|at| at >= reference.end) {

@@ -367,3 +367,15 @@ fn a_boolean_that_equals_its_default_has_one_spelling_in_every_form() {
     assert_eq!(own(&["X", "START", "ENABLE_IPV6"]), "aTrue\nTrue\nTRUE\n");
     assert!(own(&["-v", "X"]).contains("aTrue"), "{}", own(&["-v", "X"]));
 }
+
+#[test]
+fn eval_in_macro_expands_by_the_rules_of_macro() {
+    let config = "B = $BASENAME(Alpha), $STRING(Alpha)\nC = $CHOICE(1,Fox) $F(m.n)\n";
+    let place = Place::new(config);
+    assert_eq!(place.run("-macro $EVAL(B)"), ", Alpha\n");
+    let empty = Place::new("EMPTY =\nG = $(E_1)\n");
+    assert_eq!(empty.run("-macro [$Fq(EMPTY)] [$Fq(EMPTY:x)] [$Fqa(G)] [$F(G)]"), "[\"\"]\n[]\n['']\n[]\n");
+    assert_eq!(place.run("-macro $EVAL(C)"), "$CHOICE(1,Fox) $F(m.n)\n");
+    let message = "ERROR \"$CHOICE() error: no list named Fox\" at line 4816 in file config.cpp\n";
+    assert_eq!(place.told("-macro $EVAL(C)").matches(message.trim_end()).count(), 2);
+}
