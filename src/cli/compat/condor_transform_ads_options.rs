@@ -273,7 +273,7 @@ impl TransformAdsOptions {
                 self.no_sort = true;
                 continue;
             }
-            match word.to_ascii_lowercase().as_slice() {
+            match word {
                 // The format of the input is not known when the output is written.
                 b"long" | b"auto" => self.out_form = ListForm::Long,
                 b"json" => self.out_form = ListForm::Json,

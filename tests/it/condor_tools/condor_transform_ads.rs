@@ -233,3 +233,10 @@ fn ads_in_a_list_value_of_a_macro_are_printed_as_lines() {
         assert_eq!((out.trim_end(), status), ("A = 1\nX = \"y\"", 1), "{list}");
     }
 }
+
+#[test]
+fn forms_of_the_output_are_written_in_lower_case() {
+    let out = |form: &str| tool("SET B 2\n", "A = 1\n", &["-rules", "rules", form, "-", "ads"]).0;
+    assert_eq!(out("-out:XML"), "A = 1\nB = 2\n\n");
+    assert_eq!(out("-out:json,XML"), "[\n{\n  \"A\": 1,\n  \"B\": 2\n}\n]\n");
+}
