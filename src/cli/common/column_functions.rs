@@ -20,6 +20,8 @@ pub(crate) struct FunctionSettings {
     pub adds_runs: bool,
     /// True if DAG_OWNER shows the names of nodes (`-dag`).
     pub shows_nodes: bool,
+    /// True if BATCH_NAME does not show the id of a DAGMan job (`-batch:2`).
+    pub folds_dags: bool,
     /// True if GRID_RESOURCE is cut to the width of its column.
     pub cuts_resources: bool,
     /// True if JOB_STATUS shows running jobs as suspended if they were suspended once (`REAL_TIME_JOB_SUSPEND_UPDATES`).
@@ -181,7 +183,7 @@ impl ColumnFunction {
                 .int("MyCurrentTime")
                 .or_else(|| context.int("LastHeardFrom"))
                 .map(|now| Value::Int(now.saturating_sub(number).max(0))),
-            F::BatchName => string(batch_name(ad, context)),
+            F::BatchName => string(batch_name(ad, context, settings)),
             F::BufferIoMisc => Some(Value::from(transfer_words(context))),
             F::CondorPlatform => {
                 text.filter(|text| !text.is_empty()).map(|text| Value::Str(platform_of_build(text)))
@@ -271,11 +273,11 @@ fn job_id(context: &Context<'_>) -> Option<BString> {
     }
 }
 
-fn batch_name(ad: &ClassAd, context: &Context<'_>) -> Option<BString> {
+fn batch_name(ad: &ClassAd, context: &Context<'_>, settings: &FunctionSettings) -> Option<BString> {
     if let Some(name) = context.string("JobBatchName") {
         return Some(name);
     }
-    if context.int("JobUniverse") == Some(Universe::Scheduler.number()) {
+    if !settings.folds_dags && context.int("JobUniverse") == Some(Universe::Scheduler.number()) {
         return Some(format!("DAG: {}", context.int("ClusterId").unwrap_or(0) as i32).into());
     }
     let node = ad.contains("DAGManJobId").then(|| context.string("DAGNodeName")).flatten();

@@ -8,6 +8,7 @@ mod ad_errors;
 mod ad_input;
 mod ad_selection;
 mod color;
+mod column_function_attributes;
 mod column_functions;
 mod column_source;
 mod compression;

@@ -418,7 +418,7 @@ impl RowParser<'_, '_> {
             }
             b"PRINTF" => (parts.format, parts.is_default_format) = (Some(token.to_vec()), false),
             b"OR" => match MissingValueText::parse(token) {
-                Some(alternative) => parts.alternative = alternative,
+                Some(text) => parts.alternative = parts.alternative.combined_with(text),
                 None => {
                     let token = token.to_str_lossy();
                     self.messages.push_str(&format!("Unknown argument {token} for OR\n"));

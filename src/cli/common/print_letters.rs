@@ -48,11 +48,23 @@ pub(crate) struct MissingValueText {
     is_wide: bool,
 }
 
+/// Characters that may replace a missing value.
+const MISSING_VALUE_CHARACTERS: &[u8; 8] = b" ?*.-_#0";
+
 impl MissingValueText {
     /// Parses the word after `OR`, or returns `None` if it is not a valid one.
     pub(crate) fn parse(word: &[u8]) -> Option<Self> {
-        let character = *word.first().filter(|byte| b" ?*.-_#0".contains(byte))?;
+        let character = *word.first().filter(|byte| MISSING_VALUE_CHARACTERS.contains(byte))?;
         Some(MissingValueText { character, is_wide: word.get(1) == Some(&character) })
+    }
+
+    /// Combines two words after `OR`. As in the reference, the positions of their characters are combined bit by bit.
+    pub(crate) fn combined_with(self, other: Self) -> Self {
+        let position =
+            |text: Self| MISSING_VALUE_CHARACTERS.iter().position(|known| *known == text.character);
+        let combined = position(self).unwrap_or(0) | position(other).unwrap_or(0);
+        let character = MISSING_VALUE_CHARACTERS[combined];
+        MissingValueText { character, is_wide: self.is_wide || other.is_wide }
     }
 
     /// Replaces the character; the text is then one character wide.

@@ -4,7 +4,7 @@
 //! all ads.
 
 use crate::classad::stream::Projection;
-use crate::classad::{ClassAd, Context, Expr, Value};
+use crate::classad::{AttrName, ClassAd, Context, Expr, Value, references};
 use crate::world::World;
 
 use super::column_functions::{ColumnFunction, ColumnFunctionUse, FunctionSettings};
@@ -302,6 +302,16 @@ impl PrintMask {
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let own = self.columns.iter().filter(|column| column.function.is_none());
         own.filter_map(|column| column.source.expr.as_ref())
+    }
+
+    /// Returns the attributes that the columns from the given position on add to the projection of condor_q.
+    pub(crate) fn attributes_from(&self, first: usize) -> Vec<AttrName> {
+        let of_column = |column: &MaskColumn| {
+            let names = column.source.expr.as_ref().map(references::projection).unwrap_or_default();
+            let added = column.function.map_or(&[][..], ColumnFunction::added_attributes);
+            names.into_iter().chain(added.iter().map(|name| AttrName::from(*name))).collect::<Vec<_>>()
+        };
+        self.columns.iter().skip(first).flat_map(of_column).collect()
     }
 
     /// Returns the attributes that the columns and the expressions `exprs` need, or `None` if they may need any.

@@ -17,7 +17,7 @@ use super::condor_q_user_log::read_logged_jobs;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
 use crate::classad::stream::Projection;
-use crate::classad::{ClassAd, Context, Dialect, Expr};
+use crate::classad::{AttrName, ClassAd, Context, Dialect, Expr};
 use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdout, tool_user_maps};
 use crate::config::{Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
@@ -196,6 +196,7 @@ impl CondorQOptions {
         session: &ProgramContext,
     ) -> io::Result<Status> {
         if self.is_global && jobs.by_id.is_empty() {
+            self.long.map_or(Ok(()), |form| self.print_long(form, jobs, out))?;
             return Ok(Status::Tool(0));
         }
         if let Some(form) = self.long {
@@ -229,11 +230,27 @@ impl CondorQOptions {
         let mut writer = ListWriter::new(form, order);
         if self.verbose {
             for ad in jobs.by_id.values() {
-                writer.write(ad, out)?;
+                writer.write(&self.projected(ad), out)?;
             }
         }
         writer.write(&counts.summary_ad(None), out)?;
         writer.finish(out)
+    }
+
+    /// Returns a copy of an ad with the attributes that `-long` prints.
+    fn projected(&self, ad: &ClassAd) -> ClassAd {
+        let mut shown = ClassAd::new();
+        for (name, expr) in ad {
+            if self.prints_all() || self.attributes.contains(&AttrName::from(name)) {
+                shown.insert(name, expr.clone());
+            }
+        }
+        shown
+    }
+
+    /// True if `-long` prints all attributes: always for rows that stand for several jobs.
+    fn prints_all(&self) -> bool {
+        self.attributes.is_empty() || self.modes.id_attribute.is_some()
     }
 
     /// Returns the form of ads that may be printed while they are read, or `None`.
@@ -243,14 +260,14 @@ impl CondorQOptions {
     }
 
     fn is_unsorted_projection(&self, form: ListForm) -> bool {
-        self.unsorted && form == ListForm::Long && !self.attributes.is_empty()
+        self.unsorted && form == ListForm::Long && !self.prints_all()
     }
 
     /// Returns the writer of ads.
     fn list_writer(&self, form: ListForm) -> ListWriter {
         let order = if self.unsorted { AttributeOrder::Internal } else { AttributeOrder::Sorted };
         let writer = ListWriter::new(form, order);
-        match self.attributes.is_empty() {
+        match self.prints_all() {
             true => writer,
             false => writer.only(self.attributes.iter().cloned()),
         }

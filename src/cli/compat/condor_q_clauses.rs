@@ -256,7 +256,7 @@ impl<'a> Clauses<'a> {
                         logic: Some(Logic::IfThenElse),
                         stores_children: true,
                         is_stored: true,
-                        label: "ifThenElse()".to_owned(),
+                        label: if modes.must_store { text.to_string() } else { "ifThenElse()".to_owned() },
                         ..stored
                     };
                 }

@@ -48,6 +48,8 @@ pub(super) enum CondorQOption {
     Submitter,
     /// All schedds are queried; for a file without jobs, nothing is printed.
     Global,
+    /// Condition on schedds, of which all are then queried.
+    SchedulerConstraint,
     Analyze,
     BetterAnalyze,
     ReverseAnalyze,
@@ -65,6 +67,7 @@ pub(super) enum CondorQOption {
     /// File that receives the ads as they were read.
     CaptureRawResults,
     DryRun,
+    StreamResults,
     /// Event log of jobs.
     UserLog,
 }
@@ -99,7 +102,7 @@ pub(super) const OPTION_RULES: &[OptionRule<CondorQOption>] = &[
     option_rule(CondorQOption::Global, "global", 1, false),
     option_rule(CondorQOption::Nothing, "allusers", 2, false),
     option_rule(CondorQOption::Nothing, "all-users", 2, false),
-    option_rule(CondorQOption::NothingWithValue, "schedd-constraint", 5, false),
+    option_rule(CondorQOption::SchedulerConstraint, "schedd-constraint", 5, false),
     option_rule(CondorQOption::Help, "help", 1, false),
     option_rule(CondorQOption::BetterAnalyze, "better-analyze", 2, true),
     option_rule(CondorQOption::BetterAnalyze, "better-analyse", 2, true),
@@ -135,5 +138,5 @@ pub(super) const OPTION_RULES: &[OptionRule<CondorQOption>] = &[
     option_rule(CondorQOption::NoUserPriorities, "nouserprios", 7, true),
     option_rule(CondorQOption::Version, "version", 1, false),
     option_rule(CondorQOption::Nothing, "profile", 4, true),
-    option_rule(CondorQOption::Nothing, "stream-results", 2, false),
+    option_rule(CondorQOption::StreamResults, "stream-results", 2, false),
 ];

@@ -35,6 +35,8 @@ pub(super) struct CondorQOptions {
     /// File that receives the ads of a table as they were read.
     pub(super) capture: Option<OsString>,
     is_dry_run: bool,
+    /// True if jobs are to be printed as they arrive (`-stream-results`).
+    is_streamed: bool,
     all: Vec<Vec<u8>>,
     any: Vec<Vec<u8>>,
     /// Jobs, or whole clusters, selected by ID.
@@ -53,6 +55,8 @@ pub(super) struct CondorQOptions {
     /// True if an option has changed the report without replacing it, such as `-cputime`.
     is_changed_report: bool,
     has_autoformat: bool,
+    /// True if the last option for columns is `-print-format`.
+    is_print_format: bool,
     columns: Vec<CustomColumns>,
     appended: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
     /// Maximum number of jobs.
@@ -96,6 +100,7 @@ impl Default for CondorQOptions {
             user_log: None,
             capture: None,
             is_dry_run: false,
+            is_streamed: false,
             all: Vec::new(),
             any: Vec::new(),
             ids: Vec::new(),
@@ -111,6 +116,7 @@ impl Default for CondorQOptions {
             report: ReportKind::Unset,
             is_changed_report: false,
             has_autoformat: false,
+            is_print_format: false,
             columns: Vec::new(),
             appended: Vec::new(),
             limit: None,
@@ -223,6 +229,10 @@ impl CondorQOptions {
                 let file = suffix.filter(|file| !file.is_empty()).unwrap_or(OsStr::new("-"));
                 self.capture = Some(file.to_owned());
             }
+            CondorQOption::SchedulerConstraint => {
+                value("-schedd-constraint requires a constraint argument")?;
+                self.is_global = true;
+            }
             CondorQOption::NothingWithValue => drop(value("an option requires another parameter")?),
             CondorQOption::Long => self.set_long(suffix),
             CondorQOption::Xml => self.set_form(ListForm::Xml)?,
@@ -237,7 +247,7 @@ impl CondorQOptions {
             CondorQOption::Submitter => {
                 let name = value("-submitter requires the name of a user.")?;
                 let name = name.strip_prefix(b"nice-user.").unwrap_or(&name);
-                let owner = "(AcctGroup is undefined ? Owner : AcctGroup)";
+                let owner = "(AccountingGroup is undefined ? Owner : AccountingGroup)";
                 self.any.push(Self::string_condition(owner, name));
             }
             CondorQOption::Constraint => {
@@ -253,7 +263,7 @@ impl CondorQOptions {
                 let what = "-format requires format and attribute parameters";
                 self.columns.push(CustomColumns::Format(value(what)?, value(what)?));
                 self.set_report(ReportKind::Custom);
-                self.has_autoformat = true;
+                (self.has_autoformat, self.is_print_format) = (true, false);
             }
             CondorQOption::Autoformat => self.add_autoformat(suffix, words)?,
             CondorQOption::AppendedFormat => {
@@ -291,7 +301,15 @@ impl CondorQOptions {
         suffix: Option<&OsStr>,
     ) -> Result<(), OptionRefusal> {
         match id {
-            CondorQOption::Batch => self.select_batches(suffix),
+            CondorQOption::Batch => {
+                self.select_batches(suffix);
+                self.refuse_streamed_lists("-batch", self.is_streamed)?;
+            }
+            CondorQOption::StreamResults => {
+                self.is_streamed = true;
+                let lists = self.modes.dags || self.report == ReportKind::Batches;
+                self.refuse_streamed_lists("-dag or -batch", lists)?;
+            }
             CondorQOption::NoBatch => {
                 (self.modes.batches, self.is_batch_chosen) = (false, true);
                 if self.report == ReportKind::Batches {
@@ -309,10 +327,13 @@ impl CondorQOptions {
                 self.all.push(b"JobUniverse == 9".to_vec());
             }
             CondorQOption::Io => self.set_report(ReportKind::Io),
-            CondorQOption::Dag => self.modes.dags = true,
+            CondorQOption::Dag => {
+                self.modes.dags = true;
+                self.refuse_streamed_lists("-dag", self.is_streamed)?;
+            }
             CondorQOption::AutoCluster => self.modes.id_attribute = Some("AutoClusterId"),
             CondorQOption::GroupBy => self.modes.id_attribute = Some("Id"),
-            CondorQOption::Factory => self.factory = Some(parse_factory(suffix)?),
+            CondorQOption::Factory => self.factory = Some(restrictions::parse_factory(suffix)?),
             CondorQOption::JobSet => self.is_job_set = true,
             CondorQOption::Cpu => (self.functions.shows_cpu, self.is_changed_report) = (true, true),
             CondorQOption::Current => self.choose_time("-currentrun", "-cumulative-time")?,
@@ -447,7 +468,7 @@ impl CondorQOptions {
         let letters = letters.map(|letters| letters.as_bytes().to_vec()).unwrap_or_default();
         self.columns.push(CustomColumns::Auto(letters, columns));
         self.set_report(ReportKind::Custom);
-        self.has_autoformat = true;
+        (self.has_autoformat, self.is_print_format) = (true, false);
         Ok(())
     }
 
@@ -461,6 +482,7 @@ impl CondorQOptions {
             return Ok(());
         }
         self.set_report(ReportKind::Custom);
+        self.is_print_format = true;
         if !self.is_wide && (self.is_wide_given || self.has_console()) {
             self.mask.set_overall_width(usize::try_from(self.display_width() - 1).ok());
         }
@@ -491,8 +513,10 @@ impl CondorQOptions {
 
     /// Adds the columns of a print format, and applies its other settings (`set_print_mask_from_stream`).
     fn read_format_lines(&mut self, lines: Vec<Vec<u8>>) -> bool {
+        let first = self.mask.column_count();
         let Some(format) = PrintFormat::parse(lines, std::mem::take(&mut self.mask)) else { return false };
         self.mask = format.mask;
+        self.add_projection(first, &format.group_by);
         if format.summary.column_count() > 0 {
             self.summary = format.summary;
         }
@@ -505,6 +529,7 @@ impl CondorQOptions {
             Aggregation::Unique => self.modes.id_attribute = Some("Id"),
             Aggregation::AutoCluster => self.modes.id_attribute = Some("AutoClusterId"),
             Aggregation::None => {
+                self.add_job_attributes(format.head_foot.summary);
                 self.has_standard_summary |= format.head_foot.summary && !format.head_foot.custom;
             }
         }
@@ -553,22 +578,6 @@ fn parse_limit(text: &[u8]) -> Result<usize, OptionRefusal> {
 }
 
 const OTHER_STATES: &str = "-run and -hold/held or -idle are incompatible";
-
-/// Parses the suffix of `-factory`: cluster ads, or jobs that are materialized late.
-fn parse_factory(suffix: Option<&OsStr>) -> Result<(bool, bool), OptionRefusal> {
-    let (mut clusters, mut late) = (false, false);
-    for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
-        match () {
-            () if b"clusters_only".starts_with(word) => clusters = true,
-            () if b"late_materialize".starts_with(word) => late = true,
-            () => {
-                let word = word.to_str_lossy();
-                return Err(OptionRefusal::new(&format!("unknown option {word} for -factory")));
-            }
-        }
-    }
-    Ok(if clusters || late { (clusters, late) } else { (true, true) })
-}
 
 /// Reads words up to the next option; a lone dash ends them.
 fn read_columns(

@@ -39,6 +39,8 @@ pub(super) struct RowModes {
     pub(super) folds_dags: bool,
     /// True to guess totals from the highest process (`-batch:16`).
     pub(super) guesses_totals: bool,
+    /// True if the column of held jobs is always shown (`-global`).
+    pub(super) shows_held: bool,
     /// Character that replaces zeros (`-batch:z`).
     pub(super) zero_character: Option<u8>,
 }
@@ -469,7 +471,7 @@ impl JobRows {
             [counts.done, counts.total].map(|count| if counts.has_unknown_total { 0 } else { count });
         let states = counts.states;
         let numbers = [done, states[2] + states[6], states[1] + states[7], states[5], total];
-        widths.has_held |= states[5] > 0;
+        widths.has_held |= states[5] > 0 || self.modes.shows_held;
         let job = &mut self.rows[row];
         job.is_cooked = true;
         for (at, number) in numbers.into_iter().enumerate() {

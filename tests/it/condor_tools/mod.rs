@@ -7,6 +7,8 @@ pub(crate) mod condor_job_router_info_messages;
 #[cfg(feature = "cli")]
 pub(crate) mod condor_q;
 #[cfg(feature = "cli")]
+pub(crate) mod condor_q_options;
+#[cfg(feature = "cli")]
 pub(crate) mod condor_transform_ads;
 #[cfg(feature = "cli")]
 pub(crate) mod routed_jobs;

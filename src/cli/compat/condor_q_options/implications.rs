@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::ByteSlice;
 
 use super::{CondorQOptions, CustomColumns};
-use crate::classad::AttrName;
+use crate::classad::{AttrName, Dialect, Expr, references};
 use crate::cli::common::{
-    PrintFormat, PrintedSections, ProgramContext, RowSyntax, Status, add_appended_columns,
+    GroupKey, PrintFormat, PrintedSections, ProgramContext, RowSyntax, Status, add_appended_columns,
 };
 use crate::cli::compat::condor_q_formats::ReportKind;
 use crate::cli::compat::condor_q_refusal::OptionRefusal;
@@ -45,6 +45,13 @@ impl CondorQOptions {
             let setting = config.and_then(|config| config.view(world).boolean(name).ok().flatten());
             setting.map_or(default, |setting| setting.value)
         };
+        if self.analysis.unmatchable && !self.analysis.is_wanted {
+            let other = if self.is_batch_chosen { Some("-batch") } else { None };
+            let other = other.or(self.modes.id_attribute.map(|_| "-autocluster"));
+            if let Some(other) = other {
+                return Err(OptionRefusal::new(&format!("{other} conflicts with -unmatchable")));
+            }
+        }
         if !self.columns.is_empty() {
             self.make_columns();
         }
@@ -65,6 +72,8 @@ impl CondorQOptions {
         self.has_old_summary = switch("CONDOR_Q_SHOW_OLD_SUMMARY", false);
         self.functions.shows_suspension = switch("REAL_TIME_JOB_SUSPEND_UPDATES", false);
         self.functions.shows_nodes = self.modes.dags;
+        self.modes.shows_held = self.is_global;
+        self.functions.folds_dags = self.modes.batches && self.modes.folds_dags;
         let can_append = if self.needs_built_in_format() {
             if !self.is_wide_given && (!self.has_console() || !self.appended.is_empty()) {
                 self.is_wide = true;
@@ -76,7 +85,7 @@ impl CondorQOptions {
                 self.all.extend(clusters.then(|| b"ProcId is undefined".to_vec()));
                 self.all.extend(late.then(|| b"JobMaterializeDigestFile isnt undefined".to_vec()));
             }
-            self.report == ReportKind::Custom && !self.has_autoformat && !self.is_changed_report
+            self.report == ReportKind::Custom && self.is_print_format && !self.is_changed_report
         };
         self.functions.cuts_resources = !self.is_wide;
         self.mask.functions = self.functions;
@@ -191,6 +200,7 @@ impl CondorQOptions {
             last.width = 3;
             (last.flags.left, last.flags.grows, last.flags.is_cut) = (true, true, false);
         }
+        let first = self.mask.column_count();
         for (letters, words) in std::mem::take(&mut self.appended) {
             let (format, rest): (&[u8], _) = match letters.first() {
                 Some(b'T') => (b"%T", &letters[1..]),
@@ -210,7 +220,25 @@ impl CondorQOptions {
                 return Ok(());
             }
         }
+        self.attributes.extend(self.mask.attributes_from(first));
         Ok(())
+    }
+
+    /// Adds the attributes of the columns from the given position on, and of the keys, to those that `-long` prints.
+    pub(super) fn add_projection(&mut self, first: usize, keys: &[GroupKey]) {
+        self.attributes.extend(self.mask.attributes_from(first));
+        for GroupKey(key) in keys {
+            let key = Expr::parse_with(key, Dialect::old_syntax());
+            self.attributes.extend(key.iter().flat_map(references::projection));
+        }
+    }
+
+    /// Adds the attributes of each job that a print format always needs.
+    pub(super) fn add_job_attributes(&mut self, has_summary: bool) {
+        let of_summary: &[&str] = if has_summary { &["JobStatus", "JobUniverse"] } else { &[] };
+        let of_set = self.is_job_set.then_some("JobSetId");
+        let names = ["ClusterId", "ProcId"].iter().chain(of_summary).copied().chain(of_set);
+        self.attributes.extend(names.map(AttrName::from));
     }
 
     /// Adds the columns up to the first one that is not a valid expression. No message is printed.
@@ -229,7 +257,8 @@ impl CondorQOptions {
             }
         }
         if self.totals_only {
-            self.head_foot = PrintedSections { title: false, header: false, summary: true, custom: true };
+            let header = self.mask.has_headings();
+            self.head_foot = PrintedSections { title: false, header, summary: true, custom: true };
             return;
         }
         self.head_foot = PrintedSections { header: self.mask.has_headings(), ..PrintedSections::BARE };

@@ -8,9 +8,18 @@ use bstr::ByteSlice;
 use super::CondorQOptions;
 use crate::classad::{Dialect, Expr};
 use crate::cli::common::ProgramContext;
+use crate::cli::compat::condor_q_refusal::OptionRefusal;
 use crate::text::number::integer_prefix;
 
 impl CondorQOptions {
+    /// Refuses `-stream-results` with an option that needs all jobs first.
+    pub(super) fn refuse_streamed_lists(&self, option: &str, is_refused: bool) -> Result<(), OptionRefusal> {
+        match is_refused {
+            true => Err(OptionRefusal::conflict(&format!("-stream-results and {option} are incompatible"))),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the condition that `expr` equals a string. The string is written in the old ClassAd syntax, in which a
     /// backslash is an ordinary byte.
     pub(super) fn string_condition(expr: &str, text: &[u8]) -> Vec<u8> {
@@ -120,4 +129,20 @@ fn parse_job_id(word: &[u8]) -> Option<(i32, Option<i32>)> {
             Some((cluster, Some(number).filter(|_| digits.len() == process.len())))
         }
     }
+}
+
+/// Parses the suffix of `-factory`: cluster ads, or jobs that are materialized late.
+pub(super) fn parse_factory(suffix: Option<&OsStr>) -> Result<(bool, bool), OptionRefusal> {
+    let (mut clusters, mut late) = (false, false);
+    for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
+        match () {
+            () if b"clusters_only".starts_with(word) => clusters = true,
+            () if b"late_materialize".starts_with(word) => late = true,
+            () => {
+                let word = word.to_str_lossy();
+                return Err(OptionRefusal::new(&format!("unknown option {word} for -factory")));
+            }
+        }
+    }
+    Ok(if clusters || late { (clusters, late) } else { (true, true) })
 }
