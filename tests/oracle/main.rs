@@ -10,11 +10,12 @@ mod classad;
 mod config;
 mod python;
 mod random;
+mod tools;
 mod transform;
 
-/// Returns a program with that name on PATH.
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
+/// Returns the real tool with that name in the directory HTC_ORACLE_TOOLS [default: on PATH].
+fn tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("HTC_ORACLE_TOOLS").or_else(|| std::env::var_os("PATH"))?;
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 

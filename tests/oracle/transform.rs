@@ -1,7 +1,7 @@
 //! Applies random rule sets to random ads with `condor_transform_ads` and with our program under that name.
 //!
 //! `HTC_ORACLE_TRANSFORMS` sets the number of pairs of rules and ad [default: 200], `HTC_ORACLE_SEED` the
-//! random seed. Without the real tool on PATH nothing is compared, and the test prints a message.
+//! random seed. Without the real tool in HTC_ORACLE_TOOLS or on PATH nothing is compared, and the test prints a message.
 
 use std::fs;
 use std::io::Read;
@@ -22,8 +22,8 @@ const ADS: usize = 10;
 
 #[test]
 fn random_transforms_do_what_the_reference_does() {
-    let Some(reference) = super::on_path("condor_transform_ads") else {
-        println!("skipped: no condor_transform_ads on PATH");
+    let Some(reference) = super::tool("condor_transform_ads") else {
+        println!("skipped: no condor_transform_ads in HTC_ORACLE_TOOLS or on PATH");
         return;
     };
     let pairs: u64 = super::number("HTC_ORACLE_TRANSFORMS").unwrap_or(200);
@@ -210,40 +210,91 @@ const NAMES: &[&str] = &[
     "Err9",
     "_u",
 ];
+/// Statements with mistakes.
+const MISTAKES: &[&str] = &[
+    "BOGUS X 1",
+    "SET",
+    "SET A",
+    "SET 1X 1",
+    "SET A (",
+    "EVALSET A )",
+    "COPY A",
+    "COPY A 1",
+    "RENAME A",
+    "RENAME A A",
+    "DELETE",
+    "DELETE 1",
+    "DEFAULT A",
+    "EVALMACRO V",
+    "EVALMACRO V )",
+    "REQUIREMENTS (",
+    "REQUIREMENTS",
+    "UNIVERSE nope",
+    "UNIVERSE 9",
+    "endif",
+    "else",
+    "error : text",
+    "SET A, 1",
+    "set a = b = c",
+    "DELETE /A",
+    "V @=x",
+];
 const MACROS: &[&str] = &["V", "W", "k.x", "tmp", "List", "KNOB", "N"];
 
 impl Case {
     fn random(random: &mut Random) -> Self {
-        // There must be a command outside of conditions; otherwise the file is treated as configuration and
-        // the reference crashes.
-        let mut rules = vec!["SET First 1".to_owned()];
-        if random.one_in(3) {
-            rules.push("NAME some rules".into());
-        }
-        if random.one_in(4) {
-            rules.push(format!("REQUIREMENTS {}", expression(random, 2)));
-        }
-        let count = 1 + random.below(9);
-        statements(random, count, &mut rules, 0);
-        if random.one_in(12) {
-            // The last two, which contain macros, give a single run.
-            let tail = [
-                "2",
-                "2 V in (x y, z)",
-                "V,W from (\na 1\nb 2 c\n)",
-                "in (p q)",
-                "3 W in x y",
-                "$(V)",
-                "$(NOPE:1)",
-            ];
-            rules.push(format!("TRANSFORM {}", random.pick(&tail)));
-        }
+        let rules = rules(random);
         let ads = (0..ADS).map(|_| ad(random)).collect();
         Case { rules, ads }
     }
 }
 
-fn ad(random: &mut Random) -> Vec<String> {
+/// Returns the lines of a rules file.
+pub(crate) fn rules(random: &mut Random) -> Vec<String> {
+    // There must be a command outside of conditions; otherwise the file is treated as configuration and
+    // the reference crashes.
+    let mut rules = vec!["SET First 1".to_owned()];
+    if random.one_in(3) {
+        rules.push("NAME some rules".into());
+    }
+    if random.one_in(4) {
+        rules.push(format!("REQUIREMENTS {}", expression(random, 2)));
+    }
+    let count = 1 + random.below(9);
+    statements(random, count, &mut rules, 0);
+    if random.one_in(7) {
+        // `$(V)` and `$(NOPE:1)` give a single run.
+        let tail = [
+            "2",
+            "0",
+            "2 V in (x y, z)",
+            "V,W from (\na 1\nb 2 c\n)",
+            "V from (\na 1\n\n# b\n)",
+            "in (p q)",
+            "3 W in x y",
+            "W in [1:] (a,b,c)",
+            "W in [::2] (a,b,c)",
+            "V,W in (a b c d)",
+            "V from missing",
+            "V from condor_config",
+            "V matching *",
+            "V matching files condor_*",
+            "V matching dirs nothing*",
+            "from (",
+            "V W",
+            "x y z",
+            "-1",
+            "1.5",
+            "$(V)",
+            "$(NOPE:1)",
+        ];
+        rules.extend(format!("TRANSFORM {}", random.pick(&tail)).lines().map(str::to_owned));
+    }
+    rules
+}
+
+/// Returns the lines of an ad.
+pub(crate) fn ad(random: &mut Random) -> Vec<String> {
     let mut lines = Vec::new();
     for name in NAMES {
         if random.one_in(2) {
@@ -259,6 +310,9 @@ fn ad(random: &mut Random) -> Vec<String> {
 fn statements(random: &mut Random, count: usize, rules: &mut Vec<String>, depth: usize) {
     for _ in 0..count {
         let name = *random.pick(NAMES);
+        if random.one_in(40) {
+            rules.push((*random.pick(MISTAKES)).to_owned());
+        }
         let line = match random.below(24) {
             0..=3 => format!("SET {name} {}", value(random)),
             4 => format!("SET {name} = {}", value(random)),
