@@ -377,5 +377,5 @@ fn eval_in_macro_expands_by_the_rules_of_macro() {
     assert_eq!(empty.run("-macro [$Fq(EMPTY)] [$Fq(EMPTY:x)] [$Fqa(G)] [$F(G)]"), "[\"\"]\n[]\n['']\n[]\n");
     assert_eq!(place.run("-macro $EVAL(C)"), "$CHOICE(1,Fox) $F(m.n)\n");
     let message = "ERROR \"$CHOICE() error: no list named Fox\" at line 4816 in file config.cpp\n";
-    assert_eq!(place.told("-macro $EVAL(C)").matches(message.trim_end()).count(), 2);
+    assert_eq!(place.stderr_of("-macro $EVAL(C)").matches(message.trim_end()).count(), 2);
 }
