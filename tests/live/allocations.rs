@@ -157,12 +157,12 @@ fn impossible_jobs_are_refused_and_unstarted_jobs_are_held() {
     ));
     let Some(told) = told else { return };
     let expected = "\
-translate_job: JobUniverse = 11: only jobs of the vanilla universe (5) are handed to Slurm
+translate_job: JobUniverse = 11: only jobs of the vanilla universe (5) are submitted to Slurm
 translate_job: the job has no Cmd
 translate_job: RequestCpus = \"x\": that is not a number
 translate_job: requestlicenses = 2: Slurm cannot provide this
-translate_job: WantDocker: jobs in containers are not handed to Slurm
-translate_job: no line '------' on standard input, which parts two ads
+translate_job: WantDocker: jobs in containers are not submitted to Slurm
+translate_job: standard input has no line '------' between two ads
 translate_job: sbatch: error: Invalid generic resource (gres) specification
 1
 2
@@ -208,7 +208,7 @@ fn a_job_that_is_removed_or_held_is_cancelled_in_slurm() {
 fn only_a_stopped_cluster_is_started_again() {
     let told = session(
         r#"
-        "$slurm/cluster" start c 2>&1 | sed 's/.* runs already.*/runs already/'
+        "$slurm/cluster" start c 2>&1 | sed 's/.* is already running;.*/already running/'
         first=$(cat c/short)
         "$slurm/cluster" stop c
         [ ! -e "$first" ] && "$slurm/cluster" start c && sinfo -h -o %a
@@ -216,7 +216,7 @@ fn only_a_stopped_cluster_is_started_again() {
         "$slurm/cluster" start other 2>&1 | grep -o 'cannot be written to'"#,
     );
     let Some(told) = told else { return };
-    assert_eq!(told, "runs already\nup\ncannot be written to\n");
+    assert_eq!(told, "already running\nup\ncannot be written to\n");
 }
 
 /// The job status that UPDATE_JOB_INFO prints for each state that Slurm shows. A stand-in for scontrol shows them, because a

@@ -82,7 +82,11 @@ fn a_link_never_replaces_an_existing_tool() {
     let output =
         command.arg("--prefix").arg(place.path()).arg("--links").arg("--programs").arg(programs).output();
     let output = output.unwrap();
-    assert!(!output.status.success() && all_output(&output).contains("it stays"), "{}", all_output(&output));
+    assert!(
+        !output.status.success() && all_output(&output).contains("is not replaced"),
+        "{}",
+        all_output(&output)
+    );
     assert_eq!(std::fs::read_to_string(place.path().join("bin/condor_q")).unwrap(), "the pool's own");
 }
 

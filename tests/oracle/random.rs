@@ -35,9 +35,4 @@ impl Random {
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
-
-    /// Returns one of the words.
-    pub(crate) fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        words[self.below(words.len())]
-    }
 }

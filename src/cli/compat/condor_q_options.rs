@@ -333,7 +333,7 @@ impl CondorQOptions {
             }
             CondorQOption::AutoCluster => self.modes.id_attribute = Some("AutoClusterId"),
             CondorQOption::GroupBy => self.modes.id_attribute = Some("Id"),
-            CondorQOption::Factory => self.factory = Some(restrictions::parse_factory(suffix)?),
+            CondorQOption::Factory => self.restrict_factories(suffix)?,
             CondorQOption::JobSet => self.is_job_set = true,
             CondorQOption::Cpu => (self.functions.shows_cpu, self.is_changed_report) = (true, true),
             CondorQOption::Current => self.choose_time("-currentrun", "-cumulative-time")?,

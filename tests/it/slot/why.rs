@@ -101,7 +101,7 @@ fn files_in_place_of_other_arguments_are_reported() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let swapped = told(&slots, JOB, &[]);
-    assert!(swapped.contains("has ads of slots (MyType = \"Machine\") in place of jobs"), "{swapped}");
+    assert!(swapped.contains("contains slot ads (MyType = \"Machine\") instead of job ads"), "{swapped}");
     let divided = told(&JOB.replace("JobUniverse", "\nJobUniverse"), &slots, &[]);
     assert!(divided.contains("ad 2 has no ClusterId"), "{divided}");
     let absent = told(JOB, &slots, &["node1"]);

@@ -35,6 +35,13 @@ struct Tool {
     generate: fn(&mut Random) -> Case,
 }
 
+impl Random {
+    /// Returns one of the words.
+    fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+}
+
 /// Number of differences after which a test stops.
 const ENOUGH: usize = 40;
 

@@ -261,7 +261,7 @@ fn check_covered_routes(subject: &LintSubject<'_>, routes: &[&LoadedRoute<'_>], 
         let Some(first) = (0..at).find(covers) else { continue };
         let (name, other) = (&routes[first].route.name, &later.route.name);
         let message = format!(
-            "route {name} takes every job of {other}, which is after it: {other} gets jobs only while {name} is throttled"
+            "route {name} takes every job of {other}, which is after it: {other} gets a job only while {name} is throttled"
         );
         let fix = format!("list {other} before {name} in JOB_ROUTER_ROUTE_NAMES, or give {name} MaxJobs");
         let rule = LintRule::CatchAllRoute;

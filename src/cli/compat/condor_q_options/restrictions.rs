@@ -26,6 +26,23 @@ impl CondorQOptions {
         [expr.as_bytes(), b"==\"", &text.replace("\"", "\\\"")[..], b"\""].concat()
     }
 
+    /// Restricts the jobs by the suffix of `-factory`: to cluster ads, or to jobs that are materialized late.
+    pub(super) fn restrict_factories(&mut self, suffix: Option<&OsStr>) -> Result<(), OptionRefusal> {
+        let (mut clusters, mut late) = (false, false);
+        for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
+            match () {
+                () if b"clusters_only".starts_with(word) => clusters = true,
+                () if b"late_materialize".starts_with(word) => late = true,
+                () => {
+                    let word = word.to_str_lossy();
+                    return Err(OptionRefusal::new(&format!("unknown option {word} for -factory")));
+                }
+            }
+        }
+        self.factory = Some(if clusters || late { (clusters, late) } else { (true, true) });
+        Ok(())
+    }
+
     /// Parses the codes of `-hold:CODE,CODE/SUBCODE`.
     pub(super) fn restrict_hold_codes(&mut self, suffix: Option<&OsStr>) {
         let mut codes: Vec<String> = Vec::new();
@@ -129,20 +146,4 @@ fn parse_job_id(word: &[u8]) -> Option<(i32, Option<i32>)> {
             Some((cluster, Some(number).filter(|_| digits.len() == process.len())))
         }
     }
-}
-
-/// Parses the suffix of `-factory`: cluster ads, or jobs that are materialized late.
-pub(super) fn parse_factory(suffix: Option<&OsStr>) -> Result<(bool, bool), OptionRefusal> {
-    let (mut clusters, mut late) = (false, false);
-    for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
-        match () {
-            () if b"clusters_only".starts_with(word) => clusters = true,
-            () if b"late_materialize".starts_with(word) => late = true,
-            () => {
-                let word = word.to_str_lossy();
-                return Err(OptionRefusal::new(&format!("unknown option {word} for -factory")));
-            }
-        }
-    }
-    Ok(if clusters || late { (clusters, late) } else { (true, true) })
 }
