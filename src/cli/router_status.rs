@@ -4,12 +4,12 @@ mod cell_text;
 mod group_counts;
 mod job_counts;
 mod job_reader;
+mod job_rows;
 mod options;
 mod output_form;
 mod redirected_input;
 mod shown_attributes;
 
-use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
@@ -17,10 +17,11 @@ use bstr::{BString, ByteSlice};
 use clap::FromArgMatches;
 use serde_json::json;
 
-use self::cell_text::{age_text, status_letter};
+use self::cell_text::age_text;
 use self::group_counts::GroupCounts;
 pub(super) use self::job_reader::read_configured_queue;
 use self::job_reader::{HistoryAds, NeededJobs, read_queue_log_file};
+use self::job_rows::{HISTORY_KEYS, JOB_PAIR_KEYS, render_jobs};
 use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
 use self::output_form::{Renderable, StatusOutputForm};
 use self::shown_attributes::{
@@ -32,7 +33,6 @@ use super::common::{
     parse_expressions, program_command, render_table, write_metrics, write_to_stdout,
 };
 use super::compat::{condor_router_history, condor_router_q};
-use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
 use crate::config::{Config, LookupContext};
@@ -529,74 +529,4 @@ impl StatusView<'_> {
         write_to_stdout(text)?;
         Ok(Status::Done)
     }
-}
-
-impl Renderable for ClassAd {
-    fn to_ad(&self) -> Cow<'_, ClassAd> {
-        Cow::Borrowed(self)
-    }
-
-    fn to_object(&self) -> serde_json::Value {
-        let mut text = Vec::new();
-        json::push(self, JsonLayout::OneLine, &mut text);
-        serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
-    }
-}
-
-/// First columns of a history table. They are printed even if there are no records.
-const HISTORY_KEYS: [&str; 7] =
-    ["ClusterId", "ProcId", "RoutedFromJobId", "RouteName", "Owner", "JobStatus", "CompletionDate"];
-
-/// Members of the JSON object of a pair of jobs.
-const JOB_PAIR_KEYS: [&str; 10] = [
-    "copy",
-    "source",
-    "route",
-    "owner",
-    "job_status",
-    "state",
-    "seconds",
-    "resource",
-    "hold_reason",
-    "trouble",
-];
-
-impl Renderable for JobPair {
-    fn to_ad(&self) -> Cow<'_, ClassAd> {
-        Cow::Borrowed(&self.ad)
-    }
-
-    fn to_object(&self) -> serde_json::Value {
-        let text = |bytes: &BString| (!bytes.is_empty()).then(|| bytes.to_str_lossy().into_owned());
-        json!({
-            "copy": self.copy.map(|id| id.to_string()),
-            "source": self.source.map(|id| id.to_string()),
-            "route": text(&self.route),
-            "owner": text(&self.owner),
-            "resource": text(&self.grid_resource),
-            "job_status": self.status,
-            "state": self.state,
-            "seconds": self.age,
-            "hold_reason": text(&self.hold_reason),
-            "trouble": self.problem.map(PairProblem::description),
-        })
-    }
-}
-
-fn render_jobs(rows: &[JobPair], painter: Painter) -> String {
-    let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<STATE", ">FOR", "<RESOURCE"];
-    let or_dash = |text: &BString| if text.is_empty() { "-".to_owned() } else { text.to_string() };
-    let rows = rows.iter().map(|row| {
-        [
-            row.copy.map_or_else(|| "-".into(), |id| id.to_string()),
-            row.source.map_or_else(|| "-".into(), |id| id.to_string()),
-            or_dash(&row.route),
-            or_dash(&row.owner),
-            status_letter(row.status),
-            row.state.to_owned(),
-            age_text(row.age),
-            or_dash(&row.grid_resource),
-        ]
-    });
-    render_table(&columns, rows, painter)
 }

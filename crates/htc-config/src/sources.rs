@@ -10,18 +10,21 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::command::{self, CommandPolicy, SourceTarget, ends_in_pipe};
 use crate::expand::Expander;
-use crate::load_options::LoadOptions;
 use crate::loader::{LoadFailure, Loader, UnreadSource, UnreadSourceKind};
 use crate::macro_definition::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
 use crate::use_counts::LookupPurpose;
 use htc_base::process::Exit;
 use htc_base::text::space::is_space;
 use htc_base::text::{caseless, list};
-use htc_base::world::{FileKind, World};
+use htc_base::world::FileKind;
 use htc_classad::regex::{Regex, RegexOptions};
 
+mod default_places;
 mod finalize;
 mod special_values;
+
+use default_places::find_default_root;
+pub(crate) use default_places::{bytes_to_path, user_file_path};
 
 /// Maximum size of a source; offsets have 32 bits.
 const MAX_SOURCE_BYTES: u64 = 64 << 20;
@@ -31,26 +34,6 @@ pub(crate) struct OpenedSource {
     source: SourceId,
     text: Arc<[u8]>,
     exit: Option<Exit>,
-}
-
-/// Returns the first readable root file in the default places, or `None` if there is none.
-fn find_default_root(world: &dyn World) -> Option<BString> {
-    let mut places: Vec<BString> =
-        vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];
-    if let Some(condor) = world.account_by_name(b"condor") {
-        places.push([&condor.home[..], b"/condor_config"].concat().into());
-    }
-    places.into_iter().find(|place| world.read_file(bytes_to_path(place), Some(1)).is_ok())
-}
-
-impl crate::Config {
-    /// Returns true if [`crate::Config::load`] would find no configuration, because none is named and there is
-    /// none in the default places. No part of a configuration is read or executed.
-    pub fn is_missing(world: &dyn World, options: &LoadOptions) -> bool {
-        options.file.is_none()
-            && world.env(OsStr::new("CONDOR_CONFIG")).is_none()
-            && find_default_root(world).is_none()
-    }
 }
 
 impl Loader<'_> {
@@ -591,21 +574,4 @@ impl Loader<'_> {
             .map_err(|reason| silent_failure(reason.to_string()))?;
         self.parse_source(opened.source, &opened.text, 0)
     }
-}
-
-/// Converts bytes to a path.
-pub(crate) fn bytes_to_path(name: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(name))
-}
-/// Returns the user's own file that USER_CONFIG_FILE names.
-pub(crate) fn user_file_path(name: &[u8], world: &dyn World) -> Option<BString> {
-    let uid = world.effective_uid();
-    if uid == 0 {
-        return None;
-    }
-    if name.starts_with(b"/") {
-        return Some(name.into());
-    }
-    let account = world.account_by_uid(uid)?;
-    Some([&account.home[..], b"/.condor/", name].concat().into())
 }

@@ -33,6 +33,7 @@ mod print_format_language;
 mod print_format_tokens;
 mod print_letters;
 mod print_mask;
+mod print_row;
 mod problem;
 mod program;
 mod program_context;
@@ -89,8 +90,9 @@ pub(crate) use output_target::{OutputTarget, write_report_file};
 pub(crate) use print_format_language::{
     Aggregation, GroupKey, PrintFormat, PrintedSections, RowSyntax, add_appended_columns,
 };
+pub use print_mask::PrintMask;
 pub(crate) use print_mask::{ColumnFlags, ColumnSpec, Separators};
-pub use print_mask::{PrintMask, RenderedRow};
+pub use print_row::RenderedRow;
 pub use problem::Problem;
 pub(crate) use problem::{exit_status_of, is_broken_pipe, malformed_ad_problem};
 pub use program::{

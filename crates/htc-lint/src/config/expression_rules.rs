@@ -10,7 +10,6 @@ use htc_config::lint_rule::LintRule;
 use htc_config::macro_definition::MacroEntry;
 use htc_config::registry::{self, ExpressionScope, RegisteredParameter, ValueType};
 
-use super::attribute_owners::{AttributeOwner, job_counterpart};
 use super::bare_words::find_bare_word;
 use super::comparison_rules::check_comparisons;
 use super::condition_outcomes::{MissingOutcome, find_missing_outcome};
@@ -26,6 +25,7 @@ use super::misplaced_operands::{
     PartProblem, find_calculation_with_undefined, find_compared_period, find_number_after_or, is_factor,
 };
 use super::new_job_rules::{decides_about_new_jobs, find_missing_attribute};
+use super::owner_rules::{ReferenceProblem, check_owner};
 use super::self_references::find_self_reference;
 use super::template_macros::{find_policy_macro, use_statement};
 use super::type_rules::{suggest_boolean, suggest_undefined};
@@ -303,9 +303,6 @@ const UNIT_WORDS: [&str; 25] = [
     "minute", "minutes", "hour", "hours", "day", "days", "week", "weeks", "month", "months", "percent",
 ];
 
-/// Mistake of a reference: rule, message, correction.
-type ReferenceProblem = (LintRule, String, Option<Advice>);
-
 fn check_reference(
     subject: &LintSubject<'_>,
     entry: &MacroEntry,
@@ -460,84 +457,6 @@ fn check_power_state(entry: &MacroEntry, reference: &AttributeReference) -> Opti
     }
     let message = format!("{name} is the name of an attribute that nothing defines, not a power state");
     Some((message, Advice::Text(format!("write \"{name}\""))))
-}
-
-/// Checks that the ad in which an attribute is looked up can have it.
-fn check_owner(scope: ExpressionScope, reference: &AttributeReference) -> Option<ReferenceProblem> {
-    let name = &reference.name;
-    let owner = AttributeOwner::of_attribute(name)?;
-    let (my, target) = match scope {
-        ExpressionScope::Slot | ExpressionScope::Match => {
-            (Some(AttributeOwner::Slot), Some(AttributeOwner::Job))
-        }
-        ExpressionScope::Machine => (Some(AttributeOwner::Slot), None),
-        ExpressionScope::JobAndSlot => (Some(AttributeOwner::Job), Some(AttributeOwner::Slot)),
-        ExpressionScope::Job => (Some(AttributeOwner::Job), None),
-        ExpressionScope::Schedd | ExpressionScope::Submit => {
-            return check_schedd_owner(reference, owner);
-        }
-        _ => return None,
-    };
-    let (expected_owner, other_scope) = match &reference.scope[..] {
-        b"MY" => (my?, "TARGET."),
-        b"TARGET" => (target?, "MY."),
-        // A name without a scope is looked up in both ads.
-        _ if target.is_some() => return None,
-        _ => (my?, ""),
-    };
-    if owner == expected_owner {
-        return None;
-    }
-    let (has_not, has) = match expected_owner {
-        AttributeOwner::Job => ("a job", "slots"),
-        AttributeOwner::Slot => ("a slot", "jobs"),
-    };
-    let dot = if reference.scope.is_empty() { "" } else { "." };
-    let message = format!(
-        "{}{dot}{name} is always undefined: {has_not} has no {name}, which is an attribute of {has}",
-        reference.scope
-    );
-    let fix = match (target, job_counterpart(name).filter(|_| expected_owner == AttributeOwner::Job)) {
-        (Some(_), Some(near)) if my == Some(owner) => {
-            Some(format!("write {other_scope}{name}, or {}.{near}", reference.scope).into())
-        }
-        (Some(_), Some(near)) => Some(format!("write {}.{near}", reference.scope).into()),
-        (Some(_), None) if my == Some(owner) || target == Some(owner) => {
-            Some(format!("write {other_scope}{name}").into())
-        }
-        (Some(_), None) => None,
-        (None, Some(near)) => Some(Advice::DidYouMean(near.into())),
-        (None, None) => None,
-    };
-    Some((LintRule::MissingTarget, message, fix))
-}
-
-/// Checks a reference in an expression for which MY is the schedd's ad and TARGET is a job.
-fn check_schedd_owner(reference: &AttributeReference, owner: AttributeOwner) -> Option<ReferenceProblem> {
-    let name = &reference.name;
-    let (message, fix) = match (&reference.scope[..], owner) {
-        (b"MY", AttributeOwner::Job) => {
-            let message = format!(
-                "MY.{name} is always undefined: MY is the schedd's own ad, and {name} is an attribute of jobs"
-            );
-            (message, Some(Advice::from(format!("write TARGET.{name}"))))
-        }
-        (b"MY", AttributeOwner::Slot) if job_counterpart(name).is_some() => {
-            let message = format!(
-                "MY.{name} is always undefined: MY is the schedd's own ad, and {name} is an attribute of slots"
-            );
-            (message, job_counterpart(name).map(|near| Advice::from(format!("write TARGET.{near}"))))
-        }
-        (b"TARGET", AttributeOwner::Slot) => {
-            let message = format!(
-                "TARGET.{name} is always undefined: a job has no {name}, which is an attribute of slots"
-            );
-            let near = job_counterpart(name);
-            (message, near.map(|near| Advice::from(format!("write TARGET.{near}"))))
-        }
-        _ => return None,
-    };
-    Some((LintRule::MissingTarget, message, fix))
 }
 
 /// Returns advice about a name that is a word for true, false, undefined, a number or a unit.

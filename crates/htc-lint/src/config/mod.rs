@@ -41,6 +41,7 @@ mod name_rules;
 mod name_status;
 pub mod name_usage;
 mod new_job_rules;
+mod owner_rules;
 mod parameter_names;
 mod precedence;
 mod printed_values;

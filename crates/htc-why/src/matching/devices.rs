@@ -13,6 +13,7 @@ use super::analysis::Analysis;
 use super::bit_set::BitSet;
 use super::clauses::{ClauseSide, Reference, ReferenceScope, mentioned_references};
 use super::comparison_boundary::{boundary, mirror_operator};
+use super::device_call::{DeviceCall, REQUIRE};
 use super::divided_slots::is_dynamic_slot_of;
 use super::side_names::SideNames;
 use super::value_summary::{ValueSummary, expr_text};
@@ -25,50 +26,6 @@ const MAX_GROUPS: usize = 400;
 
 /// Maximum number of users of devices that are named.
 const MAX_USERS: usize = 2;
-
-/// Prefix of a job's conditions on devices.
-const REQUIRE: &str = "Require";
-
-/// Call that evaluates a condition on devices: `countMatches(MY.RequireGPUs, TARGET.AvailableGPUs)`.
-#[derive(Clone, Debug)]
-pub(super) struct DeviceCall {
-    /// Attribute of the job that has the condition.
-    pub(super) name: AttrName,
-    condition: Expr,
-    list: Expr,
-    /// The whole call.
-    pub(super) expr: Expr,
-}
-
-impl DeviceCall {
-    /// Returns the first call in an expression that evaluates a condition on devices, or `None`.
-    pub(super) fn find(expr: &Expr) -> Option<Self> {
-        if let ExprKind::Call(function, arguments) = expr.kind()
-            && [&b"countMatches"[..], b"evalInEachContext"].iter().any(|it| function.eq_ignore_ascii_case(it))
-            && let [condition, list] = &arguments[..]
-        {
-            let name = Reference::parse(condition)?.name;
-            let start = name.as_bytes().get(..REQUIRE.len())?;
-            let (condition, list, expr) = (condition.clone(), list.clone(), expr.clone());
-            return start.eq_ignore_ascii_case(REQUIRE.as_bytes()).then_some(DeviceCall {
-                name,
-                condition,
-                list,
-                expr,
-            });
-        }
-        expr.parts().iter().find_map(DeviceCall::find)
-    }
-
-    /// Returns the values of the condition for each device of a list.
-    fn values(&self, context: &Context<'_>, list: &Expr) -> Vec<Value> {
-        let text = format!("evalInEachContext({}, {})", self.condition.unparse(), list.unparse());
-        match Expr::parse(text.as_bytes()).map(|expr| context.eval(&expr)) {
-            Ok(Value::List(list)) => list.iter().map(|item| context.eval(item)).collect(),
-            _ => Vec::new(),
-        }
-    }
-}
 
 /// Way in which a condition on devices is evaluated.
 enum DeviceScope {

@@ -11,12 +11,14 @@ use super::bit_set::BitSet;
 use super::clauses::{Clause, ClauseSide, Reference, mentioned_references};
 use super::comparison_boundary::{boundary, mirror_operator};
 use super::definedness::tested_for_definition;
-use super::devices::{DeviceCall, DeviceDemand};
+use super::device_call::DeviceCall;
+use super::devices::DeviceDemand;
 use super::file_transfer::transfers_files;
 use super::job_change::{JobChange, Suggestion};
 use super::missing_requests::proposed_request;
 use super::notes::RefusingClause;
 use super::schedd_attributes::can_owner_set;
+use super::suggestion_ranking::{VerifiedChange, choose, distance};
 use super::zero_terms::without_zero_terms;
 
 /// Maximum number of slot groups whose values are considered for one clause.
@@ -27,71 +29,6 @@ const MAX_CANDIDATES: usize = 8;
 
 /// Maximum depth to which a clause is searched for comparisons.
 const MAX_DEPTH: usize = 12;
-
-/// Verified change, with the slots that it gains.
-struct VerifiedChange {
-    suggestion: Suggestion,
-    won: BitSet,
-}
-
-impl VerifiedChange {
-    /// Returns true if `later` is not worth showing after this suggestion: it changes more and gains no other slot,
-    /// it changes the same attributes and gains the same slots, or it adds the same attributes with other values.
-    fn makes_redundant(&self, later: &VerifiedChange) -> bool {
-        let (own_changes, other) = (&self.suggestion.changes, &later.suggestion.changes);
-        let adds_nothing =
-            own_changes.len() < other.len() && later.won.iter().all(|slot| self.won.contains(slot));
-        let is_equal = own_changes.len() == other.len()
-            && self.won == later.won
-            && own_changes
-                .iter()
-                .zip(other)
-                .all(|(one, two)| one.attribute().is_some() && one.attribute() == two.attribute());
-        let is_added = |change: &JobChange| {
-            matches!(change, JobChange::Set { from: None, .. } | JobChange::Define { from: None, .. })
-        };
-        let is_other_value = self.sets_same_attributes(later) && own_changes.iter().all(is_added);
-        adds_nothing || is_equal || is_other_value
-    }
-
-    /// True if both set the same attributes.
-    fn sets_same_attributes(&self, other: &VerifiedChange) -> bool {
-        let attributes = |verified: &VerifiedChange| -> Vec<Option<String>> {
-            verified
-                .suggestion
-                .changes
-                .iter()
-                .map(|change| change.attribute().map(ToString::to_string))
-                .collect()
-        };
-        attributes(self) == attributes(other)
-    }
-}
-
-/// Chooses at most `limit` of the suggestions, which are sorted by the number of changes and of slots.
-fn choose<'f>(sorted: &[&'f VerifiedChange], limit: usize) -> Vec<&'f VerifiedChange> {
-    let Some(best) = sorted.first() else { return Vec::new() };
-    let mut order = sorted.to_vec();
-    // The smallest change of the same attribute comes second. It gains fewer slots, but the job keeps more of what it
-    // may really need.
-    let nearest = (1..order.len())
-        .filter(|at| order[*at].sets_same_attributes(best))
-        .min_by_key(|at| distance(&order[*at].suggestion));
-    if let Some(nearest) = nearest.filter(|at| distance(&order[*at].suggestion) < distance(&best.suggestion))
-    {
-        let moved = order.remove(nearest);
-        order.insert(1, moved);
-    }
-    let max_won = order.iter().map(|verified| verified.suggestion.slots_won).max().unwrap_or(0);
-    let widest = order.iter().position(|verified| verified.suggestion.slots_won == max_won).unwrap_or(0);
-    // If there is no room for all, one place is kept for the change that gains most slots.
-    if limit > 2 && widest >= limit {
-        let moved = order.remove(widest);
-        order.insert(limit - 1, moved);
-    }
-    order.truncate(limit);
-    order
-}
 
 /// Search for one group of jobs.
 pub(super) struct SuggestionSearch<'a, 's> {
@@ -301,19 +238,6 @@ fn gives_up_resource(change: &JobChange) -> bool {
         _ => return false,
     };
     is_request(name) && to.as_literal().and_then(|value| value.as_real()).is_some_and(|number| number <= 0.0)
-}
-
-/// Returns how far numbers are changed; a smaller change is preferred.
-fn distance(suggestion: &Suggestion) -> u64 {
-    let distance = |change: &JobChange| match change {
-        JobChange::Set { from, to, .. } => {
-            let number = |expr: &Expr| expr.as_literal().and_then(|value| value.as_real());
-            let from = from.as_ref().and_then(number);
-            from.zip(number(to)).map_or(0, |(from, to)| (from - to).abs() as u64)
-        }
-        _ => 0,
-    };
-    suggestion.changes.iter().map(distance).fold(0, u64::saturating_add)
 }
 
 /// Returns the largest positive number below `limit` that is accepted, if acceptance is monotone.
