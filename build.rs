@@ -56,7 +56,7 @@ fn unwinder() {
         found.map(|found| String::from_utf8_lossy(&found.stdout).trim().to_owned()).unwrap_or_default();
     let Some(directory) = std::env::var_os("OUT_DIR") else { return };
     let script = Path::new(&directory).join("libgcc_s.so");
-    // Where there is none, its bare name comes back.
+    // A compiler without the archive prints only its name.
     if Path::new(&archive).is_absolute()
         && std::fs::write(script, format!("GROUP ( {archive} -lgcc -lc )\n")).is_ok()
     {

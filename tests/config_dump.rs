@@ -1294,18 +1294,18 @@ fn why_does_not_say_that_an_old_syntax_transform_applies() {
 #[test]
 fn a_setting_that_equals_its_default_is_shown_as_set() {
     let place = Place::new("START = True\nLOCAL_CONFIG_DIR = DIR/config.d\nUPDATE_INTERVAL = 300\n");
-    let (reason, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
+    let (report, _, status) = place.run(["--why", "START", "UPDATE_INTERVAL"]);
     assert_eq!(status, 0);
-    assert!(!reason.contains("no source sets it"), "{reason}");
-    assert!(reason.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one is used"), "{reason}");
+    assert!(!report.contains("no source sets it"), "{report}");
+    assert!(report.contains("set 1 time:\n    DIR/condor_config, line 1   <- this one is used"), "{report}");
     let (verbose, _, _) = place.run(["-v", "UPDATE_INTERVAL"]);
     assert!(verbose.contains("DIR/condor_config, line 3"), "{verbose}");
     place.write("condor_config", "START = True\nSTART = (Owner == \"ann\")\nSTART = True\n");
-    let (reason, _, _) = place.run(["--why", "START"]);
-    assert!(reason.contains("set 3 times:"), "{reason}");
+    let (report, _, _) = place.run(["--why", "START"]);
+    assert!(report.contains("set 3 times:"), "{report}");
     place.write("condor_config", "PREEMPT = False\n");
-    let (_, output, _) = place.run(["lint"]);
-    assert!(output.contains("1 source and 1 setting read"), "{output}");
+    let (_, stderr, _) = place.run(["lint"]);
+    assert!(stderr.contains("1 source and 1 setting read"), "{stderr}");
     place.write("condor_config", "START = True\nSTART = False\n");
     assert_eq!(place.findings(), ["shadowed-definition:1:1"]);
 }
@@ -1313,20 +1313,20 @@ fn a_setting_that_equals_its_default_is_shown_as_set() {
 #[test]
 fn why_mentions_a_setting_for_another_daemon() {
     let place = Place::new("START = True\nSTARTD.START = False\n");
-    let (reason, output, _) = place.run(["--why", "START"]);
+    let (report, stderr, _) = place.run(["--why", "START"]);
     assert!(
-        reason.contains("STARTD.START is set at DIR/condor_config, line 2, and is used there"),
-        "{reason}"
+        report.contains("STARTD.START is set at DIR/condor_config, line 2, and is used there"),
+        "{report}"
     );
-    assert_eq!(output, "");
-    let (reason, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
-    assert!(!reason.contains("and is used there"), "{reason}");
-    let (_, output, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
+    assert_eq!(stderr, "");
+    let (report, _, _) = place.run(["--why", "START", "--subsystem", "STARTD"]);
+    assert!(!report.contains("and is used there"), "{report}");
+    let (_, stderr, _) = place.run(["--why", "START", "--subsystem", "startdd"]);
     assert!(
-        output.contains("--subsystem: HTCondor has no daemon or tool of this name: 'startdd'"),
-        "{output}"
+        stderr.contains("--subsystem: HTCondor has no daemon or tool of this name: 'startdd'"),
+        "{stderr}"
     );
-    assert!(output.contains("hint: did you mean STARTD?"), "{output}");
+    assert!(stderr.contains("hint: did you mean STARTD?"), "{stderr}");
 }
 
 #[test]
@@ -1415,12 +1415,12 @@ fn a_missing_user_map_is_found() {
         &format!("CLASSAD_USER_MAPFILE_a = {map}\nCLASSAD_USER_MAPDATA_b @=e\n* /(.*)/ x\n@e\n"),
     );
     assert!(found.is_empty(), "{found:?}");
-    let (found, stderr) =
+    let (found, report) =
         line("a, b", &format!("CLASSAD_USER_MAPFILE_a = {map}\nCLASSAD_USER_MAPFILE_b = /no/such\n"));
-    assert_eq!(found, ["named-not-defined:1:36"], "{stderr}");
-    assert!(stderr.contains("userMap(\"b\", ...) is undefined: cannot read '/no/such': "), "{stderr}");
-    let (found, stderr) = line("nobody", "");
-    assert_eq!(found, ["named-not-defined:1:33"], "{stderr}");
+    assert_eq!(found, ["named-not-defined:1:36"], "{report}");
+    assert!(report.contains("userMap(\"b\", ...) is undefined: cannot read '/no/such': "), "{report}");
+    let (found, report) = line("nobody", "");
+    assert_eq!(found, ["named-not-defined:1:33"], "{report}");
     // Files for another machine may name files that do not exist here.
     let elsewhere = place.path().join("other.conf");
     place.write("other.conf", "STARTD_CLASSAD_USER_MAP_NAMES = b\nCLASSAD_USER_MAPFILE_b = /no/such\n");

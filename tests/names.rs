@@ -101,7 +101,7 @@ fn no_crate_has_two_public_types_with_the_same_name() {
 }
 
 #[test]
-fn definitions_are_recognised_in_every_form() {
+fn definitions_are_recognized_in_every_form() {
     for (line, expected) in [
         ("pub struct SlotId(u32);", Some(("SlotId", true))),
         ("    pub(in crate::slot) enum Told<'a> {", Some(("Told", false))),

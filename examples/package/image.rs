@@ -17,8 +17,8 @@ const SUITE: &str = "bookworm";
 const UNUSED: [&str; 6] =
     ["var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/info", "usr/share/locale", "var/log"];
 
-/// Creates `htc-hooks-VERSION-ARCHITECTURE-image.tar` from a root directory: `base_root`, or a directory that debootstrap
-/// creates.
+/// Creates `htc-hooks-VERSION-ARCHITECTURE-image.tar` from a root directory: `base_root`, or a directory that
+/// debootstrap creates.
 pub(crate) fn make(package: &Package<'_>, place: &Path, base_root: Option<&Path>) -> anyhow::Result<String> {
     let root = place.join("root");
     let root_text = root.to_string_lossy().into_owned();

@@ -127,7 +127,7 @@ fn an_rpm_has_its_files_where_rpm_expects_them_and_requires_versions_of_symbols(
     assert!(listed.contains("libc.so.6()(64bit)"), "{listed:#?}");
 }
 
-/// A program for another architecture than that of the package is refused.
+/// A program for an architecture that differs from that of the package is refused.
 #[test]
 fn programs_for_another_architecture_are_refused() {
     let programs = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Applies random rule sets to random ads with `condor_transform_ads` and with our program under that name.
 //!
-//! `HTC_ORACLE_TRANSFORMS` sets the number of pairs of rules and ad [default: 200], `HTC_ORACLE_SEED` the
-//! random seed. Without the real tool in HTC_ORACLE_TOOLS or on PATH nothing is compared, and the test prints a message.
+//! `HTC_ORACLE_TRANSFORMS` sets the number of pairs of rules and ad [default: 200], `HTC_ORACLE_SEED` the random seed.
+//! Without the real tool in HTC_ORACLE_TOOLS or on PATH nothing is compared, and the test prints a message.
 
 use std::fs;
 use std::io::Read;

@@ -38,7 +38,7 @@ pub struct ConfigError {
     pub hint: Option<String>,
     /// The reference's exit status, usually 1.
     pub status: u8,
-    /// True if no configuration is named and there is none in the usual places.
+    /// True if no configuration is named and the default places have no configuration.
     pub is_config_missing: bool,
     /// True if a source ends while an `if` is open.
     pub is_endif_missing: bool,

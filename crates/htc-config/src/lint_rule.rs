@@ -249,7 +249,7 @@ lint_rules! {
         "REQUIREMENTS Prio > 5 && Prio < 3"
         "REQUIREMENTS Prio > 3";
     NeverExpanded Warning "never-expanded"
-        "The text looks like $(...) or $FUNCTION(...) but stays as it is."
+        "The text looks like $(...) or $FUNCTION(...) but is not expanded."
         "A = $(B"
         "A = $(B)";
     NeverFalse Warning "never-false"
@@ -345,7 +345,7 @@ lint_rules! {
         "A = 1\nA = 2"
         "A = 2";
     ShellVariable Warning "shell-variable"
-        "$NAME and ${NAME} are not references and stay in the value as they are."
+        "$NAME and ${NAME} are not references and remain in the value unchanged."
         "EXECUTE = $LOCAL_DIR/execute"
         "EXECUTE = $(LOCAL_DIR)/execute";
     SlotType Error "slot-type"
@@ -498,7 +498,7 @@ impl LintRule {
         self.description().severity
     }
 
-    /// Returns the rule with this name, or `None` if there is none.
+    /// Returns the rule with this name, or `None` if no rule has it.
     pub fn from_name(name: &str) -> Option<LintRule> {
         LintRule::ALL.iter().copied().find(|rule| rule.name() == name)
     }

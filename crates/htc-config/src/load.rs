@@ -40,8 +40,8 @@ pub struct LoadAttempt {
     pub warnings: Vec<LoadWarning>,
     /// Errors after which reading continued.
     pub skipped_errors: Vec<ConfigError>,
-    /// Invalid statements in branches that are not taken here, if texts are kept: daemons stop at them on machines where
-    /// the branch is taken.
+    /// Invalid statements in branches that are not taken here, if texts are kept: daemons stop at them on machines
+    /// where the branch is taken.
     pub branch_errors: Vec<ConfigError>,
     /// Error that stopped the reading.
     pub error: Option<ConfigError>,
@@ -105,8 +105,9 @@ impl Config {
         LoadAttempt { config, warnings, skipped_errors, branch_errors, error }
     }
 
-    /// Returns a copy in which definitions of branches that are not taken here are in effect: of each name the one after the
-    /// first `round` ones. `None` if there are no more.
+    /// Returns a copy of the configuration in which definitions of branches that are not taken here are in effect, with
+    /// these definitions. Of each name, definition number `round` (from 0) is chosen. Returns `None` if no name has so
+    /// many of them.
     pub fn with_skipped_definitions(&self, round: usize) -> Option<(Config, Vec<&SkippedDefinition>)> {
         let mut counts: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
         let is_of_round = |skipped: &&SkippedDefinition| {

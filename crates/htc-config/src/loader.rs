@@ -53,7 +53,7 @@ pub struct SkippedDefinition {
     pub place: DefinitionPlace,
     /// The `if`, `elif` or `else` line that disables it, and its number.
     pub condition: (BString, u32),
-    /// Other machines for which the definition counts.
+    /// Kind of the branch that contains the definition.
     pub branch: SkippedBranch,
     /// True if the value is complete: it neither extends an earlier one nor is on further lines.
     pub is_complete: bool,
@@ -63,9 +63,9 @@ pub struct SkippedDefinition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkippedBranch {
     /// Its condition may be true on other machines.
-    OfOtherMachines,
+    MayBeTakenElsewhere,
     /// Its condition is the same on all machines of one version: `if false`, `if version > 25`.
-    OfNoMachine,
+    NeverTaken,
 }
 
 /// Reason why a template could not be applied.

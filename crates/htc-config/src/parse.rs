@@ -66,7 +66,7 @@ impl Loader<'_> {
                     b"#opt:newcomment" => lines.set_comment_mode(CommentMode::New),
                     b"#opt:strict" => frame.strict = true,
                     b"#endif" if !frame.ifs.is_empty() => {
-                        frame.conditions.add_misspelt_end(line.locate(0, text.len()), false);
+                        frame.conditions.add_misspelled_end(line.locate(0, text.len()), false);
                     }
                     _ => {}
                 }
@@ -117,7 +117,7 @@ impl Loader<'_> {
             let hint = format!("end the block of {name} with a line that is exactly '@{tag}'");
             LoadFailure::new(last).with_location(self.span_location(frame, opened_at)).with_hint(hint)
         });
-        // A line that is not valid and was meant as the end has been reported.
+        // An invalid line that was probably intended as the `endif` has already been reported.
         if frame.ifs.is_empty() || frame.conditions.has_reported_end() {
             return failure;
         }
@@ -128,11 +128,11 @@ impl Loader<'_> {
         Some(unended.with_reason("endif(s) not found before end-of-file"))
     }
 
-    /// Returns the failure for an `if` that is open at the end of a source, at the line that was meant to end it, or else at the
-    /// `if`.
+    /// Returns the failure for an `if` that is open at the end of a source. Its place is the line that was probably
+    /// intended to end the `if`, or else the `if`.
     fn missing_endif(&mut self, frame: &SourceFrame<'_>, last: u32) -> LoadFailure {
         let failure = LoadFailure::new(last);
-        if let Some(end) = frame.conditions.misspelt_end() {
+        if let Some(end) = frame.conditions.misspelled_end() {
             let place = self.span_location(frame, end);
             self.branch_errors.retain(|error| {
                 error
@@ -167,8 +167,8 @@ impl Loader<'_> {
             frame.open_condition(line, text);
             return;
         }
-        if !frame.ifs.is_empty() && is_misspelt_endif(text) {
-            frame.conditions.add_misspelt_end(line.locate(0, text.len()), true);
+        if !frame.ifs.is_empty() && is_misspelled_endif(text) {
+            frame.conditions.add_misspelled_end(line.locate(0, text.len()), true);
         }
         if let Ok(split) = statement::split_line(text)
             && split.operator == StatementOperator::Here
@@ -369,7 +369,7 @@ impl Loader<'_> {
 const WRITE_ENDIF: &str = "write 'endif'";
 
 /// True for a line that ends an `if` in other languages.
-pub fn is_misspelt_endif(text: &[u8]) -> bool {
+pub fn is_misspelled_endif(text: &[u8]) -> bool {
     let words = ["fi", "end", "end if", "end-if", "endif;", "endif:", "end_if", "endfi"];
     words.iter().any(|known| caseless::eq(text.trim_ascii(), known.as_bytes()))
 }
@@ -384,7 +384,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
     if is_word("elseif") || is_word("elsif") {
         return "write 'elif CONDITION'".into();
     }
-    if is_misspelt_endif(text) {
+    if is_misspelled_endif(text) {
         return WRITE_ENDIF.into();
     }
     if is_word("ifdef") || is_word("ifndef") {

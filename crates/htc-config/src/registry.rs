@@ -4,8 +4,8 @@
 //! `param_double`, `param()` followed by a parser; also for formatted names such as `MAX_%s_LOG`), or else the type in
 //! its own table. Defaults, levels of support and descriptions are found through [`RegisteredParameter`].
 //!
-//! A row is `NAME<tab>type<tab>range, words or scope<tab>daemons`, sorted by name, ignoring case; in names `*` stands for
-//! any text and `#` for a number.
+//! A row is `NAME<tab>type<tab>range, words or scope<tab>daemons`, sorted by name, ignoring case; in names `*` stands
+//! for any text and `#` for a number.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;

@@ -157,7 +157,7 @@ struct ArgumentReference {
     end: usize,
     number: i64,
     /// True for `$(n?)`: 1 if the argument is not empty, otherwise 0.
-    asks_empty: bool,
+    is_presence_test: bool,
     /// True for `$(n#)` and `$(n+)`: argument n and all that follow it, or for n = 0 the number of arguments.
     includes_following: bool,
     /// Range of the default text.
@@ -195,14 +195,14 @@ fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
             .iter()
             .fold(0i64, |n, b| n.saturating_mul(10).saturating_add(i64::from(b - b'0')));
         let mark = inner.get(digits).copied();
-        let (asks_empty, includes_following) = (mark == Some(b'?'), matches!(mark, Some(b'#' | b'+')));
-        let colon = digits + usize::from(asks_empty || includes_following);
+        let (is_presence_test, includes_following) = (mark == Some(b'?'), matches!(mark, Some(b'#' | b'+')));
+        let colon = digits + usize::from(is_presence_test || includes_following);
         let default = (inner.get(colon) == Some(&b':')).then_some((body + colon + 1, close));
         return Some(ArgumentReference {
             dollar,
             end: close + 1,
             number,
-            asks_empty,
+            is_presence_test,
             includes_following,
             default,
         });
@@ -259,7 +259,7 @@ fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> V
         list_items(arguments).nth(number - 1).or_else(default).unwrap_or_default().into()
     };
     let value = trim(&value);
-    match (found.asks_empty, value.is_empty()) {
+    match (found.is_presence_test, value.is_empty()) {
         (true, true) => b"0".to_vec(),
         (true, false) => b"1".to_vec(),
         (false, _) => value.to_vec(),

@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_variables_and_commands_are_recognised_in_error_messages() {
+    fn missing_variables_and_commands_are_recognized_in_error_messages() {
         for (line, name) in [
             ("./h: line 3: SITE_NAME: unbound variable", "SITE_NAME"),
             ("./h: 3: SITE: parameter not set", "SITE"),

@@ -318,7 +318,7 @@ fn statements_after_transform_in_a_parameter_are_checked() {
 
 /// Attributes that the transform sets itself, and those of a site, are not mistakes.
 #[test]
-fn only_misspelt_attributes_are_reported_in_values() {
+fn only_misspelled_attributes_are_reported_in_values() {
     let transform = |text: &str| format!("JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a @=end\n{text}\n@end\n");
     for (text, is_found) in [
         ("EVALSET X RequestMemroy * 2", true),

@@ -29,7 +29,7 @@ struct CheckedConfiguration {
 ///
 /// A document belongs to the selected configuration if that configuration reads it. The selected configuration is the
 /// one from the settings, or the one that HTCondor would find. Otherwise the document belongs to the configuration of
-/// another open document that includes it. If there is none, it is checked alone.
+/// another open document that includes it. If no document includes it, it is checked alone.
 #[derive(Debug)]
 pub struct Workspace {
     settings: ServerSettings,
@@ -145,7 +145,7 @@ impl Workspace {
     }
 
     /// Deactivates the configurations of documents that another configuration reads. If two documents include each
-    /// other, the configuration of the first one stays active.
+    /// other, the configuration of the first one remains active.
     fn choose_active(&mut self) {
         let reads = |reader: usize, read: usize| {
             let root = self.configurations[read].configuration.root_path();

@@ -85,8 +85,8 @@ impl Session {
     }
 }
 
-/// Returns the distance between positions that are tried: the given one if `HTC_ALL_COMBINATIONS` is set, as in `.ci/full`, else
-/// three times as much.
+/// Returns the distance between the positions that are tried: `complete` if `HTC_ALL_COMBINATIONS` is set, as in
+/// `.ci/full`, otherwise three times as much.
 fn step(complete: usize) -> usize {
     if std::env::var_os("HTC_ALL_COMBINATIONS").is_some() { complete } else { 3 * complete }
 }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_recognised_by_other_names_and_devices_are_ignored() {
+    fn a_file_is_recognized_by_other_names_and_devices_are_ignored() {
         let place = tempfile::tempdir().unwrap();
         let [ads, link, other] = ["ads", "link", "other"].map(|name| place.path().join(name));
         fs::write(&ads, "A = 1\n").unwrap();

@@ -56,7 +56,7 @@ fn names_target(clause: &FailedClause) -> bool {
     find_scope(&clause.text, "TARGET").is_some()
 }
 
-/// Returns a phrase about full routes that match a job: "route A matches, but takes no more jobs".
+/// Returns a phrase about full routes that match a job: "route A matches, but accepts no more jobs".
 fn full_routes_phrase(names: &[&BString]) -> String {
     let shown: Vec<String> = names.iter().take(MAX_NAMED_ROUTES).map(|name| name.to_string()).collect();
     let more = match names.len().saturating_sub(MAX_NAMED_ROUTES) {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_containers_of_the_starter_are_recognised() {
+    fn only_containers_of_the_starter_are_recognized() {
         assert!(is_container_of_starter("HTCJob7_1_slot1@host_PID12", 12));
         for name in ["HTCJob7_1__PID13", "web", "HTCJob7_1__PID12;x_PID12", "-f_PID12", "HTCJob\n_PID12"] {
             assert!(!is_container_of_starter(name, 12), "{name}");

@@ -83,8 +83,8 @@ impl<'a> LeftAds<'a> {
         }
     }
 
-    /// Adds ads to a grouping: all ads if `wants_all` is true, otherwise ads until there are `MAX_GROUPS` groups. Ads in the long
-    /// form are read by several threads. Returns true if there may be more ads.
+    /// Adds ads to a grouping: all ads if `wants_all` is true, otherwise ads until there are `MAX_GROUPS` groups. Ads
+    /// in the long form are read by several threads. Returns true if there may be more ads.
     ///
     /// # Errors
     /// Fails if an input cannot be read.

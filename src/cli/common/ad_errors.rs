@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_other_kinds_of_text_are_recognised() {
+    fn lines_of_other_kinds_of_text_are_recognized() {
         for (line, kind) in [
             ("LOG = $(LOCAL_DIR)/log", Some(OtherKind::Macro)),
             ("use ROLE : Execute", Some(OtherKind::Statement)),

@@ -515,7 +515,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queue_logs_are_recognised_by_their_first_record() {
+    fn queue_logs_are_recognized_by_their_first_record() {
         assert!(
             is_queue_log(b"107 1 ") && is_queue_log(b"101 1.") && is_queue_log(b"10") && is_queue_log(b"1")
         );
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn event_logs_are_recognised_by_the_header_of_their_first_event() {
+    fn event_logs_are_recognized_by_the_header_of_their_first_event() {
         let kind = InputKind::detect;
         assert_eq!(kind(b"000 (12.000.000) 2026-01-01 00:00:00 Job submitted"), InputKind::EventLog);
         assert_eq!(kind(b"005 (-1.-1.-1) 01/01 00:00:00 ..."), InputKind::EventLog);

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_recognised_by_their_first_bytes_alone() {
+    fn formats_are_recognized_by_their_first_bytes_alone() {
         assert_eq!(Compression::detect(b"\x1f\x8b\x08"), Some(Compression::Gzip));
         assert_eq!(Compression::detect(b"BZh91AY&SY"), Some(Compression::Bzip2));
         assert_eq!(Compression::detect(b"\xfd7zXZ\0"), Some(Compression::Xz));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_recognised_through_contexts() {
+    fn a_closed_pipe_is_recognized_through_contexts() {
         let error = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing");
         assert!(is_broken_pipe(&error));
         assert!(!is_broken_pipe(&anyhow::anyhow!("broken pipe")));

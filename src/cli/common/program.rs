@@ -38,8 +38,8 @@ impl Program {
 pub struct CompatTool {
     /// Name of the tool.
     pub tool: &'static str,
-    /// Function that runs the tool with all arguments after `argv[0]`. Parsing, output and exit statuses follow the rules
-    /// of the tool.
+    /// Function that runs the tool with all arguments after `argv[0]`. Parsing, output and exit statuses follow the
+    /// rules of the tool.
     pub run: fn(&[OsString], &ProgramContext) -> anyhow::Result<Status>,
 }
 

@@ -248,7 +248,7 @@ impl CondorQOptions {
         shown
     }
 
-    /// True if `-long` prints all attributes: always for rows that stand for several jobs.
+    /// True if `-long` prints all attributes, as it always does for rows that stand for several jobs.
     fn prints_all(&self) -> bool {
         self.attributes.is_empty() || self.modes.id_attribute.is_some()
     }

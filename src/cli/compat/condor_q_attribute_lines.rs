@@ -101,7 +101,7 @@ pub(super) fn append_own_attributes(
     others
 }
 
-/// Appends attributes of the target ad. Returns the name of the ad, or `None` if the ad has none
+/// Appends attributes of the target ad. Returns the name of the ad for the heading, or `None` if nothing was appended
 /// (`AddTargetAttribsToBuffer`).
 pub(super) fn append_target_attributes(
     names: &BTreeSet<AttrName>,

@@ -69,7 +69,7 @@ impl<R: Read + Send> LongJobStream<R> {
         self.group(grouper, usize::MAX, name, report).map(drop)
     }
 
-    /// Adds jobs to a grouping as [`LongJobStream::group_all`] does, until there are more than [`MAX_GROUPS`] groups.
+    /// Adds jobs to a grouping as [`LongJobStream::group_all`] does, until there are at least [`MAX_GROUPS`] groups.
     /// Returns true if there may be more jobs.
     ///
     /// # Errors

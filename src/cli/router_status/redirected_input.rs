@@ -14,7 +14,7 @@ enum RedirectedInput {
 }
 
 /// True if standard input is read although the command line does not name it: it is redirected, and there is no
-/// configuration that names a queue. Warns if a redirected file is not read.
+/// configuration from which the jobs could be read. Warns if a redirected file is not read.
 pub(super) fn is_read_without_files(common: &RoutedJobOptions, session: &ProgramContext) -> bool {
     let Some(input) = redirected_input().filter(|_| common.watch.is_none()) else { return false };
     if Config::is_missing(&common.clock.world(), &common.load_options()) {

@@ -48,8 +48,8 @@ impl RulesOptions {
         !self.job_transforms.is_empty() && self.rules.is_empty() && self.route.is_empty()
     }
 
-    /// Returns the daemon whose configuration is read. Job transforms are read as the schedd reads its configuration; if rules or
-    /// routes are named too, all are read as the router does.
+    /// Returns the daemon whose configuration is read. Job transforms are read as the schedd reads its configuration;
+    /// if rules or routes are named too, all are read as the router does.
     pub(super) fn reader(&self) -> LookupContext {
         let subsystem = if self.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
         LookupContext { subsystem: subsystem.into(), ..LookupContext::default() }

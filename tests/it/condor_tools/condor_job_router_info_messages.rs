@@ -211,9 +211,9 @@ fn strict_evaluation_is_read_from_the_configuration() {
     let (_, routed) = verb(&["route", "jobs"]);
     assert!(routed.starts_with("A = 10\nB = undefined\n"), "{routed}");
     // `compare` reads each of the two routers in the mode of its own configuration.
-    let (status, stderr) = verb(&["compare", "condor_config", "other", "--ads", "jobs"]);
-    assert_eq!(status, 1, "{stderr}");
-    assert!(stderr.contains("B = undefined") && stderr.contains("B = 5"), "{stderr}");
+    let (status, output) = verb(&["compare", "condor_config", "other", "--ads", "jobs"]);
+    assert_eq!(status, 1, "{output}");
+    assert!(output.contains("B = undefined") && output.contains("B = 5"), "{output}");
     let (status, _) = verb(&["compare", "condor_config", "condor_config", "--ads", "jobs"]);
     assert_eq!(status, 0);
 }

@@ -151,8 +151,8 @@ fn options_of_condor_q_after_those_of_the_script_have_their_effect() {
     assert_eq!(json.as_array().map(Vec::len), Some(3));
     let (_, totals) = router_q(&["-totals"]);
     assert!(totals.contains("Total for query: 2 jobs;") && !totals.contains("OWNER"), "{totals}");
-    let (status, stderr) = router_q(&["-nope"]);
-    assert!(status == 1 && stderr.starts_with("Usage: condor_q"), "{stderr}");
+    let (status, output) = router_q(&["-nope"]);
+    assert!(status == 1 && output.starts_with("Usage: condor_q"), "{output}");
     assert_eq!(router_q(&["-constraint", "1 +", "-af", "ProcId"]).0, 1);
     assert_eq!(router_q(&["-limit", "x", "-af", "ProcId"]), (1, String::new()));
 }

@@ -285,24 +285,24 @@ fn one_bad_path_of_a_starter_hook_refuses_the_job() {
         let words = [words, &["--config-file", "conf", "--sample-job", "vanilla", "--json"]].concat();
         let output = run(home.path(), &words)?;
         let stdout: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let stderr = format!("{} {}", stdout[0]["verdict"]["decision"], stdout[0]["verdict"]["reason"]);
-        Some((output.status.code(), stderr, text(&output.stderr)))
+        let result = format!("{} {}", stdout[0]["verdict"]["decision"], stdout[0]["verdict"]["reason"]);
+        Some((output.status.code(), result, text(&output.stderr)))
     };
-    let Some((status, stderr, _)) = verdict(&["prepare"]) else { return };
+    let Some((status, result, _)) = verdict(&["prepare"]) else { return };
     assert_eq!(status, Some(1));
-    assert!(stderr.starts_with("\"not-started\"") && stderr.contains("K_HOOK_JOB_EXIT"), "{stderr}");
+    assert!(result.starts_with("\"not-started\"") && result.contains("K_HOOK_JOB_EXIT"), "{result}");
     make_writable("exit", 0o755);
     assert!(verdict(&["prepare"]).unwrap().1.starts_with("\"go-on\""));
     // With invalid arguments of PREPARE_JOB, the job is not started either, and JOB_EXIT is called for the refused job.
     std::fs::write(home.path().join("conf"), format!("{config}K_HOOK_PREPARE_JOB_ARGS = 'open\n")).unwrap();
-    let (status, stderr, _) = verdict(&["prepare"]).unwrap();
+    let (status, result, _) = verdict(&["prepare"]).unwrap();
     assert_eq!(status, Some(1));
-    assert!(stderr.starts_with("\"not-started\"") && stderr.contains("K_HOOK_PREPARE_JOB_ARGS"), "{stderr}");
-    let (status, stderr, warned) = verdict(&["exit"]).unwrap();
+    assert!(result.starts_with("\"not-started\"") && result.contains("K_HOOK_PREPARE_JOB_ARGS"), "{result}");
+    let (status, result, warned) = verdict(&["exit"]).unwrap();
     assert_eq!(status, Some(0), "{warned}");
-    assert!(stderr == "\"done\" \"evict\"" && warned.contains("refuses the job"), "{stderr} {warned}");
-    let (status, stderr, _) = verdict(&["exit", "--quirks", "reference"]).unwrap();
-    assert!(status == Some(1) && stderr.starts_with("\"not-started\""), "{stderr}");
+    assert!(result == "\"done\" \"evict\"" && warned.contains("refuses the job"), "{result} {warned}");
+    let (status, result, _) = verdict(&["exit", "--quirks", "reference"]).unwrap();
+    assert!(status == Some(1) && result.starts_with("\"not-started\""), "{result}");
 }
 
 #[test]

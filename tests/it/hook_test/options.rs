@@ -66,7 +66,7 @@ fn suites_without_cases_keys_or_quotes_say_what_is_missing() {
 }
 
 #[test]
-fn a_misspelt_keyword_is_corrected_and_its_source_named() {
+fn a_misspelled_keyword_is_corrected_and_its_source_named() {
     let home = home("#!/bin/sh\ncat >/dev/null\n");
     let path = home.path().join("h");
     let text = format!("STARTER_JOB_HOOK_KEYWORD = STIE\nSITE_HOOK_PREPARE_JOB = {}\n", path.display());

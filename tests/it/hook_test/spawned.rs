@@ -30,30 +30,30 @@ fn a_timeout_that_sends_sigterm_is_reported_although_it_works_here() {
 fn a_hook_that_is_still_running_is_limited_with_a_signal_that_is_not_blocked() {
     let home = home("#!/bin/sh\ncat >/dev/null\nsleep 20\n");
     let call = ["prepare", "./h", "--sample-job", "vanilla", "--timeout", "0.5"];
-    let Some((status, _, output)) = status_and_output(home.path(), &call) else { return };
-    assert_eq!(status, 124, "{output}");
-    assert!(output.contains("for example with: timeout -s KILL 60") && output.contains(QUIRK), "{output}");
+    let Some((status, _, stderr)) = status_and_output(home.path(), &call) else { return };
+    assert_eq!(status, 124, "{stderr}");
+    assert!(stderr.contains("for example with: timeout -s KILL 60") && stderr.contains(QUIRK), "{stderr}");
     // The caller of an update hook does not wait for it.
     let call = ["update", "./h", "--sample-job", "vanilla", "--timeout", "0.5"];
-    let (_, _, output) = status_and_output(home.path(), &call).unwrap();
-    assert!(output.contains("because: the hook has not ended after 0."), "{output}");
-    assert!(!output.contains("waits without a limit"), "{output}");
+    let (_, _, stderr) = status_and_output(home.path(), &call).unwrap();
+    assert!(stderr.contains("because: the hook has not ended after 0."), "{stderr}");
+    assert!(!stderr.contains("waits without a limit"), "{stderr}");
 }
 
 #[test]
 fn a_hook_that_ends_itself_with_sigterm_runs_on_in_a_pool() {
     let home = home("#!/bin/sh\nwhile read line; do :; done\nkill -TERM $$\necho 'Foo = 1'\n");
     let call = ["prepare", "./h", "--sample-job", "vanilla"];
-    let Some((status, _, output)) = status_and_output(home.path(), &call) else { return };
-    assert_eq!(status, 1, "{output}");
-    assert!(output.contains("warning blocked-signal: signal 15 ended the hook"), "{output}");
-    assert!(output.contains(QUIRK) && !output.contains("HTCondor 25.14 itself"), "{output}");
-    let (status, _, output) =
+    let Some((status, _, stderr)) = status_and_output(home.path(), &call) else { return };
+    assert_eq!(status, 1, "{stderr}");
+    assert!(stderr.contains("warning blocked-signal: signal 15 ended the hook"), "{stderr}");
+    assert!(stderr.contains(QUIRK) && !stderr.contains("HTCondor 25.14 itself"), "{stderr}");
+    let (status, _, stderr) =
         status_and_output(home.path(), &[&call[..], &["--quirks", "reference"]].concat()).unwrap();
-    assert!(status == 0 && !output.contains("blocked-signal"), "{output}");
+    assert!(status == 0 && !stderr.contains("blocked-signal"), "{stderr}");
     write_executable(&home.path().join("h"), b"#!/bin/sh\nwhile read line; do :; done\nkill -KILL $$\n");
-    let (_, _, output) = status_and_output(home.path(), &call).unwrap();
-    assert!(!output.contains("blocked-signal"), "{output}");
+    let (_, _, stderr) = status_and_output(home.path(), &call).unwrap();
+    assert!(!stderr.contains("blocked-signal"), "{stderr}");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn attributes_without_effect_in_fetched_jobs_are_reported_once() {
 #[test]
 fn unsupported_settings_of_a_template_are_named() {
     let run = Point::new().parameter("use POLICY : UWCS_DESKTOP").run();
-    let stderr = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is unsupported here"));
-    let stderr = stderr.unwrap_or_else(|| panic!("{}", run.stderr));
-    assert!(stderr.contains("use POLICY:UWCS_DESKTOP"), "{stderr}");
+    let warning = run.stderr.lines().find(|line| line.contains("PERIODIC_CHECKPOINT is unsupported here"));
+    let warning = warning.unwrap_or_else(|| panic!("{}", run.stderr));
+    assert!(warning.contains("use POLICY:UWCS_DESKTOP"), "{warning}");
 }

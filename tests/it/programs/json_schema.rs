@@ -57,7 +57,7 @@ fn wrong(value: &Value, schema: &Value, root: &Value, place: &str) -> Vec<String
             }
             "enum" => {
                 if !expected.as_array().unwrap().contains(value) {
-                    found.push(format!("{place}: {value} is none of {expected}"));
+                    found.push(format!("{place}: {value} is not one of {expected}"));
                 }
             }
             "properties" => {
@@ -166,11 +166,11 @@ fn json_of_every_verb_matches_its_schema() {
     let mut faults = Vec::new();
     for (name, line) in CALLS.lines().map(|line| line.split_once('\t').unwrap()) {
         let schema = schema(name);
-        let (_, text, output) = call(place.path(), &with(line, "--json"));
+        let (_, text, stderr) = call(place.path(), &with(line, "--json"));
         let rows = match serde_json::from_str::<Value>(&text) {
             Ok(Value::Array(rows)) => rows,
             other => {
-                faults.push(format!("{line}: no array: {other:?} {text} {output}"));
+                faults.push(format!("{line}: no array: {other:?} {text} {stderr}"));
                 continue;
             }
         };

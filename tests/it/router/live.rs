@@ -367,15 +367,15 @@ fn an_invalid_history_is_unreadable_and_a_valid_one_is_counted() {
         let out = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&out).into_owned())
     };
-    let (code, stderr) = status(&["history", "noise"]);
-    assert!(code == 3 && stderr.contains("'noise' has no record of a job"), "{code}: {stderr}");
+    let (code, output) = status(&["history", "noise"]);
+    assert!(code == 3 && output.contains("'noise' has no record of a job"), "{code}: {output}");
     // A file that has only errors is not a valid queue either.
     let lines: String = (0..40).map(|at| format!("A{at} = )\n\n")).collect();
     fs::write(place.file("no.ads"), lines).unwrap();
     for words in [&["no.ads"][..], &["doctor", "no.ads"]] {
-        let (code, stderr) = status(words);
-        assert!(code == 3 && stderr.contains("'no.ads' has no job ad"), "{code}: {stderr}");
-        assert!(stderr.contains("no.ads: 40 errors in total") && stderr.lines().count() < 80, "{stderr}");
+        let (code, output) = status(words);
+        assert!(code == 3 && output.contains("'no.ads' has no job ad"), "{code}: {output}");
+        assert!(output.contains("no.ads: 40 errors in total") && output.lines().count() < 80, "{output}");
     }
     assert_eq!(
         status(&["history", "--by", "user", "--af", "User", "Jobs", "--", "history"]),
@@ -384,9 +384,9 @@ fn an_invalid_history_is_unreadable_and_a_valid_one_is_counted() {
     let held = "ClusterId = 7\nProcId = 0\nRouteName = \"A\"\nOwner = \"ana\"\nJobStatus = 5\n\n";
     fs::write(place.file("jobs.ads"), format!("{held}{}", held.replace("= 7", "= 8").replace("= 5", "= 2")))
         .unwrap();
-    let (code, stderr) =
+    let (code, output) =
         status(&["doctor", "--by", "route", "--af", "Route", "Jobs", "Held", "--", "jobs.ads"]);
-    assert_eq!((code, stderr.as_str()), (1, "A 1 1\n"));
+    assert_eq!((code, output.as_str()), (1, "A 1 1\n"));
     let scenario = "duration = 600\n[[jobs]]\nad = \"WantRoute = true\"\nfail = 101\n";
     fs::write(place.file("s.toml"), scenario).unwrap();
     let simulate = |file: &str| {

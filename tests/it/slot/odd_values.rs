@@ -87,9 +87,9 @@ fn invalid_arguments_of_the_backfill_client_are_reported_once() {
     let point = Point::new().parameter(BOINC).parameter("BOINC_Arguments = --name \"my host\" --x");
     let expected = "rguments = --name \"my host\" --x cannot be put into the job ad";
     let run = point.run();
-    let stderr = lines_with(&run.stderr, expected);
-    assert_eq!(stderr.len(), 1, "{}", run.stderr);
-    assert!(stderr[0].ends_with("the backfill client runs without it, as in a pool"), "{}", stderr[0]);
+    let warnings = lines_with(&run.stderr, expected);
+    assert_eq!(warnings.len(), 1, "{}", run.stderr);
+    assert!(warnings[0].ends_with("the backfill client runs without it, as in a pool"), "{}", warnings[0]);
     let doctor = point.arguments([]).query().arg("doctor").output().unwrap();
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert_eq!(lines_with(&doctor, expected).len(), 1, "{doctor}");

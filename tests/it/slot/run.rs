@@ -61,10 +61,10 @@ fn unsupported_settings_are_named_at_the_start_of_a_run() {
         .parameter("SCHEDD_INTERVAL = 60\nCOLLECTOR_HOST = nobody\nJOB_ROUTER_NAME = other");
     let run = point.run();
     assert_eq!(run.status, Some(0), "{}", run.stderr);
-    let stderr: Vec<&str> = run.stderr.lines().filter(|line| line.contains("unsupported here")).collect();
-    assert_eq!(stderr.len(), 1, "{}", run.stderr);
+    let warnings: Vec<&str> = run.stderr.lines().filter(|line| line.contains("unsupported here")).collect();
+    assert_eq!(warnings.len(), 1, "{}", run.stderr);
     let begin = "PROPORTIONAL_SWAP_ASSIGNMENT is unsupported here: the startd of a pool would divide";
-    assert!(stderr[0].contains(begin), "{}", stderr[0]);
+    assert!(warnings[0].contains(begin), "{}", warnings[0]);
     let plugin = "the hibernation plugin '/no/plugin' cannot be used: 'ad' failed: No such file";
     assert!(run.stderr.contains(plugin), "{}", run.stderr);
     assert!(run.stderr.contains("2 settings have no effect here"), "{}", run.stderr);

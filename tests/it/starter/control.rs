@@ -351,10 +351,10 @@ fn a_damaged_log_is_read_partly_and_its_error_is_reported() {
             .arg(&log)
             .output()
             .unwrap();
-        let (ads, output) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
-        assert!(read.status.code().is_some_and(|code| code <= 3), "{text:?}: {output}");
+        let (ads, stderr) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
+        assert!(read.status.code().is_some_and(|code| code <= 3), "{text:?}: {stderr}");
         if !said.is_empty() {
-            assert!(output.contains(said) && read.status.code() == Some(3), "{text:?}: {output}");
+            assert!(stderr.contains(said) && read.status.code() == Some(3), "{text:?}: {stderr}");
             assert_eq!(ads.matches("EventTypeNumber = ").count(), events, "{text:?}: {ads}");
         }
     }

@@ -242,11 +242,11 @@ fn a_script_before_the_job_is_shown_with_its_path_or_said_not_to_run() {
     assert!(!run.ad.contains("not run"), "{}", run.ad);
     for place in [Place::new(), Place::new().parameter("STARTER_ALLOW_JOB_PRE_AND_POST_CMD = false")] {
         let run = place.option(&["--dry-run"]).run(ad);
-        let stderr = format!("{}{}", run.ad, run.stderr);
+        let output = format!("{}{}", run.ad, run.stderr);
         assert!(
-            stderr.contains("PreCmd and PostCmd are not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true"),
-            "{stderr}"
+            output.contains("PreCmd and PostCmd are not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true"),
+            "{output}"
         );
-        assert!(!stderr.contains("run script"), "{stderr}");
+        assert!(!output.contains("run script"), "{output}");
     }
 }

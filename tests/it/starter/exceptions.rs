@@ -510,8 +510,8 @@ fn the_exit_hook_gets_exit_reason_for_every_end_but_in_25_14_only_for_signals() 
         assert_eq!(line, reason.map(|text| format!("\"{text}\"")).as_deref(), "{exit}");
         // A job of another kind gets no attribute that 25.14 does not set.
         assert!(!run.ad.contains("exited normally"), "{}", run.ad);
-        let stderr = run.stderr.contains("(exit-reason-for-signals)");
-        assert_eq!(stderr, reason.is_some_and(|text| text.starts_with("exited")), "{}", run.stderr);
+        let is_reported = run.stderr.contains("(exit-reason-for-signals)");
+        assert_eq!(is_reported, reason.is_some_and(|text| text.starts_with("exited")), "{}", run.stderr);
     }
 }
 

@@ -18,12 +18,12 @@ const SENT: &str =
 
 fn held(place: &Place, ad: &str, code: i64, subcode: i64) {
     let run = place.run(ad);
-    let stderr = format!("{ad}:\n{}{}", run.ad, run.stderr);
-    assert!(run.has("JobStatus = 5"), "{stderr}");
-    assert!(run.has(&format!("HoldReasonCode = {code}")), "{stderr}");
-    assert!(run.has(&format!("HoldReasonSubCode = {subcode}")), "{stderr}");
-    assert!(run.ad.contains("HoldReason = \""), "{stderr}");
-    assert!(run.left.is_empty(), "{:?} {stderr}", run.left);
+    let output = format!("{ad}:\n{}{}", run.ad, run.stderr);
+    assert!(run.has("JobStatus = 5"), "{output}");
+    assert!(run.has(&format!("HoldReasonCode = {code}")), "{output}");
+    assert!(run.has(&format!("HoldReasonSubCode = {subcode}")), "{output}");
+    assert!(run.ad.contains("HoldReason = \""), "{output}");
+    assert!(run.left.is_empty(), "{:?} {output}", run.left);
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn a_refused_job_has_a_reason() {
     let place = || Place::new().with_recording_hooks();
     let refused = |place: Place, ad: &str, reason: &str| {
         let run = place.run(ad);
-        let stderr = format!("{ad}:\n{}{}", run.ad, run.stderr);
-        assert!(run.status == 1 && run.stderr.contains(reason), "{reason}: {stderr}");
-        assert!(!place.path("iwd/out").exists() && run.left.is_empty(), "{stderr}");
+        let output = format!("{ad}:\n{}{}", run.ad, run.stderr);
+        assert!(run.status == 1 && run.stderr.contains(reason), "{reason}: {output}");
+        assert!(!place.path("iwd/out").exists() && run.left.is_empty(), "{output}");
     };
     let job = format!("{}\nOut = \"out\"", shell("exit 0"));
     refused(place(), "Out = \"out\"", "the job ad has no string Cmd: nothing to run");

@@ -195,8 +195,8 @@ fn max_retries_limits_a_local_job_that_25_14_runs_forever() {
             "{}",
             run.ad
         );
-        let stderr = run.stderr.matches("(local-completions-uncounted)").count();
-        assert_eq!(stderr, usize::from(quirks == "none"), "{}", run.stderr);
+        let report_count = run.stderr.matches("(local-completions-uncounted)").count();
+        assert_eq!(report_count, usize::from(quirks == "none"), "{}", run.stderr);
     }
 }
 

@@ -3,8 +3,8 @@
 use super::{Case, words};
 use crate::random::Random;
 
-/// Names that configurations define. A value refers only to names before its own, because the reference does not end for
-/// most definitions that refer to themselves.
+/// Names that configurations define. A value refers only to names before its own, because the reference does not end
+/// for most definitions that refer to themselves.
 const NAMES: [&str; 12] =
     ["Alpha", "Bravo", "m.n", "Delta", "E_1", "Fox", "FlagT", "Golf", "q/r", "Jul", "Kilo", "Uni"];
 

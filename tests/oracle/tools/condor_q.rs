@@ -23,8 +23,8 @@ pub(super) fn case(random: &mut Random) -> Case {
             _ => words(&["-group-by"]),
         });
     }
-    // In a table with other columns than its own, a list of batches writes its names into columns of other types, and the
-    // reference prints arbitrary memory.
+    // In a table with other columns than its own, a list of batches writes its names into columns of other types, and
+    // the reference prints arbitrary memory.
     let mut has_columns = files.len() > 2;
     let mut lists_batches = false;
     for _ in 0..random.below(4) {

@@ -1,7 +1,7 @@
 //! Runs random command lines of the condor tools with the real tools and with our programs under their names.
 //!
-//! `HTC_ORACLE_TOOLS` is the directory of the real tools [default: PATH]; without a tool nothing is compared, and the test
-//! prints a message. `HTC_ORACLE_COMMAND_LINES` sets the number of command lines of each test [default: 100],
+//! `HTC_ORACLE_TOOLS` is the directory of the real tools [default: PATH]; without a tool nothing is compared, and the
+//! test prints a message. `HTC_ORACLE_COMMAND_LINES` sets the number of command lines of each test [default: 100],
 //! `HTC_ORACLE_SEED` the random seed.
 
 use std::sync::Mutex;

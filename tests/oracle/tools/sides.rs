@@ -238,8 +238,8 @@ fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> std::sync::mpsc::Receive
     receive
 }
 
-/// Hides the time in the title of a table, the numbers of processes, and the parameters of the reference that depend on how it
-/// was built.
+/// Hides the time in the title of a table, the numbers of processes, and the parameters of the reference that depend on
+/// how it was built.
 fn hide_time(text: &str) -> String {
     let mut is_hidden = false;
     let hide = |line: &str| {

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn private_names_are_recognised_in_any_case() {
+    fn private_names_are_recognized_in_any_case() {
         assert!(is_private("claimid") && is_private("_CONDOR_PRIVx") && is_private("TransferKey"));
         assert!(!is_private("ClaimIdx") && !is_private("Owner"));
     }

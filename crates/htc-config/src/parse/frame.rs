@@ -16,7 +16,7 @@ pub(super) struct SourceFrame<'t> {
     pub(super) text: &'t [u8],
     pub(super) depth: u32,
     pub(super) ifs: IfStack,
-    /// The lines of the open `if`s, for messages.
+    /// The open `if`s, for messages.
     pub(super) conditions: OpenConditions,
     /// Tag that ends the block `NAME @=TAG` in a branch that is not taken.
     pub(super) skipped_block: Option<BString>,

@@ -24,31 +24,31 @@ pub(super) struct OpenCondition {
 #[derive(Debug, Default)]
 pub(super) struct OpenConditions {
     open: Vec<OpenCondition>,
-    /// An `if` that an `endif` closed although its indentation is that of an outer `if`, so that its own `endif` is missing.
+    /// An `if` without an `endif`: an `endif` with the indentation of an outer `if` has closed it.
     unclosed: Option<OpenCondition>,
-    /// Last line that was meant as an `endif`; true if it has been reported as invalid.
-    misspelt_end: Option<(Span, bool)>,
+    /// Last line that was probably intended as an `endif`, and true if such a line has been reported as invalid.
+    misspelled_end: Option<(Span, bool)>,
 }
 
 impl OpenConditions {
-    /// Returns the `if` that has no `endif`, as far as the indentation shows it.
+    /// Returns the `if` without an `endif`: the one that the indentation shows, or else the innermost open one.
     pub(super) fn left_open(&self) -> Option<&OpenCondition> {
         self.unclosed.as_ref().or(self.open.last())
     }
 
-    /// Returns the line that was meant to end an `if`.
-    pub(super) fn misspelt_end(&self) -> Option<Span> {
-        self.misspelt_end.map(|(span, _)| span)
+    /// Returns the last line that was probably intended to end an `if`.
+    pub(super) fn misspelled_end(&self) -> Option<Span> {
+        self.misspelled_end.map(|(span, _)| span)
     }
 
-    /// True if a line that was meant to end an `if` has been reported.
+    /// True if a line that was probably intended to end an `if` has been reported.
     pub(super) fn has_reported_end(&self) -> bool {
-        self.misspelt_end.is_some_and(|(_, is_reported)| is_reported)
+        self.misspelled_end.is_some_and(|(_, is_reported)| is_reported)
     }
 
-    pub(super) fn add_misspelt_end(&mut self, span: Span, is_reported: bool) {
+    pub(super) fn add_misspelled_end(&mut self, span: Span, is_reported: bool) {
         let was_reported = self.has_reported_end();
-        self.misspelt_end = Some((span, is_reported || was_reported));
+        self.misspelled_end = Some((span, is_reported || was_reported));
     }
 
     /// Adds an `if` with the text of its line and the number of characters before it.
@@ -79,8 +79,8 @@ impl OpenConditions {
     pub(super) fn innermost(&self) -> ((BString, u32), SkippedBranch) {
         let branch = self.open.last().map(|open| open.branch.clone()).unwrap_or_default();
         let kind = match self.open.iter().any(|open| open.is_fixed) {
-            true => SkippedBranch::OfNoMachine,
-            false => SkippedBranch::OfOtherMachines,
+            true => SkippedBranch::NeverTaken,
+            false => SkippedBranch::MayBeTakenElsewhere,
         };
         (branch, kind)
     }

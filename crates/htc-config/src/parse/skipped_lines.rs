@@ -6,7 +6,7 @@ use crate::config_error::ConfigError;
 use crate::lines::LogicalLine;
 use crate::loader::{LoadFailure, Loader, SkippedBranch, SkippedDefinition};
 use crate::parse::frame::SourceFrame;
-use crate::parse::{bad_name_hint, is_misspelt_endif, missing_operator_hint};
+use crate::parse::{bad_name_hint, is_misspelled_endif, missing_operator_hint};
 use crate::statement::{self, LineWithoutOperator, SplitLine, StatementKeyword, StatementOperator};
 use crate::template;
 use htc_base::text::caseless;
@@ -33,17 +33,17 @@ impl Loader<'_> {
             Ok(split) => split,
             Err(LineWithoutOperator::Section) => return,
             Err(LineWithoutOperator::Missing(_)) => {
-                if is_misspelt_endif(text) {
-                    frame.conditions.add_misspelt_end(line.locate(0, text.len()), false);
+                if is_misspelled_endif(text) {
+                    frame.conditions.add_misspelled_end(line.locate(0, text.len()), false);
                 }
-                if branch == SkippedBranch::OfOtherMachines {
+                if branch == SkippedBranch::MayBeTakenElsewhere {
                     self.add_branch_error(frame, line, BString::default(), Some(missing_operator_hint(text)));
                 }
                 return;
             }
         };
         match statement::statement_keyword(&split) {
-            Some(StatementKeyword::Use) if branch == SkippedBranch::OfOtherMachines => {
+            Some(StatementKeyword::Use) if branch == SkippedBranch::MayBeTakenElsewhere => {
                 if let Some(reason) = find_unknown_template(&split) {
                     self.add_branch_error(frame, line, reason, None);
                 }
@@ -64,7 +64,7 @@ impl Loader<'_> {
                     is_complete,
                 });
             }
-            None if branch == SkippedBranch::OfOtherMachines && !split.name.contains(&b'$') => {
+            None if branch == SkippedBranch::MayBeTakenElsewhere && !split.name.contains(&b'$') => {
                 let reason = format!("Illegal Identifier: <{}>", BStr::new(split.name));
                 self.add_branch_error(frame, line, reason.into(), Some(bad_name_hint(split.name).into()));
             }
@@ -119,6 +119,6 @@ impl SkippedDefinition {
             let reference = [b"$(", &self.name[..]].concat();
             caseless::contains(&self.value, &reference)
         };
-        self.is_complete && self.branch == SkippedBranch::OfOtherMachines && !refers_to_itself()
+        self.is_complete && self.branch == SkippedBranch::MayBeTakenElsewhere && !refers_to_itself()
     }
 }

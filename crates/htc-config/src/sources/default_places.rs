@@ -9,7 +9,7 @@ use htc_base::world::World;
 
 use crate::load_options::LoadOptions;
 
-/// Returns the first readable root file in the default places, or `None` if there is none.
+/// Returns the first readable root file in the default places, or `None` if no place has one.
 pub(super) fn find_default_root(world: &dyn World) -> Option<BString> {
     let mut places: Vec<BString> =
         vec!["/etc/condor/condor_config".into(), "/usr/local/etc/condor_config".into()];

@@ -1,7 +1,7 @@
 //! Units, ranges and words of the attributes of slots and jobs.
 //!
-//! A row of the table is `NAME<tab>unit<tab>least<tab>most<tab>words<tab>sensible`, sorted by name, ignoring case. Words
-//! begin with `=` if the attribute has no others, with `~` if these are the usual ones, and with `#` if a number
+//! A row of the table is `NAME<tab>unit<tab>least<tab>most<tab>words<tab>sensible`, sorted by name, ignoring case.
+//! Words begin with `=` if the attribute has no others, with `~` if these are the usual ones, and with `#` if a number
 //! follows each of them. `sensible` is the smallest number with which a policy is likely to compare the attribute: a
 //! smaller number above 1 is probably in another unit.
 

@@ -11,9 +11,9 @@ use super::known_attributes::is_known_attribute;
 use super::lint_subject::LintSubject;
 use super::misplaced_operands::PartProblem;
 
-/// Finds a comparison of an attribute that HTCondor does not have with a name without scope that nothing defines either:
-/// `Department == Physics`. Only one of them can be an attribute of jobs.
-/// `is_site` is true for names that the site defines, and for words with another meaning.
+/// Finds a comparison of an attribute that HTCondor does not have with a name without a scope that nothing defines
+/// either: `Department == Physics`. Only one of them can be an attribute of jobs. `is_site` returns true for names that
+/// the site defines, and for words with another meaning.
 pub(super) fn find_bare_word(
     subject: &LintSubject<'_>,
     expr: &Expr,

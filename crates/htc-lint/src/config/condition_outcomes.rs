@@ -146,8 +146,8 @@ struct AbstractCondition<'a> {
 }
 
 impl AbstractCondition<'_> {
-    /// True if an operand has one comparison, with a number or a string, or none: the comparison is true for some values and
-    /// false for others, so that it excludes no outcome of the condition.
+    /// True if an operand excludes no outcome of the condition: it is compared at most once, and only with a number or
+    /// a string, so that the comparison is true for some values and false for others.
     fn is_free(&self, operand: usize) -> bool {
         let mut own = self.comparisons.iter().filter(|comparison| comparison.operand == operand);
         let first = own.next().is_none_or(|comparison| {

@@ -213,8 +213,8 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         let Some(controlled) = controlled else { continue };
         let Ok(controller) = subject.view.expand_raw(&entry.name, entry.raw()) else { continue };
         let controller = controller.trim();
-        let is_misspelt = misspelt_daemon(subject, controller).is_some();
-        if controller.is_empty() || is_listed(controller) || !is_listed(controlled) || is_misspelt {
+        let is_misspelled = misspelled_daemon(subject, controller).is_some();
+        if controller.is_empty() || is_listed(controller) || !is_listed(controlled) || is_misspelled {
             continue;
         }
         let message = format!(
@@ -249,15 +249,15 @@ fn check_controllers(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Returns the daemon whose misspelt name this is.
-fn misspelt_daemon(subject: &LintSubject<'_>, name: &[u8]) -> Option<&'static [u8]> {
+/// Returns the daemon whose name is misspelled, or `None` if the name is not a misspelled daemon name.
+fn misspelled_daemon(subject: &LintSubject<'_>, name: &[u8]) -> Option<&'static [u8]> {
     let known = || DAEMON_NAMES.iter().map(|known| known.as_bytes());
     let is_daemon = known().any(|known| caseless::eq(known, name));
     let is_unknown = !is_daemon && !name.is_empty() && subject.view.raw_bytes(name).is_none();
     is_unknown.then(|| similar_names::nearest(name, known())).flatten()
 }
 
-/// Reports names of controllers that are misspelt names of daemons.
+/// Reports controllers whose names are misspelled names of daemons.
 fn check_controller_names(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     let entries = subject.user_written_entries().filter(|entry| {
         let name = unqualified_name(&entry.name);
@@ -266,7 +266,7 @@ fn check_controller_names(subject: &LintSubject<'_>, findings: &mut Vec<Finding>
     for entry in entries {
         let Ok(controller) = subject.view.expand_raw(&entry.name, entry.raw()) else { continue };
         let controller = controller.trim();
-        let Some(near) = misspelt_daemon(subject, controller) else { continue };
+        let Some(near) = misspelled_daemon(subject, controller) else { continue };
         let message = format!("{}: there is no daemon {}", entry.name, controller.as_bstr());
         let (place, fix) = (Some((0, entry.current.raw.len())), Advice::DidYouMean(near.into()));
         let finding = subject.make_finding(LintRule::BadValue, &entry.current, place, message, fix);

@@ -370,8 +370,8 @@ impl<'a> ExpressionTypes<'a> {
         words.filter(|words| !words.is_empty()).map(|words| words.join(", "))
     }
 
-    /// Returns the name in a reference without a scope, if neither HTCondor nor the site has an attribute with this or
-    /// a similar name.
+    /// Returns the name in a reference without a scope, if HTCondor has no attribute with this or a similar name and
+    /// the site has no attribute with this name.
     fn undefined_name(&self, expr: &Expr) -> Option<String> {
         let name = expr.as_attribute()?;
         let name = name.as_bytes();

@@ -20,7 +20,7 @@ pub struct UnreadReason {
     pub cause: String,
     /// Correction.
     pub fix: Advice,
-    /// True if the name stays unread whatever other files of the configuration contain.
+    /// True if nothing reads the name, whatever the other files of the configuration contain.
     pub holds_in_part: bool,
 }
 

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plural_is_recognised_as_the_list_of_names() {
+    fn a_plural_is_recognized_as_the_list_of_names() {
         let list = |name: &str| find_list_of_names(name.as_bytes()).map(|list| list.to_string());
         assert_eq!(list("JOB_TRANSFORMS").as_deref(), Some("JOB_TRANSFORM_NAMES"));
         assert_eq!(

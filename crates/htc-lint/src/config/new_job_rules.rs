@@ -40,7 +40,7 @@ const START_CONDITIONS: [&str; 3] = ["START", "START_LOCAL_UNIVERSE", "START_SCH
 pub(super) struct MissingAttribute {
     /// Reference to the attribute, as in the condition.
     pub(super) reference: BString,
-    /// Attribute of new jobs to use instead, or `None` if there is none.
+    /// Attribute of new jobs to use instead, or `None` if no attribute corresponds to it.
     pub(super) instead: Option<&'static str>,
 }
 

@@ -1,7 +1,7 @@
 //! Units of parameters and of words after numbers.
 //!
-//! A row of the table is `NAME<tab>unit`, sorted by name, ignoring case. The units are those of the manual, for parameters
-//! that are numbers.
+//! A row of the table is `NAME<tab>unit`, sorted by name, ignoring case. The units are those of the manual, for
+//! parameters that are numbers.
 
 use bstr::ByteSlice;
 use htc_base::text::table::{compare_key, count_lines, line_starts, table_row};

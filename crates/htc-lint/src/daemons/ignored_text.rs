@@ -78,8 +78,8 @@ fn drop_consequences(first: usize, findings: &mut Vec<Finding>) {
     findings.extend(new_findings);
 }
 
-/// Reports a comment that is the last line of a value: it follows a backslash and does not end in one itself, so that the
-/// value ends with the comment (`getline_implementation`, config.cpp).
+/// Reports a comment that is the last line of a value: it follows a backslash and does not end in one itself, so that
+/// the value ends with the comment (`getline_implementation`, config.cpp).
 fn find_comment_in_value(
     subject: &LintSubject<'_>,
     source: SourceId,

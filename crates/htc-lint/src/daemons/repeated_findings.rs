@@ -119,16 +119,16 @@ fn drop_endif_of_misspelled_if(findings: &mut Vec<Finding>) {
         let spot = finding.spot.as_ref().filter(|_| finding.rule == LintRule::Syntax)?;
         Some(spot.text.trim().to_ascii_lowercase())
     };
-    // An `else` without an `if`, too, leaves its `endif` alone.
+    // An `else` or `elif` without an `if` also leaves an `endif` without an `if`.
     let is_if = |finding: &&Finding| {
         text_of(finding)
             .is_some_and(|text| text.starts_with(b"if") || text == b"else" || text.starts_with(b"elif"))
     };
-    let misspelt: Vec<(u32, u32)> = findings.iter().filter(is_if).filter_map(line_of).collect();
+    let misspelled: Vec<(u32, u32)> = findings.iter().filter(is_if).filter_map(line_of).collect();
     findings.retain(|finding| {
         let place = line_of(finding).filter(|_| text_of(finding).is_some_and(|text| text == b"endif"));
         let has_if_before =
-            |(source, line): (u32, u32)| misspelt.iter().any(|it| it.0 == source && it.1 < line);
+            |(source, line): (u32, u32)| misspelled.iter().any(|it| it.0 == source && it.1 < line);
         !place.is_some_and(has_if_before)
     });
 }
@@ -182,9 +182,9 @@ fn join_misspelled_keywords(findings: &mut Vec<Finding>) {
     findings.retain(|finding| !is_keyword(finding) || !errors.contains(&line_of(finding)));
 }
 
-/// Joins a finding about a value that is invalid because it contains an undefined macro, or a reference of a shell, with the one about the macro. The
-/// result has the place and the correction of the macro, and the rule of the value if that is an error: a daemon does not
-/// start, whatever the cause is.
+/// Joins a finding about a value that is invalid because it contains an undefined macro, or a reference in the syntax
+/// of a shell, with the finding about this macro or reference. The result has the place and the correction of the macro
+/// or reference, and the rule of the value if that is an error: a daemon does not start, whatever the cause is.
 fn drop_consequences_of_references(findings: &mut Vec<Finding>) {
     let is_reference = |finding: &Finding| {
         matches!(finding.rule, LintRule::MisspelledReference | LintRule::Undefined | LintRule::ShellVariable)

@@ -181,8 +181,8 @@ impl RouteCheck<'_, '_> {
     }
 }
 
-/// Returns the place of the last UNIVERSE statement in the text of a route, which the router uses, or `None` if there
-/// is none.
+/// Returns the place of the last UNIVERSE statement in the text of a route, which the router uses, or `None` if the
+/// route has no such statement.
 fn universe_place(route: &Route) -> Option<(usize, usize)> {
     let lines = &route.transform.envelope.lines;
     let (_, line) = lines.iter().rev().find(|(keyword, _)| *keyword == "UNIVERSE")?;

@@ -12,13 +12,13 @@ use super::lint_scope::LintScope;
 use super::{fatal_error_finding, lint as lint_all};
 use crate::config::LintSubject;
 
-/// Maximum number of checks with other definitions. A name has rarely more branches.
+/// Maximum number of checks with other definitions. A name rarely has more definitions in such branches.
 const MAX_ROUNDS: usize = 4;
 
 /// Maximum number of lines between a statement and a finding in its value.
 const MAX_LINES: u32 = 100;
 
-/// Rules about a value alone. What a value refers to may be set on the machines that read it.
+/// Rules that check only the value itself. Names to which a value refers may be set on the machines that read it.
 const RULES: [LintRule; 14] = [
     LintRule::BadValue,
     LintRule::BadExpression,
@@ -36,7 +36,7 @@ const RULES: [LintRule; 14] = [
     LintRule::IgnoredText,
 ];
 
-/// Rules about names, which are right in a branch if a similar name exists.
+/// Rules about names. Their findings in a branch are reported only if they suggest a similar name.
 const NAME_RULES: [LintRule; 4] = [
     LintRule::UnknownParameter,
     LintRule::UnknownAttribute,
@@ -44,7 +44,7 @@ const NAME_RULES: [LintRule; 4] = [
     LintRule::NamedNotDefined,
 ];
 
-/// Reports mistakes in branches that are not taken: statements that are not valid, and definitions with a wrong name or value.
+/// Reports mistakes in branches that are not taken: invalid statements, and definitions with a wrong name or value.
 pub(super) fn lint(
     attempt: &LoadAttempt,
     subject: &LintSubject<'_>,

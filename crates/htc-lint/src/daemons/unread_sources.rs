@@ -11,7 +11,7 @@ use htc_base::text::{Span, caseless, list, similar_names};
 use htc_config::finding::{Finding, Replacement};
 use htc_config::macro_definition::MacroEntry;
 use htc_config::macro_reference::{MacroFunction, next_reference};
-use htc_config::parse::is_misspelt_endif;
+use htc_config::parse::is_misspelled_endif;
 use htc_config::source_location::SourceLocation;
 use htc_config::template;
 use htc_config::{ConfigError, SourceId};
@@ -57,8 +57,8 @@ pub fn fatal_error_finding(subject: &LintSubject<'_>, error: &ConfigError, effec
     Finding { replacement, ..finding }
 }
 
-/// Returns the finding about an `if` that is open at the end of its source. Its place is the `if`, or the line that was meant to
-/// end it.
+/// Returns the finding about an `if` that is open at the end of its source. Its place is the `if`, or the line that was
+/// probably intended to end it.
 fn missing_endif_finding(spot: Option<SourceLocation>, error: &ConfigError) -> Finding {
     let line = spot.as_ref().map(|spot| spot.text.trim().to_vec()).unwrap_or_default();
     let is_if = caseless::starts_with(line.trim_start_with(|c| c == ':'), b"if");
@@ -81,11 +81,11 @@ fn line_of(finding: &Finding) -> Vec<u8> {
     finding.spot.as_ref().map(|spot| spot.text.to_vec()).unwrap_or_default()
 }
 
-/// Corrects a line that was meant to be `endif`.
+/// Returns the correction of a line that is a misspelled `endif`.
 fn correct_endif(line: &[u8]) -> Option<Replacement> {
     let start = line.len() - line.trim_start().len();
     let span = Span::new(start, line.trim_end().len().max(start));
-    is_misspelt_endif(line).then(|| Replacement { span, text: "endif".into() })
+    is_misspelled_endif(line).then(|| Replacement { span, text: "endif".into() })
 }
 
 /// True if a placeholder of a template engine is before the value of a statement: `{{ if .Env.HOST }}`, `SLOT_{{ n }} =

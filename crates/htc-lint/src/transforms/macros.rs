@@ -277,17 +277,17 @@ impl MacroUses {
             let body = &text[dollar + 2..close - 1];
             let (message, fix) = if body.iter().any(|&b| b == b' ' || b == b'\t') && !body.contains(&b':') {
                 (
-                    "this is not a reference, because it has spaces inside; it stays in the text",
+                    "this is not a reference, because it has spaces inside; it remains in the text unchanged",
                     format!("write $({})", body.trim().as_bstr()),
                 )
             } else if body.contains(&b':') {
                 (
-                    "this is not a reference, because its default has a character that is not allowed there; it stays in the text",
+                    "this is not a reference, because its default has a character that is not allowed there; it remains in the text unchanged",
                     "only letters, digits, '_', '.', '/', '$', ',', '\\', ':' and spaces are allowed in a default; put it into a separate macro".into(),
                 )
             } else {
                 (
-                    "this is not a reference, because its name has a character that is not allowed; it stays in the text",
+                    "this is not a reference, because its name has a character that is not allowed; it remains in the text unchanged",
                     "use letters, digits, '_', '.' and '/'".into(),
                 )
             };

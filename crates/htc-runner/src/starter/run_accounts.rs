@@ -116,8 +116,8 @@ impl RunAccounts {
         }
     }
 
-    /// Returns the account as which a wrapper's error file is read. It has no more permissions than the accounts that can write
-    /// the file.
+    /// Returns the account as which a wrapper's error file is read. It has no more permissions than the accounts that
+    /// can write the file.
     pub(super) fn wrapper_error_account(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
         match quirks.reproduces(Quirk::WrapperErrorFileIgnored) {
             true => self.daemon_with_job_groups().or_else(|| self.job_identity.clone()),

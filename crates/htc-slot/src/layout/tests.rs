@@ -118,7 +118,11 @@ fn other_slots_get_whole_units_next_to_a_fraction() {
     let auto = |count| kind(2, "cpus=1", count);
     assert_eq!(cogs(10.0, &[kind(1, "cpus=1, cogs=25%", 1), auto(3)]), [2.5, 3.0, 3.0, 2.0]);
     assert_eq!(cogs(5.0, &[kind(1, "cpus=1, cogs=5%", 1), auto(5)]), [0.25, 1.0, 1.0, 1.0, 1.0, 1.0]);
-    assert_eq!(cogs(1.0, &[kind(1, "cpus=1, cogs=5%", 1), auto(1)]), [0.05, 0.0], "less than one is none");
+    assert_eq!(
+        cogs(1.0, &[kind(1, "cpus=1, cogs=5%", 1), auto(1)]),
+        [0.05, 0.0],
+        "a share below one device is 0"
+    );
 }
 
 #[test]

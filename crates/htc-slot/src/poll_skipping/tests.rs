@@ -42,8 +42,8 @@ pub(crate) fn point(lines: &str, rests: bool) -> ExecutionPoint {
     point
 }
 
-/// Runs the execution point for `length` seconds without any job; returns the times when it was woken, and the number of
-/// FETCH_WORK calls.
+/// Runs the execution point for `length` seconds without any job; returns the times when it was woken, and the number
+/// of FETCH_WORK calls.
 fn run_without_jobs(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
     let (mut woken, mut calls) = (Vec::new(), Vec::new());
     let mut actions = point.step(at(0), StartdEvent::Start);
@@ -88,8 +88,8 @@ fn states(point: &ExecutionPoint) -> Vec<(SlotState, Activity)> {
 fn a_slot_is_evaluated_only_when_its_policy_can_have_changed() {
     let lines = format!("UPDATE_INTERVAL = 300\nIS_OWNER = time() < {}", BEGUN + 1000);
     let mut point = point(&lines, true);
-    // The slots are evaluated at the first update after the start, at the first update after the predicted time, and at the
-    // update after the change.
+    // The slots are evaluated at the first update after the start, at the first update after the predicted time, and at
+    // the update after the change.
     assert_eq!(run_without_jobs(&mut point, 100_000), (vec![300, 1200, 1500], 0));
     assert_eq!(states(&point), [(SlotState::Unclaimed, Activity::Idle); 2]);
     assert_eq!(point.next_wake(), None);

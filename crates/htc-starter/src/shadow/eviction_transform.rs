@@ -30,8 +30,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Sets the hold reason in the job ad, then holds the job as [`Shadow::hold_or_retry`] does. Used for policies of the
-    /// job: the reference's shadow writes the reason before it holds the job (`BaseShadow::holdJob`).
+    /// Sets the hold reason in the job ad, then holds the job as [`Shadow::hold_or_retry`] does. Used for policies of
+    /// the job: the reference's shadow writes the reason before it holds the job (`BaseShadow::holdJob`).
     pub(super) fn hold_or_retry_by_policy(
         &mut self,
         now: ClockReading,

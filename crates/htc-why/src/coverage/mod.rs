@@ -318,7 +318,7 @@ impl<'a> ConditionCoverage<'a> {
         ads
     }
 
-    /// Returns an ad for each goal of the second list that can be met together with all goals of the first list.
+    /// Returns an ad for each goal in `one_of` that can be met together with all goals in `all_of`.
     fn opposing_ads(&mut self, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
         let OpposedGoals { name, all_of, one_of } = &self.opposed[at];

@@ -93,8 +93,9 @@ impl ClockDependence<'_> {
         context.eval(self.part).truth() == Some(true)
     }
 
-    /// Returns the time nearest to `now` in a direction (1: later, -1: earlier) at which the clause is true, or `None`
-    /// if it is true at none of the times that are tried. One second closer to `now`, it is not true.
+    /// Returns a time in a direction (1: later, -1: earlier) at which the clause is true, or `None` if it is true at
+    /// none of the times that are tried. One second closer to `now`, it is not true. A nearer period in which the
+    /// clause is true is missed if it is between two of these times.
     fn nearest(&self, now: i64, direction: i64) -> Option<i64> {
         let [(minute, day), (hour, days)] = STEPS;
         let near = (1..=day / minute).map(|step| step * minute);

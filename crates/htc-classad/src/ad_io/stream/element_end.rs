@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_elements_are_recognised() {
+    fn nested_elements_are_recognized() {
         let text = b"<?xml?><classads><c><a n=\"x\"><c></c></a></c><c>";
         assert_eq!(XmlAdScanner::default().find_end(text), Some(text.len() - 3));
         let mut piecewise = XmlAdScanner::default();

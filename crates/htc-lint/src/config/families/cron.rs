@@ -33,7 +33,7 @@ const JOB_SETTINGS: [&str; 15] = [
     "METRICS",
 ];
 
-/// Words for settings of a job that are not their names, and the names.
+/// Words that are written by mistake for settings of a job, each with the name of the setting.
 const SETTING_SYNONYMS: [(&str, &str); 17] = [
     ("EXEC", "EXECUTABLE"),
     ("EXE", "EXECUTABLE"),
@@ -54,8 +54,8 @@ const SETTING_SYNONYMS: [(&str, &str); 17] = [
     ("LOAD", "JOB_LOAD"),
 ];
 
-/// Returns the setting that a word means.
-fn meant_setting(word: &[u8]) -> Option<&'static [u8]> {
+/// Returns the setting that a word probably stands for.
+fn nearest_setting(word: &[u8]) -> Option<&'static [u8]> {
     let synonym = SETTING_SYNONYMS.iter().find(|(other, _)| caseless::eq(other.as_bytes(), word));
     let known = JOB_SETTINGS.iter().map(|known| known.as_bytes());
     synonym.map(|(_, setting)| setting.as_bytes()).or_else(|| similar_names::nearest(word, known))
@@ -161,7 +161,7 @@ fn classify_misspelled_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameS
     if let Some(job) = longest.by_ref().max_by_key(|job| job.len()) {
         let setting = &rest[job.len() + 1..];
         let cause = format!("a cron job has no {}", BStr::new(setting));
-        return match meant_setting(setting) {
+        return match nearest_setting(setting) {
             Some(near) => UnreadReason::misspelled_status(cause, format!("{base}_{job}_{}", BStr::new(near))),
             None => UnreadReason::unread_status(
                 cause,
@@ -170,7 +170,7 @@ fn classify_misspelled_setting(jobs: &CronJobNames, rest: &[u8]) -> Option<NameS
         };
     }
     let underscores = rest.iter().enumerate().filter(|&(at, &byte)| byte == b'_' && at > 0).map(|(at, _)| at);
-    let near = underscores.filter_map(|at| Some((at, meant_setting(&rest[at + 1..])?))).next()?;
+    let near = underscores.filter_map(|at| Some((at, nearest_setting(&rest[at + 1..])?))).next()?;
     let (job, setting) = (BStr::new(&rest[..near.0]), BStr::new(&rest[near.0 + 1..]));
     let cause = format!("a cron job has no {setting}");
     UnreadReason::misspelled_status(cause, format!("{base}_{job}_{}", BStr::new(near.1)))
